@@ -260,7 +260,7 @@ typedef struct {
     int n;
     tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* as NVML numbers them: by PCI address */
     uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* between two of them, symmetric */
-    /* What a way over PCIe between two of them goes through, symmetric: 0 one board, 10 one PCIe switch, 20 several, 30 a host
+    /* The farthest thing that a way over PCIe between two of them goes through, symmetric: 0 one board, 10 one PCIe switch, 20 several, 30 a host
      * bridge, 40 several bridges of one NUMA node, 50 several nodes, or TUTTI_ANCESTOR_UNKNOWN. */
     uint8_t ancestor[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS];
 } tutti_host_cards;

@@ -122,7 +122,7 @@ static float *own_memory(const bench *b, tutti_region *region)
     return tutti_region_base(region, b->rank);
 }
 
-/* The same where the host reads and fills it, until it is given back. */
+/* Lends this rank's part of a region to the host, which reads and fills it until it gives it back. */
 static float *lend(const bench *b, tutti_region *region)
 {
     return b->device->borrow(b->device, own_memory(b, region), tutti_region_bytes(region, b->rank));

@@ -33,7 +33,7 @@ static void print_cards(const tutti_host_cards *cards)
     }
 }
 
-/* Where there is no driver, nothing is said of cards. */
+/* Prints nothing if the machine has no driver of NVIDIA's. */
 static void find_and_print_cards(void)
 {
     tutti_host_cards cards;

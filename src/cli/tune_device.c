@@ -87,7 +87,7 @@ typedef struct {
     tutti_on_card card;
 } tuning;
 
-/* Where kernels are timed: "cpu", "cuda". */
+/* The name of the device whose kernels are timed: "cpu" or "cuda". */
 static const char *where_of(const tutti_flags *f)
 {
     const char *device = tutti_cli_value(f, "device", "");

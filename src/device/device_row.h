@@ -62,8 +62,8 @@ struct tutti_device {
     /* Zeroed, at a multiple of 64 at least, populated; NULL with errno set if there is none. */
     void *(*allocate)(const tutti_device *d, size_t nbytes);
     void (*release)(const tutti_device *d, void *at, size_t nbytes); /* NULL is fine */
-    /* What it has allocated, for other processes of this host: a handle by which each of them opens it at an address of its own. NULL where
-     * peers map the host's memory itself. Words say what the device refuses. */
+    /* Memory that it has allocated, for other processes of this host: show writes a handle, by which each of them opens it at an address of
+     * its own. NULL where peers map the host's memory itself. A failure's words say what the device refuses. */
     tutti_status (*show)(const tutti_device *d, const void *at, char handle[TUTTI_DEVICE_HANDLE], tutti_failure *err);
     tutti_status (*open)(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);
@@ -93,10 +93,10 @@ struct tutti_device {
      * `to`; `from` stays until brought has returned. */
     void (*bring)(const tutti_device *d, void *to, const void *from, size_t nbytes);
     void (*brought)(const tutti_device *d);
-    /* Until all that is on the queue is over. */
+    /* Waits until all that is on the queue is over. */
     void (*finish)(const tutti_device *d);
-    /* What work's arguments point to in the host's memory was made anew, such as a kernel: nothing that was recorded before is replayed. NULL: nothing
-     * is ever recorded. */
+    /* The host has made something anew that arguments of work point to, such as a kernel: the row replays nothing that it recorded before. NULL:
+     * the row never records. */
     void (*renew)(const tutti_device *d);
     /* TUTTI_ERR_FAILED with words once the device has failed; what was launched since then is undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);

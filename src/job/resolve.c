@@ -103,7 +103,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .nthreads = (int)job->threads};
 }
 
-/* Cards of a host are dealt to its ranks in their order. */
+/* The number of this rank's card: ranks of a host take its cards in their order. */
 static int card_of(const tutti_job_seat *seat)
 {
     int card = 0;

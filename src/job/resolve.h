@@ -43,7 +43,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
 /* Makes the plan again, now that it is known what exchanges cost. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
-/* Where its kernels run, for people: "NVIDIA H200", "cpu". Alive as long as r. */
+/* The name of the device that runs its kernels, for people: "NVIDIA H200", "cpu". The text lives as long as r. */
 const char *tutti_resolved_device(const tutti_resolved *r);
 /* What tutti_job_resolve plans with; strings are the job's. */
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat);

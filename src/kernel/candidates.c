@@ -67,7 +67,7 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
         "onednn", op, TUTTI_DOES_ALL, precision, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits, tutti_onednn_seconds,    \
             &row                                                                                                       \
     }
-/* Of a card: they do all by themselves, and are the only rows there. */
+/* A card's rows do all passes by themselves, and no others run there. */
 #define CUDA(op, row)                                                                                                  \
     {                                                                                                                  \
         "cuda", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_fits, tutti_cuda_seconds, &row \

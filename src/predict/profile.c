@@ -52,7 +52,7 @@ static float *drawn(runner *r, size_t nbytes, uint64_t key)
     return values;
 }
 
-/* Memory of the card, if there is one, with what is at `host` (NULL: zeros); else `host` itself. */
+/* Returns memory of the card with a copy of the nbytes at `host` (NULL: zeros); without a card, `host` itself. */
 static void *take(runner *r, void *host, size_t nbytes)
 {
     const struct tutti_device *card = r->card;

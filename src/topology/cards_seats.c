@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cards_seats.c: cards as NVML sees them (detect_cards.c) as a topology with a seat for each.
  *
- * Rates are those of NCCL's topology code, as everywhere here. Of an NVLink it goes by the card's compute capability and so do we: the
+ * Rates are those of NCCL's topology code, as everywhere here. NCCL takes an NVLink's rate from the card's compute capability, and so do we: the
  * version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has 0.1875 GB/s a lane in generation 1, so 12 in generation 3
  * x16. The slowest card counts. Between sockets NVML says nothing: the preset stands.
  * Cards under one PCIe switch, or on one board, share a switch of the tree; a switch behind another one stands beside it, under the
@@ -45,7 +45,7 @@ static double nvlink_rate(int capability)
     return capability >= 70 ? 20e9 : 18e9;
 }
 
-/* 0: unknown. */
+/* Bytes per second of a card's PCIe link; 0: unknown. */
 static double pcie_rate(const tutti_host_card *card)
 {
     return card->generation >= 1 && card->generation <= 6 ? 0.1875e9 * card->width * (1 << (card->generation - 1)) : 0;
@@ -92,7 +92,8 @@ static void take_pcie_rate(const seating *s)
     set_figure(s, TUTTI_FIGURE_PCIE, slowest);
 }
 
-/* group[i]: of the cards that a way no longer than `level` joins, through others too; numbered by their first cards. How many. */
+/* Puts cards into one group if ways no longer than `level` join them, through other cards too. group[i]: the number of card i's group; groups
+ * are numbered by their first cards. Returns the number of groups. */
 static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 {
     int ngroups = 0;

@@ -24,7 +24,7 @@ typedef struct {
     tutti_failure *err;
 } reader;
 
-/* What NVML answered to a question about a card; card -1: about all. */
+/* Turns NVML's answer to a question into a status. card: the card that was asked about; -1: all of them. */
 static tutti_status check(const reader *r, int code, const char *question, int card)
 {
     char whose[32] = "";
@@ -35,7 +35,7 @@ static tutti_status check(const reader *r, int code, const char *question, int c
                       whose, why ? why : "unknown error", code);
 }
 
-/* The same where the driver may not support the question: *value is `unknown` then. */
+/* Does the same for a question that the driver need not support: *value becomes `unknown` then. */
 static tutti_status check_or(const reader *r, int code, const char *question, int card, int unknown, int *value)
 {
     if (code != TUTTI_NVML_NOT_SUPPORTED) return check(r, code, question, card);

@@ -7,7 +7,7 @@
 
 enum { MOST_LINKS_OF_A_PAIR = 64 };
 
-/* Kept by a, then by b; false if they are joined already. */
+/* Adds a pair to the mesh, which stays sorted by a, then by b. false: the mesh has the pair already. */
 static bool insert_pair(tutti_topology *t, tutti_nvlink pair)
 {
     int32_t at = t->nmesh;

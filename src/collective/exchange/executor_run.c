@@ -77,7 +77,7 @@ static void note_meeting(tutti_exchange *x)
     x->stats.met_s += x->stats.work_s - x->worked_s;
 }
 
-/* What the device has on its queue is over before others are told of it; alone nobody is. */
+/* Waits for the device's queue, because the next word tells a peer that the work is done. A member that is alone tells nobody. */
 static void settle(const tutti_exchange *x)
 {
     if (x->nmembers > 1) x->device->finish(x->device);

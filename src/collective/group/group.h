@@ -132,14 +132,14 @@ tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char *
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
-/* As create, of memory that is none of the host's: a device's, which ranks of one host open by handles. Addresses are the device's. Of
- * `source` a copy is kept. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
+/* Makes a region like create, but of a device's memory, which ranks of one host open by handles. Addresses are the device's. The region
+ * keeps a copy of `source`. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
     void *device;     /* what the functions are called with */
     const char *name; /* "cuda", for failures */
     tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
-    /* What make gave, by a handle for other processes. */
+    /* Writes a handle by which other processes open the memory that make gave. */
     tutti_status (*show)(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err);
     tutti_status (*open)(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);

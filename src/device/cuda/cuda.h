@@ -24,7 +24,7 @@ void tutti_cuda_close(tutti_cuda *c); /* NULL is fine */
 const tutti_device *tutti_cuda_device(const tutti_cuda *c);
 tutti_cuda *tutti_cuda_of(const tutti_device *d); /* d->kind is TUTTI_DEVICE_CUDA */
 
-/* What the card is. */
+/* The properties of a card. */
 typedef struct {
     char name[96];                     /* "NVIDIA H200" */
     int number, major, minor;          /* capability 9.0: major 9, minor 0 */
@@ -69,11 +69,11 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
 tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
                                   tutti_failure *err);
 
-/* What of CUDA is on this machine and what is missing, in lines for people. */
+/* Appends lines for people: which parts of CUDA this machine has, and which are missing. */
 void tutti_cuda_describe(tutti_strbuf *out);
 
-/* What is made once a card and shared by all kernels, such as a library's handle: made at the first call of this name, destroyed with the card,
- * the last made first. Once keep has returned, the card's context is this thread's, as a library wants it that is asked outside of the queue. */
+/* A thing that all kernels of a card share, such as a library's handle. The first call of its name makes it. Closing the card destroys all of
+ * them, the last made first. Once keep has returned, the card's context is this thread's, as a library wants it that is asked outside of the queue. */
 typedef struct {
     const char *name;
     tutti_status (*make)(tutti_cuda *c, void **out, tutti_failure *err);

@@ -70,7 +70,7 @@ static void describe(tutti_cuda *c, int device)
     card->l2_bytes = attribute_of(c, TUTTI_CU_L2_BYTES, device);
 }
 
-/* Its primary context, so that libraries share it. */
+/* Opens the card's primary context, which libraries use too. */
 static tutti_status open_context(tutti_cuda *c, int card, tutti_failure *err)
 {
     int ncards = 0, device = 0;

@@ -90,14 +90,14 @@ void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, c
 void tutti_cuda_place_memory(tutti_device *row);
 const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at);
 void tutti_cuda_release_ranges(tutti_cuda *c);
-/* From plain host memory, behind what was put on the queue; over when it returns. */
+/* Copies nbytes of plain host memory from `from` to `to`, behind all that was put on the queue. The copy is over when it returns. */
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
 /* cuda_queue.c */
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);
-/* With the lock held: gives all that was put on the queue to the driver. sync also waits until it is over. */
+/* Callers hold the lock. flush gives all that was put on the queue to the driver; sync also waits until it is over. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
 void tutti_cuda_forget_recorded(tutti_cuda *c); /* when nothing is on its way */

@@ -59,7 +59,7 @@ static bool open_by_name(search *s, int flags)
     return false;
 }
 
-/* In the folders that a pattern fits. */
+/* Opens the library in the first folder that fits the pattern `folder` and has it. */
 static bool open_in(search *s, const char *folder)
 {
     char pattern[PATH_BYTES];

@@ -13,7 +13,7 @@ extern const tutti_embedded_text tutti_device_texts[]; /* made by the build */
 
 enum { STACK = 16, THREADS = 256 };
 
-/* As loops.cu has it. */
+/* The argument of `sum` in loops.cu, field by field the same. */
 typedef struct {
     const char *in[TUTTI_CUDA_MOST_INPUTS];
     char *out[TUTTI_CUDA_MOST_OUTPUTS];
@@ -133,7 +133,7 @@ static void copy(const tutti_device *d, char *const *outputs, int nout, const ch
     tutti_cuda_end(c);
 }
 
-/* Values that wait at a time. */
+/* Returns the most values that wait on the stack at a time. */
 static int depth_of(const uint8_t *folds, int nin)
 {
     int depth = 0, most = 0;

@@ -172,7 +172,7 @@ void tutti_cuda_release_ranges(tutti_cuda *c)
 
 /* ---- what the host sees ---- */
 
-/* Between the device and plain host memory, in pieces through pinned memory; over when it returns. */
+/* Copies between the device and plain host memory, in pieces through pinned memory. The copy is over when it returns. */
 static void carry(tutti_cuda *c, char *to, const char *from, size_t nbytes, bool to_host)
 {
     for (size_t at = 0; at < nbytes && !c->failure.status; at += TUTTI_CUDA_BOUNCE) {

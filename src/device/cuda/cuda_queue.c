@@ -111,7 +111,7 @@ static void free_sequence(sequence *s)
 
 /* ---- giving it to the driver ---- */
 
-/* block: where the device finds what varies. */
+/* block: the address where the device finds the varying parts. */
 static void run_items(tutti_cuda *c, const sequence *s, tutti_cu_at block)
 {
     for (int i = 0; i < s->n; i++) {
@@ -138,7 +138,7 @@ static void wait_for_stream(tutti_cuda *c)
     c->queue->done = c->queue->given;
 }
 
-/* Piece by piece. */
+/* Gives the sequence to the driver piece by piece. */
 static void run_once(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
@@ -186,7 +186,7 @@ static recorded *find(tutti_cuda_queue *q, uint64_t hash)
     return NULL;
 }
 
-/* The place of the one that was used longest ago, if all are taken. */
+/* Returns a free place. If all are taken, the sequence that was used longest ago loses its place. */
 static recorded *new_place(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
@@ -208,7 +208,7 @@ static void copy_sequence(const sequence *s, sequence *out)
     memcpy(out->args, s->args, s->nargs);
 }
 
-/* A graph of it; NULL: none could be made, and a failure is noted. */
+/* Returns a graph of the sequence; NULL: none could be made, and the failure is noted. */
 static void *record(tutti_cuda *c, recorded *r)
 {
     void *graph = NULL, *exec = NULL;

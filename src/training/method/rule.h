@@ -88,13 +88,13 @@ bool tutti_rule_has_state(const char *name, size_t n);
 /* What updates are timed by where no job says one: a rule with one state. */
 tutti_update tutti_update_to_time(void);
 
-/* What a rule makes of a step for parameters of a kind: TUTTI_RULE_MAX_NUMBERS numbers. */
+/* Computes a rule's numbers for a step and parameters of a kind: TUTTI_RULE_MAX_NUMBERS of them, at `numbers`. */
 void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind, float *numbers);
 /* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. apply prepares and runs. */
 void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
-/* Of a rule with trust, and of weights alone: adds the squares of a slice, exactly, to those of its tensor, `looked`. numbers: of the step.
+/* Adds the squares of a slice, exactly, to those of its tensor, `looked`: for a rule with trust, and for weights alone. numbers: the step's.
  * Returns whether the gradients are finite; what is not finite adds nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);

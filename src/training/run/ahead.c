@@ -21,7 +21,7 @@ static tutti_status load_next(tutti_trainer *t)
     return TUTTI_OK;
 }
 
-/* What a device cannot be shown travels more slowly. */
+/* Memory that the device refuses to be shown is copied more slowly: that is no failure. */
 tutti_status tutti_ahead_begin(tutti_trainer *t, const tutti_loader_config *config, tutti_failure *err)
 {
     void *at;

@@ -129,7 +129,7 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     return true;
 }
 
-/* The cpu where nothing is said. */
+/* Reads the device; a manifest without one is of the cpu. */
 static bool get_device(const cJSON *root, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "device");

@@ -149,7 +149,8 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
-/* A card and a processor add up in other orders, canonical sums included. Whether it was said. */
+/* Says that the run goes on on another kind of device: a card and a processor add up in other orders, canonical sums included. Returns whether
+ * it was said. */
 static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
 {
     static const char *const names[TUTTI_NDEVICE_KINDS] = {"the cpu", "a CUDA card"};

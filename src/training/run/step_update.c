@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_update.c: launches the rule on a bucket's parameters, and the looks at their gradients and norms before it. Parameters are many and mostly
- * short, so several go together (tutti_update_work); who compares launches with those of an earlier step finds no gaps in them that differ. */
+ * short, so several go together (tutti_update_work). A device compares launches with those of an earlier step byte by byte, so gaps in them are zero. */
 #include <math.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ static void look_at_tensor(tutti_trainer *t, const tutti_update_step *update, co
     tutti_step_launch(t, TUTTI_WORK_NORMS, &w);
 }
 
-/* Of norms that are no numbers nothing is made. */
+/* Norms that are no numbers scale nothing: the trust is 1. */
 static double trust_of(const tutti_trainer *t, const tutti_update_step *step, const tutti_action *a, int p)
 {
     const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
@@ -118,7 +118,7 @@ void tutti_step_look(tutti_trainer *t, const tutti_step_common *play, const tutt
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
-/* As torch.nn.utils.clip_grad_norm_, of the gradients as the rule gets them. Nothing is clipped by a norm that is no number. */
+/* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. A norm that is no number clips nothing. */
 double tutti_step_clip(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
@@ -131,7 +131,7 @@ double tutti_step_clip(const tutti_trainer *t, const tutti_step_common *play, co
 
 /* ---- updates ---- */
 
-/* What is launched together with its neighbours. */
+/* Updates that wait until they are launched together. */
 typedef struct {
     tutti_update_work updates;
     tutti_statistic_work statistics;

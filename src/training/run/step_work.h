@@ -32,7 +32,7 @@ typedef enum {
     TUTTI_WORK_READ, /* from the centre into other */
     TUTTI_NWORKS
 } tutti_work_kind;
-/* How work of this kind is done on a device's kind. */
+/* The row of this kind of work in the table of the device's kind. */
 const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kind);
 static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_kind kind, const void *args)
 {
@@ -40,8 +40,9 @@ static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_ki
 }
 extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS], tutti_works_cuda[TUTTI_NWORKS];
 
-/* Before anything is launched, from a thread that nobody launches beside: what a device must find first, so that running work cannot fail. rule: of the
- * updates and norms that will be launched; NULL: none. May be called again, with other rules. TUTTI_ERR_FAILED with words. */
+/* Finds what a device needs for its work, such as kernels, so that running work cannot fail. Callers prepare before they launch, from a thread
+ * beside which nobody launches. rule: that of the updates and norms to come; NULL: none. May be called again, with other rules.
+ * TUTTI_ERR_FAILED with words. */
 tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 

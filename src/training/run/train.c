@@ -143,7 +143,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
     return c;
 }
 
-/* Into a folder that was removed, renamed or replaced nothing is written: it may be another run's. The run ends: what it did would be lost. */
+/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and what this one writes would be lost. */
 static tutti_status check_folder(tutti_trainer *t, tutti_failure *err)
 {
     t->looked_s = tutti_clock_s();

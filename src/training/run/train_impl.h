@@ -188,7 +188,8 @@ tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_chec
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 /* The next batch; NULL: there is none. */
 tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err);
-/* The batch of this step, and where the device finds its samples; once its work was launched: brings the next one, where a device wants that. */
+/* take: the batch of this step, and where the device finds its samples. load: brings the next batch to a device that wants that, once the step's
+ * work was launched. */
 tutti_status tutti_ahead_take(tutti_trainer *t, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err);
 void tutti_ahead_load(tutti_trainer *t);
