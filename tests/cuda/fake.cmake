@@ -20,12 +20,16 @@ foreach(name test_fake_cuda test_fake_cuda_faults test_fake_cuda_calls)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0") # NVRTC's
 endforeach()
 
+# What suites on the fake card find in their environment.
+set(fake_card "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc"
+    "TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache" "ASAN_OPTIONS=detect_leaks=0")
+
 # Suites of the card's row on the fake one, with races between blocks looked for. Without NVRTC they are skipped.
 foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
   add_dependencies(${suite} fake_cuda)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
-  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout} ENVIRONMENT
-    "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc;TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache;TUTTI_FAKE_CUDA_RACES=1;ASAN_OPTIONS=detect_leaks=0")
+  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout}
+                       ENVIRONMENT "${fake_card};TUTTI_FAKE_CUDA_RACES=1")
 endforeach()
 
 # Says the PTX that NVRTC makes of a file: ptx_of FILE.cu [compute_90].

@@ -28,8 +28,6 @@ foreach(name test_fake_libs test_fake_cudnn_faults test_fake_cublaslt_faults)
 endforeach()
 
 # Suites that multiply, and whole trainings, on the fake card. Without NVRTC they are skipped.
-set(fake_card "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc"
-    "TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache" "ASAN_OPTIONS=detect_leaks=0")
 foreach(suite test_cuda_products test_cuda_ops)
   add_dependencies(${suite} fake_cuda fake_cudnn fake_cublaslt)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
