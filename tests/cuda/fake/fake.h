@@ -141,7 +141,6 @@ typedef struct fake_op {
 } fake_op;
 
 struct fake_event {
-    uint32_t magic;
     bool alive, timing;
     uint64_t recorded, done; /* tickets */
     fake_stream *stream;     /* of the last record */
@@ -152,9 +151,8 @@ struct fake_event {
 };
 
 struct fake_stream {
-    uint32_t magic;
     bool alive;
-    int card, flags;
+    int card;
     fake_op *first, **last;
     fake_graph *capture;
     bool origin, invalidated, stepping, inner; /* inner: the card's own, the handle 0 */
@@ -163,14 +161,10 @@ struct fake_stream {
 };
 
 struct fake_graph {
-    uint32_t magic;
     bool alive, instance;
     fake_op *first, **last;
-    int count;
     fake_graph *next;
 };
-
-enum { FAKE_STREAM_MAGIC = 0x57e4, FAKE_EVENT_MAGIC = 0xe4e7, FAKE_GRAPH_MAGIC = 0x64af };
 
 /* The stream behind a handle, NULL for one that is none or destroyed (reported). */
 fake_stream *fake_stream_of(void *handle, const char *call);
@@ -197,7 +191,6 @@ void fake_append(fake_op ***last, fake_op *op);
 
 typedef struct fake_module {
     ptx_module m; /* first: a function's `module` is this too */
-    uint32_t magic;
     bool alive;
     struct fake_module *next;
 } fake_module;

@@ -48,7 +48,7 @@ FAKE_EXPORT int cuEventCreate(void **out, unsigned flags)
     FAKE_CALL(cuEventCreate);
     fake_event *e = calloc(1, sizeof(*e));
     if (!e) return FAKE_OUT_OF_MEMORY;
-    *e = (fake_event){.magic = FAKE_EVENT_MAGIC, .alive = true, .timing = !(flags & 2), .next = events};
+    *e = (fake_event){.alive = true, .timing = !(flags & 2), .next = events};
     events = e;
     *out = e;
     return FAKE_OK;
@@ -160,7 +160,7 @@ static fake_graph *new_graph(bool instance)
 {
     fake_graph *g = calloc(1, sizeof(*g));
     if (!g) abort(); /* a test cannot go on */
-    *g = (fake_graph){.magic = FAKE_GRAPH_MAGIC, .instance = instance, .next = graphs};
+    *g = (fake_graph){.instance = instance, .next = graphs};
     g->last = &g->first;
     graphs = g;
     return g;
@@ -243,7 +243,6 @@ FAKE_EXPORT int cuGraphInstantiateWithFlags(void **out, void *graph, uint64_t fl
     if (!g) return FAKE_INVALID_HANDLE;
     fake_graph *copy = new_graph(true);
     copy->alive = true;
-    copy->count = g->count;
     for (const fake_op *op = g->first; op; op = op->next) fake_append(&copy->last, fake_copy_op(op, fake_op_args(op)));
     *out = copy;
     return FAKE_OK;

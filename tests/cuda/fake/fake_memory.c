@@ -4,7 +4,6 @@
  * An arena of addresses is reserved. An allocation is a memfd that is mapped twice: in the arena without access, and in an alias of the arena,
  * through which the fake itself works. A third map holds a byte for each byte: not allocated, unwritten or written. Addresses are not used again,
  * so what is used after it was freed is found. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_modules.c: modules, functions, launches, and the table of all calls. */
+/* fake_modules.c: modules, functions, launches. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "fake.h"
 
-enum { MODULE_MAGIC = 0x40d17e, MAX_SHARED = 232448, PLAIN_SHARED = 48 << 10, MULTIPROCESSOR_SHARED = 233472 };
+enum { MAX_SHARED = 232448, PLAIN_SHARED = 48 << 10, MULTIPROCESSOR_SHARED = 233472 };
 
 static fake_module *modules;
 
@@ -53,7 +53,6 @@ static int load(void **out, const void *image)
         free(m);
         return FAKE_INVALID_PTX;
     }
-    m->magic = MODULE_MAGIC;
     m->alive = true;
     m->next = modules;
     modules = m;

@@ -16,11 +16,11 @@ fake_stream *fake_streams(void)
     return streams;
 }
 
-static fake_stream *new_stream(int card, int flags)
+static fake_stream *new_stream(int card)
 {
     fake_stream *s = calloc(1, sizeof(*s));
     if (!s) abort(); /* a test cannot go on */
-    *s = (fake_stream){.magic = FAKE_STREAM_MAGIC, .alive = true, .card = card, .flags = flags, .next = streams};
+    *s = (fake_stream){.alive = true, .card = card, .next = streams};
     s->last = &s->first;
     streams = s;
     return s;
@@ -32,7 +32,7 @@ fake_stream *fake_stream_of(void *handle, const char *call)
     if ((uintptr_t)handle <= 2) {
         const int card = fake_current_card();
         if (!inner[card]) {
-            inner[card] = new_stream(card, 0);
+            inner[card] = new_stream(card);
             inner[card]->inner = true;
         }
         return inner[card];
@@ -226,7 +226,6 @@ int fake_enqueue(fake_stream *s, const fake_op *op, size_t arg_bytes)
     fake_op *copy = fake_copy_op(op, arg_bytes);
     if (s->capture) {
         fake_append(&s->capture->last, copy);
-        s->capture->count++;
         s->position++;
     } else {
         fake_append(&s->last, copy);
@@ -261,8 +260,9 @@ FAKE_EXPORT int tutti_fake_cuda_touch(const void *at, size_t nbytes, int writes)
 
 FAKE_EXPORT int cuStreamCreate(void **out, unsigned flags)
 {
+    (void)flags;
     FAKE_CALL(cuStreamCreate);
-    *out = new_stream(fake_current_card(), (int)flags);
+    *out = new_stream(fake_current_card());
     return FAKE_OK;
 }
 

@@ -102,7 +102,7 @@ typedef struct {
 
 struct ptx_function {
     char name[256];
-    bool entry, has_body, read;
+    bool entry, has_body;
     uint32_t first_token, end_token; /* of the body, braces left out */
     ptx_param *params;
     int nparams;
@@ -110,7 +110,7 @@ struct ptx_function {
     ptx_param *returns;
     int nreturns;
     uint32_t max_threads; /* .maxntid's product; 0: none */
-    /* read */
+    /* filled when the body is read */
     ptx_inst *code;
     uint32_t ncode;
     uint32_t *extra, nextra;
@@ -130,7 +130,6 @@ typedef struct {
     char name[256];
     uint32_t space;   /* ptx_space */
     uint64_t address; /* device address, or the offset in shared memory */
-    uint64_t size;
     bool dynamic;
 } ptx_variable;
 
@@ -158,7 +157,6 @@ typedef struct {
     const uint8_t *params;
 } ptx_launch;
 void ptx_launch_run(const ptx_launch *l);
-uint64_t ptx_instructions(void); /* of threads, run so far */
 
 /* What happened to a byte of shared memory (or of global memory, where races are looked for there). */
 typedef struct {

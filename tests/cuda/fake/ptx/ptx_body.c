@@ -144,12 +144,11 @@ static const char *called_name(const ptx_reader *r)
 
 static bool inline_body(ptx_reader *r, const ptx_function *f, uint32_t first_symbol)
 {
-    const uint32_t symbol_floor = r->symbol_floor, label_floor = r->label_floor, pending_floor = r->pending_floor;
+    const uint32_t symbol_floor = r->symbol_floor, label_floor = r->label_floor;
     const uint32_t back = r->pos, labels = r->nlabels, pendings = r->npendings;
     const int32_t guard = r->guard;
     r->symbol_floor = first_symbol;
     r->label_floor = labels;
-    r->pending_floor = pendings;
     r->pos = f->first_token;
     r->guard = -1;
     r->depth++;
@@ -161,7 +160,6 @@ static bool inline_body(ptx_reader *r, const ptx_function *f, uint32_t first_sym
         return ptx_fail(r, "there is no label '%s' in %s", r->pendings[pendings].name, f->name);
     r->symbol_floor = symbol_floor;
     r->label_floor = label_floor;
-    r->pending_floor = pending_floor;
     r->pos = back;
     r->guard = guard;
     return fine;
@@ -300,7 +298,6 @@ bool ptx_read_body(ptx_module *m, ptx_function *f)
     f->register_bytes = aligned(r.register_at, 64);
     f->local_bytes = aligned(r.local_at, 16);
     f->shared_bytes = aligned(r.shared_at, 16);
-    f->read = fine;
     free(r.symbols);
     free(r.labels);
     free(r.pendings);

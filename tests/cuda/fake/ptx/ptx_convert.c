@@ -27,14 +27,10 @@ PTX_OP1(cvt_f32_f64, float, double, a)
 PTX_OP1(cvt_f32_f32, float, float, a)
 PTX_OP1(cvt_f64_f64, double, double, a)
 
-static uint32_t size_of(ptx_type t)
+uint32_t ptx_type_size(ptx_type t)
 {
     static const uint8_t sizes[PTX_TYPES] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8};
     return sizes[t];
-}
-uint32_t ptx_type_size(ptx_type t)
-{
-    return size_of(t);
 }
 ptx_type ptx_type_named(const char *name)
 {
@@ -58,7 +54,7 @@ static double rounded_to_whole(double v, int mode)
 /* Ends of the range of a whole type; signed ones below. */
 static uint64_t whole_of(double v, ptx_type t, ptx_type from)
 {
-    const uint32_t bits = 8 * size_of(t);
+    const uint32_t bits = 8 * ptx_type_size(t);
     const bool is_signed = t == PTX_T_S8 || t == PTX_T_S16 || t == PTX_T_S32 || t == PTX_T_S64;
     const uint64_t top = is_signed    ? (UINT64_C(1) << (bits - 1)) - 1
                          : bits == 64 ? ~UINT64_C(0)
@@ -107,7 +103,7 @@ void ptx_convert_slow(ptx_warp *w, const ptx_inst *i, uint32_t mask)
         case PTX_T_F32: PTX_REG(uint32_t, w, i->d)[l] = v != v ? 0x7fffffffu : ptx_bits_of((float)v); break;
         case PTX_T_F64: PTX_REG(double, w, i->d)[l] = v; break;
         default:
-            switch (size_of(to)) {
+            switch (ptx_type_size(to)) {
             case 1: PTX_REG(uint8_t, w, i->d)[l] = (uint8_t)whole_of(v, to, from); break;
             case 2: PTX_REG(uint16_t, w, i->d)[l] = (uint16_t)whole_of(v, to, from); break;
             case 4: PTX_REG(uint32_t, w, i->d)[l] = (uint32_t)whole_of(v, to, from); break;

@@ -83,7 +83,7 @@ static bool read_variable(ptx_module *m, uint32_t *pos, ptx_space space, bool ou
 {
     ptx_declared d;
     if (!ptx_declaration(m, pos, &d)) return fail(m, *pos, "a variable of an unknown kind");
-    ptx_variable v = {.space = space, .size = d.size};
+    ptx_variable v = {.space = space};
     snprintf(v.name, sizeof(v.name), "%s", d.name);
     if (space == PTX_SHARED) {
         v.dynamic = outer && d.open;

@@ -61,7 +61,7 @@ typedef struct {
     ptx_label *labels;
     ptx_pending *pendings;
     uint32_t nsymbols, nlabels, npendings;
-    uint32_t symbol_floor, label_floor, pending_floor; /* what an inlined function sees */
+    uint32_t symbol_floor, label_floor; /* what an inlined function sees */
     uint32_t pos, depth, line;
     uint32_t register_at, local_at, shared_at;
     int32_t guard;
