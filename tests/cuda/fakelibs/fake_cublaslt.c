@@ -38,7 +38,7 @@ const char *cublasLtGetStatusString(int status)
 
 int cublasLtCreate(tutti_cublaslt_handle *handle)
 {
-    FAKELIB_CALL(cublasLtCreate);
+    FAKELIB_CALL();
     if (!handle) return FAKE_CUBLAS_INVALID_VALUE;
     if (!fakelib_has_context()) return FAKE_CUBLAS_NOT_INITIALIZED;
     *handle = fakelib_new(FAKELIB_HANDLE, 1);
@@ -52,15 +52,15 @@ static int destroyed(void *object, int kind, const char *call)
 
 int cublasLtDestroy(tutti_cublaslt_handle handle)
 {
-    FAKELIB_CALL(cublasLtDestroy);
-    return destroyed(handle, FAKELIB_HANDLE, "cublasLtDestroy");
+    FAKELIB_CALL();
+    return destroyed(handle, FAKELIB_HANDLE, __func__);
 }
 
 /* ---- products ---- */
 
 int cublasLtMatmulDescCreate(tutti_cublaslt_description *product, int compute_type, int scale_type)
 {
-    FAKELIB_CALL(cublasLtMatmulDescCreate);
+    FAKELIB_CALL();
     if (!product) return FAKE_CUBLAS_INVALID_VALUE;
     fake_cublaslt_described *p = fakelib_new(FAKE_CUBLASLT_PRODUCT, sizeof *p);
     p->product.compute_type = compute_type;
@@ -73,8 +73,8 @@ int cublasLtMatmulDescCreate(tutti_cublaslt_description *product, int compute_ty
 
 int cublasLtMatmulDescDestroy(tutti_cublaslt_description product)
 {
-    FAKELIB_CALL(cublasLtMatmulDescDestroy);
-    return destroyed(product, FAKE_CUBLASLT_PRODUCT, "cublasLtMatmulDescDestroy");
+    FAKELIB_CALL();
+    return destroyed(product, FAKE_CUBLASLT_PRODUCT, __func__);
 }
 
 /* An attribute that the fake does not know is one that tutti's declarations do not name. */
@@ -87,8 +87,8 @@ static int put(void *to, size_t size, const void *value, size_t nbytes)
 
 int cublasLtMatmulDescSetAttribute(tutti_cublaslt_description product, int attribute, const void *value, size_t nbytes)
 {
-    FAKELIB_CALL(cublasLtMatmulDescSetAttribute);
-    fake_cublaslt_described *p = fakelib_of(product, FAKE_CUBLASLT_PRODUCT, "cublasLtMatmulDescSetAttribute");
+    FAKELIB_CALL();
+    fake_cublaslt_described *p = fakelib_of(product, FAKE_CUBLASLT_PRODUCT, __func__);
     if (!p) return FAKE_CUBLAS_INVALID_VALUE;
     switch (attribute) {
     case TUTTI_CUBLASLT_DESC_TRANSA: return put(&p->product.transpose_a, sizeof p->product.transpose_a, value, nbytes);
@@ -106,7 +106,7 @@ int cublasLtMatmulDescSetAttribute(tutti_cublaslt_description product, int attri
 int cublasLtMatrixLayoutCreate(tutti_cublaslt_description *matrix, int type, uint64_t rows, uint64_t columns,
                                int64_t column_step)
 {
-    FAKELIB_CALL(cublasLtMatrixLayoutCreate);
+    FAKELIB_CALL();
     if (!matrix) return FAKE_CUBLAS_INVALID_VALUE;
     fake_cublaslt_matrix *m = fakelib_new(FAKE_CUBLASLT_MATRIX, sizeof *m);
     m->type = type;
@@ -119,15 +119,15 @@ int cublasLtMatrixLayoutCreate(tutti_cublaslt_description *matrix, int type, uin
 
 int cublasLtMatrixLayoutDestroy(tutti_cublaslt_description matrix)
 {
-    FAKELIB_CALL(cublasLtMatrixLayoutDestroy);
-    return destroyed(matrix, FAKE_CUBLASLT_MATRIX, "cublasLtMatrixLayoutDestroy");
+    FAKELIB_CALL();
+    return destroyed(matrix, FAKE_CUBLASLT_MATRIX, __func__);
 }
 
 /* ---- preferences ---- */
 
 int cublasLtMatmulPreferenceCreate(tutti_cublaslt_description *preference)
 {
-    FAKELIB_CALL(cublasLtMatmulPreferenceCreate);
+    FAKELIB_CALL();
     if (!preference) return FAKE_CUBLAS_INVALID_VALUE;
     fake_cublaslt_preference *p = fakelib_new(FAKE_CUBLASLT_PREFERENCE, sizeof *p);
     for (int i = 0; i < FAKE_CUBLASLT_OPERANDS; i++) p->alignment[i] = DEFAULT_ALIGNMENT;
@@ -137,16 +137,15 @@ int cublasLtMatmulPreferenceCreate(tutti_cublaslt_description *preference)
 
 int cublasLtMatmulPreferenceDestroy(tutti_cublaslt_description preference)
 {
-    FAKELIB_CALL(cublasLtMatmulPreferenceDestroy);
-    return destroyed(preference, FAKE_CUBLASLT_PREFERENCE, "cublasLtMatmulPreferenceDestroy");
+    FAKELIB_CALL();
+    return destroyed(preference, FAKE_CUBLASLT_PREFERENCE, __func__);
 }
 
 int cublasLtMatmulPreferenceSetAttribute(tutti_cublaslt_description preference, int attribute, const void *value,
                                          size_t nbytes)
 {
-    FAKELIB_CALL(cublasLtMatmulPreferenceSetAttribute);
-    fake_cublaslt_preference *p =
-        fakelib_of(preference, FAKE_CUBLASLT_PREFERENCE, "cublasLtMatmulPreferenceSetAttribute");
+    FAKELIB_CALL();
+    fake_cublaslt_preference *p = fakelib_of(preference, FAKE_CUBLASLT_PREFERENCE, __func__);
     const int operand = attribute - TUTTI_CUBLASLT_PREF_ALIGNMENT_A;
     if (!p) return FAKE_CUBLAS_INVALID_VALUE;
     if (attribute == TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES)

@@ -160,8 +160,8 @@ int cublasLtMatmulAlgoGetHeuristic(tutti_cublaslt_handle handle, tutti_cublaslt_
                                    tutti_cublaslt_description c, tutti_cublaslt_description d,
                                    tutti_cublaslt_description preference, int most, tutti_cublaslt_found *found, int *n)
 {
-    FAKELIB_CALL(cublasLtMatmulAlgoGetHeuristic);
-    const call how = {handle, product, a, b, c, d, "cublasLtMatmulAlgoGetHeuristic"};
+    FAKELIB_CALL();
+    const call how = {handle, product, a, b, c, d, __func__};
     const fake_cublaslt_preference *wanted = fakelib_of(preference, FAKE_CUBLASLT_PREFERENCE, how.name);
     const void *bias = NULL;
     told t;
@@ -241,8 +241,8 @@ int cublasLtMatmul(tutti_cublaslt_handle handle, tutti_cublaslt_description prod
                    const void *c, tutti_cublaslt_description c_of, void *d, tutti_cublaslt_description d_of,
                    const tutti_cublaslt_algorithm *algorithm, void *workspace, size_t workspace_bytes, void *stream)
 {
-    FAKELIB_CALL(cublasLtMatmul);
-    const call how = {handle, product, a_of, b_of, c_of, d_of, "cublasLtMatmul"};
+    FAKELIB_CALL();
+    const call how = {handle, product, a_of, b_of, c_of, d_of, __func__};
     fake_cublaslt_work k;
     memset(&k, 0, sizeof k);
     const int status = read_problem(&how, &k.problem, &k.bias);

@@ -39,23 +39,28 @@ const char *cudnnGetErrorString(int status)
 
 int cudnnCreate(tutti_cudnn_handle *handle)
 {
-    FAKELIB_CALL(cudnnCreate);
+    FAKELIB_CALL();
     if (!handle) return FAKE_CUDNN_NULL_POINTER;
     if (!fakelib_has_context()) return FAKE_CUDNN_NOT_INITIALIZED;
     *handle = fakelib_new(FAKELIB_HANDLE, sizeof(fake_cudnn_handle));
     return FAKE_CUDNN_OK;
 }
 
+static int destroyed(void *object, int kind, const char *call)
+{
+    return fakelib_destroy(object, kind, call) ? FAKE_CUDNN_OK : FAKE_CUDNN_BAD_PARAM;
+}
+
 int cudnnDestroy(tutti_cudnn_handle handle)
 {
-    FAKELIB_CALL(cudnnDestroy);
-    return fakelib_destroy(handle, FAKELIB_HANDLE, "cudnnDestroy") ? FAKE_CUDNN_OK : FAKE_CUDNN_BAD_PARAM;
+    FAKELIB_CALL();
+    return destroyed(handle, FAKELIB_HANDLE, __func__);
 }
 
 int cudnnSetStream(tutti_cudnn_handle handle, void *stream)
 {
-    FAKELIB_CALL(cudnnSetStream);
-    fake_cudnn_handle *h = fakelib_of(handle, FAKELIB_HANDLE, "cudnnSetStream");
+    FAKELIB_CALL();
+    fake_cudnn_handle *h = fakelib_of(handle, FAKELIB_HANDLE, __func__);
     if (!h) return FAKE_CUDNN_BAD_PARAM;
     h->stream = stream;
     return FAKE_CUDNN_OK;
@@ -77,7 +82,7 @@ static bool are_positive(const int64_t *numbers, int n)
 
 int cudnnCreateTensorDescriptor(tutti_cudnn_descriptor *tensor)
 {
-    FAKELIB_CALL(cudnnCreateTensorDescriptor);
+    FAKELIB_CALL();
     if (!tensor) return FAKE_CUDNN_NULL_POINTER;
     *tensor = fakelib_new(FAKE_CUDNN_TENSOR, sizeof(fake_cudnn_tensor));
     return FAKE_CUDNN_OK;
@@ -85,17 +90,16 @@ int cudnnCreateTensorDescriptor(tutti_cudnn_descriptor *tensor)
 
 int cudnnDestroyTensorDescriptor(tutti_cudnn_descriptor tensor)
 {
-    FAKELIB_CALL(cudnnDestroyTensorDescriptor);
-    return fakelib_destroy(tensor, FAKE_CUDNN_TENSOR, "cudnnDestroyTensorDescriptor") ? FAKE_CUDNN_OK
-                                                                                      : FAKE_CUDNN_BAD_PARAM;
+    FAKELIB_CALL();
+    return destroyed(tensor, FAKE_CUDNN_TENSOR, __func__);
 }
 
 /* Its numbers are its own to count on, as they were given. */
 int cudnnSetTensor4dDescriptorEx(tutti_cudnn_descriptor tensor, int type, int n, int c, int h, int w, int n_stride,
                                  int c_stride, int h_stride, int w_stride)
 {
-    FAKELIB_CALL(cudnnSetTensor4dDescriptorEx);
-    fake_cudnn_tensor *t = fakelib_of(tensor, FAKE_CUDNN_TENSOR, "cudnnSetTensor4dDescriptorEx");
+    FAKELIB_CALL();
+    fake_cudnn_tensor *t = fakelib_of(tensor, FAKE_CUDNN_TENSOR, __func__);
     const fake_cudnn_tensor wanted = {{n, c, h, w}, {n_stride, c_stride, h_stride, w_stride}, type};
     if (!t || !is_type(type) || !are_positive(wanted.dim, 4)) return FAKE_CUDNN_BAD_PARAM;
     if (!are_positive(wanted.stride, 4)) return FAKE_CUDNN_NOT_SUPPORTED;
@@ -108,7 +112,7 @@ int cudnnSetTensor4dDescriptorEx(tutti_cudnn_descriptor tensor, int type, int n,
 
 int cudnnCreateFilterDescriptor(tutti_cudnn_descriptor *filter)
 {
-    FAKELIB_CALL(cudnnCreateFilterDescriptor);
+    FAKELIB_CALL();
     if (!filter) return FAKE_CUDNN_NULL_POINTER;
     *filter = fakelib_new(FAKE_CUDNN_FILTER, sizeof(fake_cudnn_filter));
     return FAKE_CUDNN_OK;
@@ -116,15 +120,14 @@ int cudnnCreateFilterDescriptor(tutti_cudnn_descriptor *filter)
 
 int cudnnDestroyFilterDescriptor(tutti_cudnn_descriptor filter)
 {
-    FAKELIB_CALL(cudnnDestroyFilterDescriptor);
-    return fakelib_destroy(filter, FAKE_CUDNN_FILTER, "cudnnDestroyFilterDescriptor") ? FAKE_CUDNN_OK
-                                                                                      : FAKE_CUDNN_BAD_PARAM;
+    FAKELIB_CALL();
+    return destroyed(filter, FAKE_CUDNN_FILTER, __func__);
 }
 
 int cudnnSetFilter4dDescriptor(tutti_cudnn_descriptor filter, int type, int format, int k, int c, int h, int w)
 {
-    FAKELIB_CALL(cudnnSetFilter4dDescriptor);
-    fake_cudnn_filter *f = fakelib_of(filter, FAKE_CUDNN_FILTER, "cudnnSetFilter4dDescriptor");
+    FAKELIB_CALL();
+    fake_cudnn_filter *f = fakelib_of(filter, FAKE_CUDNN_FILTER, __func__);
     const fake_cudnn_filter wanted = {{k, c, h, w}, type, format};
     const bool is_format = format == FAKE_CUDNN_NCHW || format == FAKE_CUDNN_NHWC;
     if (!f || !is_type(type) || !is_format || !are_positive(wanted.dim, 4)) return FAKE_CUDNN_BAD_PARAM;
@@ -136,7 +139,7 @@ int cudnnSetFilter4dDescriptor(tutti_cudnn_descriptor filter, int type, int form
 
 int cudnnCreateConvolutionDescriptor(tutti_cudnn_descriptor *convolution)
 {
-    FAKELIB_CALL(cudnnCreateConvolutionDescriptor);
+    FAKELIB_CALL();
     if (!convolution) return FAKE_CUDNN_NULL_POINTER;
     fake_cudnn_convolution *c = fakelib_new(FAKE_CUDNN_CONVOLUTION, sizeof *c);
     c->groups = 1;
@@ -147,17 +150,15 @@ int cudnnCreateConvolutionDescriptor(tutti_cudnn_descriptor *convolution)
 
 int cudnnDestroyConvolutionDescriptor(tutti_cudnn_descriptor convolution)
 {
-    FAKELIB_CALL(cudnnDestroyConvolutionDescriptor);
-    return fakelib_destroy(convolution, FAKE_CUDNN_CONVOLUTION, "cudnnDestroyConvolutionDescriptor")
-               ? FAKE_CUDNN_OK
-               : FAKE_CUDNN_BAD_PARAM;
+    FAKELIB_CALL();
+    return destroyed(convolution, FAKE_CUDNN_CONVOLUTION, __func__);
 }
 
 int cudnnSetConvolution2dDescriptor(tutti_cudnn_descriptor convolution, int pad_h, int pad_w, int stride_h,
                                     int stride_w, int dilation_h, int dilation_w, int mode, int compute_type)
 {
-    FAKELIB_CALL(cudnnSetConvolution2dDescriptor);
-    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, "cudnnSetConvolution2dDescriptor");
+    FAKELIB_CALL();
+    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, __func__);
     const int64_t steps[] = {stride_h, stride_w, dilation_h, dilation_w};
     const bool is_mode = mode == 0 || mode == TUTTI_CUDNN_CROSS_CORRELATION;
     if (!c || pad_h < 0 || pad_w < 0 || !are_positive(steps, 4) || !is_mode || !is_type(compute_type))
@@ -176,8 +177,8 @@ int cudnnSetConvolution2dDescriptor(tutti_cudnn_descriptor convolution, int pad_
 
 int cudnnSetConvolutionGroupCount(tutti_cudnn_descriptor convolution, int groups)
 {
-    FAKELIB_CALL(cudnnSetConvolutionGroupCount);
-    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, "cudnnSetConvolutionGroupCount");
+    FAKELIB_CALL();
+    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, __func__);
     if (!c || groups < 1) return FAKE_CUDNN_BAD_PARAM;
     c->groups = groups;
     return FAKE_CUDNN_OK;
@@ -185,8 +186,8 @@ int cudnnSetConvolutionGroupCount(tutti_cudnn_descriptor convolution, int groups
 
 int cudnnSetConvolutionMathType(tutti_cudnn_descriptor convolution, int math)
 {
-    FAKELIB_CALL(cudnnSetConvolutionMathType);
-    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, "cudnnSetConvolutionMathType");
+    FAKELIB_CALL();
+    fake_cudnn_convolution *c = fakelib_of(convolution, FAKE_CUDNN_CONVOLUTION, __func__);
     if (!c || math < TUTTI_CUDNN_DEFAULT_MATH || math > TUTTI_CUDNN_FMA_MATH) return FAKE_CUDNN_BAD_PARAM;
     c->math = math;
     return FAKE_CUDNN_OK;

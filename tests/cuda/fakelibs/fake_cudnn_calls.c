@@ -62,8 +62,8 @@ int cudnnGetConvolutionForwardAlgorithm_v7(tutti_cudnn_handle handle, tutti_cudn
                                            tutti_cudnn_descriptor w, tutti_cudnn_descriptor convolution,
                                            tutti_cudnn_descriptor y, int most, int *n, tutti_cudnn_algorithm *found)
 {
-    FAKELIB_CALL(cudnnGetConvolutionForwardAlgorithm_v7);
-    const call c = {handle, x, w, convolution, y, FAKE_CUDNN_FORWARD, "cudnnGetConvolutionForwardAlgorithm_v7"};
+    FAKELIB_CALL();
+    const call c = {handle, x, w, convolution, y, FAKE_CUDNN_FORWARD, __func__};
     return advise(&c, most, n, found);
 }
 
@@ -72,9 +72,8 @@ int cudnnGetConvolutionBackwardDataAlgorithm_v7(tutti_cudnn_handle handle, tutti
                                                 tutti_cudnn_descriptor dx, int most, int *n,
                                                 tutti_cudnn_algorithm *found)
 {
-    FAKELIB_CALL(cudnnGetConvolutionBackwardDataAlgorithm_v7);
-    const call c = {
-        handle, dx, w, convolution, dy, FAKE_CUDNN_BACKWARD_DATA, "cudnnGetConvolutionBackwardDataAlgorithm_v7"};
+    FAKELIB_CALL();
+    const call c = {handle, dx, w, convolution, dy, FAKE_CUDNN_BACKWARD_DATA, __func__};
     return advise(&c, most, n, found);
 }
 
@@ -83,9 +82,8 @@ int cudnnGetConvolutionBackwardFilterAlgorithm_v7(tutti_cudnn_handle handle, tut
                                                   tutti_cudnn_descriptor dw, int most, int *n,
                                                   tutti_cudnn_algorithm *found)
 {
-    FAKELIB_CALL(cudnnGetConvolutionBackwardFilterAlgorithm_v7);
-    const call c = {
-        handle, x, dw, convolution, dy, FAKE_CUDNN_BACKWARD_FILTER, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"};
+    FAKELIB_CALL();
+    const call c = {handle, x, dw, convolution, dy, FAKE_CUDNN_BACKWARD_FILTER, __func__};
     return advise(&c, most, n, found);
 }
 
@@ -93,8 +91,8 @@ int cudnnGetConvolutionForwardWorkspaceSize(tutti_cudnn_handle handle, tutti_cud
                                             tutti_cudnn_descriptor w, tutti_cudnn_descriptor convolution,
                                             tutti_cudnn_descriptor y, int algorithm, size_t *bytes)
 {
-    FAKELIB_CALL(cudnnGetConvolutionForwardWorkspaceSize);
-    const call c = {handle, x, w, convolution, y, FAKE_CUDNN_FORWARD, "cudnnGetConvolutionForwardWorkspaceSize"};
+    FAKELIB_CALL();
+    const call c = {handle, x, w, convolution, y, FAKE_CUDNN_FORWARD, __func__};
     return ask_workspace(&c, algorithm, bytes);
 }
 
@@ -102,9 +100,8 @@ int cudnnGetConvolutionBackwardDataWorkspaceSize(tutti_cudnn_handle handle, tutt
                                                  tutti_cudnn_descriptor dy, tutti_cudnn_descriptor convolution,
                                                  tutti_cudnn_descriptor dx, int algorithm, size_t *bytes)
 {
-    FAKELIB_CALL(cudnnGetConvolutionBackwardDataWorkspaceSize);
-    const call c = {
-        handle, dx, w, convolution, dy, FAKE_CUDNN_BACKWARD_DATA, "cudnnGetConvolutionBackwardDataWorkspaceSize"};
+    FAKELIB_CALL();
+    const call c = {handle, dx, w, convolution, dy, FAKE_CUDNN_BACKWARD_DATA, __func__};
     return ask_workspace(&c, algorithm, bytes);
 }
 
@@ -112,9 +109,8 @@ int cudnnGetConvolutionBackwardFilterWorkspaceSize(tutti_cudnn_handle handle, tu
                                                    tutti_cudnn_descriptor dy, tutti_cudnn_descriptor convolution,
                                                    tutti_cudnn_descriptor dw, int algorithm, size_t *bytes)
 {
-    FAKELIB_CALL(cudnnGetConvolutionBackwardFilterWorkspaceSize);
-    const call c = {
-        handle, x, dw, convolution, dy, FAKE_CUDNN_BACKWARD_FILTER, "cudnnGetConvolutionBackwardFilterWorkspaceSize"};
+    FAKELIB_CALL();
+    const call c = {handle, x, dw, convolution, dy, FAKE_CUDNN_BACKWARD_FILTER, __func__};
     return ask_workspace(&c, algorithm, bytes);
 }
 
@@ -180,8 +176,8 @@ int cudnnConvolutionForward(tutti_cudnn_handle handle, const void *alpha, tutti_
                             int algorithm, void *workspace, size_t workspace_bytes, const void *beta,
                             tutti_cudnn_descriptor y_of, void *y)
 {
-    FAKELIB_CALL(cudnnConvolutionForward);
-    const call c = {handle, x_of, w_of, convolution, y_of, FAKE_CUDNN_FORWARD, "cudnnConvolutionForward"};
+    FAKELIB_CALL();
+    const call c = {handle, x_of, w_of, convolution, y_of, FAKE_CUDNN_FORWARD, __func__};
     return compute(&c, algorithm, &(memory){x, w, y, workspace, workspace_bytes, alpha, beta});
 }
 
@@ -190,8 +186,8 @@ int cudnnConvolutionBackwardData(tutti_cudnn_handle handle, const void *alpha, t
                                  tutti_cudnn_descriptor convolution, int algorithm, void *workspace,
                                  size_t workspace_bytes, const void *beta, tutti_cudnn_descriptor dx_of, void *dx)
 {
-    FAKELIB_CALL(cudnnConvolutionBackwardData);
-    const call c = {handle, dx_of, w_of, convolution, dy_of, FAKE_CUDNN_BACKWARD_DATA, "cudnnConvolutionBackwardData"};
+    FAKELIB_CALL();
+    const call c = {handle, dx_of, w_of, convolution, dy_of, FAKE_CUDNN_BACKWARD_DATA, __func__};
     return compute(&c, algorithm, &(memory){dx, w, dy, workspace, workspace_bytes, alpha, beta});
 }
 
@@ -200,8 +196,7 @@ int cudnnConvolutionBackwardFilter(tutti_cudnn_handle handle, const void *alpha,
                                    tutti_cudnn_descriptor convolution, int algorithm, void *workspace,
                                    size_t workspace_bytes, const void *beta, tutti_cudnn_descriptor dw_of, void *dw)
 {
-    FAKELIB_CALL(cudnnConvolutionBackwardFilter);
-    const call c = {
-        handle, x_of, dw_of, convolution, dy_of, FAKE_CUDNN_BACKWARD_FILTER, "cudnnConvolutionBackwardFilter"};
+    FAKELIB_CALL();
+    const call c = {handle, x_of, dw_of, convolution, dy_of, FAKE_CUDNN_BACKWARD_FILTER, __func__};
     return compute(&c, algorithm, &(memory){x, dw, dy, workspace, workspace_bytes, alpha, beta});
 }

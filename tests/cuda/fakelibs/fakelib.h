@@ -39,11 +39,12 @@ extern const fakelib_library fakelib_self;
 
 void fakelib_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A call: takes the lock, says the status that it is to fail with. Released at the end of the scope. */
+/* FAKELIB_CALL takes the lock, which the end of the scope releases; a call that is to fail returns at once. fakelib_enter says the status of the
+ * failure, 0 where there is none. */
 int fakelib_enter(const char *name);
 void fakelib_leave(const int *code);
-#define FAKELIB_CALL(name)                                                                                             \
-    const int code_ __attribute__((cleanup(fakelib_leave))) = fakelib_enter(#name);                                    \
+#define FAKELIB_CALL()                                                                                                 \
+    const int code_ __attribute__((cleanup(fakelib_leave))) = fakelib_enter(__func__);                                 \
     if (code_) return code_
 
 /* ---- objects ---- */
