@@ -44,18 +44,18 @@ int fake_setting(const char *name, int otherwise); /* a number of the environmen
 /* One line "fake cuda: ..." on stderr; ends the process with 97 unless TUTTI_FAKE_CUDA_FATAL=0. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A driver call: takes the lock, counts the call, says the code that it is to fail with. Released at the end of the scope. */
+/* FAKE_CALL takes the lock and counts the call; the end of the scope releases it. A call that is to fail, or that needs a context and has none,
+ * returns at once: fake_enter says its code. FAKE_CALL_ANYWHERE needs no context. */
 typedef struct {
     int code;
 } fake_guard;
 fake_guard fake_enter(const char *name, bool context);
 void fake_leave(fake_guard *g);
-#define FAKE_CALL(name)                                                                                                \
-    fake_guard guard_ __attribute__((cleanup(fake_leave))) = fake_enter(#name, true);                                  \
+#define FAKE_CALL_IN(context)                                                                                          \
+    fake_guard guard_ __attribute__((cleanup(fake_leave))) = fake_enter(__func__, context);                            \
     if (guard_.code) return guard_.code
-#define FAKE_CALL_ANYWHERE(name)                                                                                       \
-    fake_guard guard_ __attribute__((cleanup(fake_leave))) = fake_enter(#name, false);                                 \
-    if (guard_.code) return guard_.code
+#define FAKE_CALL()          FAKE_CALL_IN(true)
+#define FAKE_CALL_ANYWHERE() FAKE_CALL_IN(false)
 void fake_pause(void); /* lets other threads have the lock for a moment */
 
 /* ---- memory (fake_memory.c) ---- */

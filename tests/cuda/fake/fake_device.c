@@ -41,7 +41,7 @@ bool fake_released(void)
 
 FAKE_EXPORT int cuInit(unsigned flags)
 {
-    FAKE_CALL_ANYWHERE(cuInit);
+    FAKE_CALL_ANYWHERE();
     if (flags) return FAKE_INVALID_VALUE;
     if (!fake_cards()) return FAKE_NO_DEVICE;
     begun = true;
@@ -50,14 +50,14 @@ FAKE_EXPORT int cuInit(unsigned flags)
 
 FAKE_EXPORT int cuDriverGetVersion(int *version)
 {
-    FAKE_CALL_ANYWHERE(cuDriverGetVersion);
+    FAKE_CALL_ANYWHERE();
     *version = 13000;
     return FAKE_OK;
 }
 
 FAKE_EXPORT int cuDeviceGetCount(int *count)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGetCount);
+    FAKE_CALL_ANYWHERE();
     *count = fake_cards();
     return begun ? FAKE_OK : FAKE_NOT_INITIALIZED;
 }
@@ -70,14 +70,14 @@ static int known(int device)
 
 FAKE_EXPORT int cuDeviceGet(int *device, int ordinal)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGet);
+    FAKE_CALL_ANYWHERE();
     *device = ordinal;
     return known(ordinal);
 }
 
 FAKE_EXPORT int cuDeviceGetName(char *name, int size, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGetName);
+    FAKE_CALL_ANYWHERE();
     if (size > 0) snprintf(name, (size_t)size, "fake card %d", device);
     return known(device);
 }
@@ -89,14 +89,14 @@ static size_t memory_bytes(void)
 
 FAKE_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceTotalMem_v2);
+    FAKE_CALL_ANYWHERE();
     *bytes = memory_bytes();
     return known(device);
 }
 
 FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total)
 {
-    FAKE_CALL(cuMemGetInfo_v2);
+    FAKE_CALL();
     const size_t used = fake_used(fake_current_card());
     *total = memory_bytes();
     *left = used < *total ? *total - used : 0;
@@ -125,14 +125,14 @@ static int attribute_of(int attribute, int device)
 
 FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGetAttribute);
+    FAKE_CALL_ANYWHERE();
     *value = attribute_of(attribute, device);
     return known(device);
 }
 
 FAKE_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGetUuid_v2);
+    FAKE_CALL_ANYWHERE();
     char bytes[17];
     snprintf(bytes, sizeof(bytes), "tutti fake %5d", device);
     memcpy(uuid, bytes, 16);
@@ -141,7 +141,7 @@ FAKE_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
 
 FAKE_EXPORT int cuDeviceGetPCIBusId(char *out, int size, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDeviceGetPCIBusId);
+    FAKE_CALL_ANYWHERE();
     if (size > 0) snprintf(out, (size_t)size, "0000:%02X:00.0", device + 1);
     return known(device);
 }
@@ -150,7 +150,7 @@ FAKE_EXPORT int cuDeviceGetPCIBusId(char *out, int size, int device)
 
 FAKE_EXPORT int cuDevicePrimaryCtxRetain(void **out, int device)
 {
-    FAKE_CALL_ANYWHERE(cuDevicePrimaryCtxRetain);
+    FAKE_CALL_ANYWHERE();
     const int code = known(device);
     if (code) return code;
     context *c = &contexts[device];
@@ -164,7 +164,7 @@ FAKE_EXPORT int cuDevicePrimaryCtxRetain(void **out, int device)
 
 FAKE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 {
-    FAKE_CALL_ANYWHERE(cuDevicePrimaryCtxRelease_v2);
+    FAKE_CALL_ANYWHERE();
     const int code = known(device);
     if (code) return code;
     if (!contexts[device].retained) {
@@ -178,7 +178,7 @@ FAKE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 
 FAKE_EXPORT int cuCtxSetCurrent(void *c)
 {
-    FAKE_CALL_ANYWHERE(cuCtxSetCurrent);
+    FAKE_CALL_ANYWHERE();
     if (c && (((context *)c)->magic != CONTEXT_MAGIC || !((context *)c)->retained)) return FAKE_INVALID_CONTEXT;
     current = c;
     return FAKE_OK;
@@ -186,14 +186,14 @@ FAKE_EXPORT int cuCtxSetCurrent(void *c)
 
 FAKE_EXPORT int cuCtxGetCurrent(void **out)
 {
-    FAKE_CALL_ANYWHERE(cuCtxGetCurrent);
+    FAKE_CALL_ANYWHERE();
     *out = current;
     return FAKE_OK;
 }
 
 FAKE_EXPORT int cuCtxSynchronize(void)
 {
-    FAKE_CALL(cuCtxSynchronize);
+    FAKE_CALL();
     if (fake_capturing(false)) return FAKE_CAPTURE_UNSUPPORTED;
     fake_run_all(fake_current_card());
     return FAKE_OK;

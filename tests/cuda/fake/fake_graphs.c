@@ -45,7 +45,7 @@ static fake_graph *graph_of(void *handle, bool instance, const char *call)
 
 FAKE_EXPORT int cuEventCreate(void **out, unsigned flags)
 {
-    FAKE_CALL(cuEventCreate);
+    FAKE_CALL();
     fake_event *e = calloc(1, sizeof(*e));
     if (!e) return FAKE_OUT_OF_MEMORY;
     *e = (fake_event){.alive = true, .timing = !(flags & 2), .next = events};
@@ -56,7 +56,7 @@ FAKE_EXPORT int cuEventCreate(void **out, unsigned flags)
 
 FAKE_EXPORT int cuEventDestroy_v2(void *event)
 {
-    FAKE_CALL(cuEventDestroy_v2);
+    FAKE_CALL();
     fake_event *e = fake_event_of(event, "cuEventDestroy");
     if (!e) return FAKE_INVALID_HANDLE;
     e->alive = false;
@@ -65,9 +65,9 @@ FAKE_EXPORT int cuEventDestroy_v2(void *event)
 
 FAKE_EXPORT int cuEventRecord(void *event, void *stream)
 {
-    FAKE_CALL(cuEventRecord);
-    fake_event *e = fake_event_of(event, "cuEventRecord");
-    fake_stream *s = e ? fake_stream_of(stream, "cuEventRecord") : NULL;
+    FAKE_CALL();
+    fake_event *e = fake_event_of(event, __func__);
+    fake_stream *s = e ? fake_stream_of(stream, __func__) : NULL;
     if (!s) return FAKE_INVALID_HANDLE;
     e->stream = s;
     e->capture = s->capture;
@@ -94,9 +94,9 @@ static int join(fake_stream *s, fake_event *e)
 FAKE_EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuStreamWaitEvent);
-    fake_event *e = fake_event_of(event, "cuStreamWaitEvent");
-    fake_stream *s = e ? fake_stream_of(stream, "cuStreamWaitEvent") : NULL;
+    FAKE_CALL();
+    fake_event *e = fake_event_of(event, __func__);
+    fake_stream *s = e ? fake_stream_of(stream, __func__) : NULL;
     if (!s) return FAKE_INVALID_HANDLE;
     if (e->capture) return join(s, e);
     if (s->capture) {
@@ -113,8 +113,8 @@ static bool finished(const fake_event *e)
 
 FAKE_EXPORT int cuEventSynchronize(void *event)
 {
-    FAKE_CALL(cuEventSynchronize);
-    fake_event *e = fake_event_of(event, "cuEventSynchronize");
+    FAKE_CALL();
+    fake_event *e = fake_event_of(event, __func__);
     if (!e) return FAKE_INVALID_HANDLE;
     if (e->capture) return FAKE_CAPTURED_EVENT;
     if (e->stream) fake_run_until(e->stream, 0, e, e->recorded);
@@ -123,8 +123,8 @@ FAKE_EXPORT int cuEventSynchronize(void *event)
 
 FAKE_EXPORT int cuEventQuery(void *event)
 {
-    FAKE_CALL(cuEventQuery);
-    fake_event *e = fake_event_of(event, "cuEventQuery");
+    FAKE_CALL();
+    fake_event *e = fake_event_of(event, __func__);
     if (!e) return FAKE_INVALID_HANDLE;
     if (e->capture) return FAKE_CAPTURED_EVENT;
     if (finished(e)) return FAKE_OK;
@@ -144,13 +144,13 @@ static int elapsed(float *ms, void *start, void *end)
 
 FAKE_EXPORT int cuEventElapsedTime(float *ms, void *start, void *end)
 {
-    FAKE_CALL(cuEventElapsedTime);
+    FAKE_CALL();
     return elapsed(ms, start, end);
 }
 
 FAKE_EXPORT int cuEventElapsedTime_v2(float *ms, void *start, void *end)
 {
-    FAKE_CALL(cuEventElapsedTime_v2);
+    FAKE_CALL();
     return elapsed(ms, start, end);
 }
 
@@ -168,7 +168,7 @@ static fake_graph *new_graph(bool instance)
 
 FAKE_EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
 {
-    FAKE_CALL(cuStreamBeginCapture_v2);
+    FAKE_CALL();
     fake_stream *s = fake_stream_of(stream, "cuStreamBeginCapture");
     if (!s) return FAKE_INVALID_HANDLE;
     if (s->inner) return FAKE_CAPTURE_UNSUPPORTED;
@@ -206,8 +206,8 @@ static void empty(fake_graph *g)
 
 FAKE_EXPORT int cuStreamEndCapture(void *stream, void **out)
 {
-    FAKE_CALL(cuStreamEndCapture);
-    fake_stream *s = fake_stream_of(stream, "cuStreamEndCapture");
+    FAKE_CALL();
+    fake_stream *s = fake_stream_of(stream, __func__);
     *out = NULL;
     if (!s) return FAKE_INVALID_HANDLE;
     if (!s->capture || !s->origin) return FAKE_CAPTURE_UNMATCHED;
@@ -226,8 +226,8 @@ FAKE_EXPORT int cuStreamEndCapture(void *stream, void **out)
 
 FAKE_EXPORT int cuStreamIsCapturing(void *stream, int *status)
 {
-    FAKE_CALL(cuStreamIsCapturing);
-    fake_stream *s = fake_stream_of(stream, "cuStreamIsCapturing");
+    FAKE_CALL();
+    fake_stream *s = fake_stream_of(stream, __func__);
     if (!s) return FAKE_INVALID_HANDLE;
     *status = !s->capture ? 0 : s->invalidated ? 2 : 1;
     return FAKE_OK;
@@ -238,7 +238,7 @@ FAKE_EXPORT int cuStreamIsCapturing(void *stream, int *status)
 FAKE_EXPORT int cuGraphInstantiateWithFlags(void **out, void *graph, uint64_t flags)
 {
     (void)flags;
-    FAKE_CALL(cuGraphInstantiateWithFlags);
+    FAKE_CALL();
     const fake_graph *g = graph_of(graph, false, "cuGraphInstantiate");
     if (!g) return FAKE_INVALID_HANDLE;
     fake_graph *copy = new_graph(true);
@@ -250,9 +250,9 @@ FAKE_EXPORT int cuGraphInstantiateWithFlags(void **out, void *graph, uint64_t fl
 
 FAKE_EXPORT int cuGraphLaunch(void *instance, void *stream)
 {
-    FAKE_CALL(cuGraphLaunch);
-    const fake_graph *g = graph_of(instance, true, "cuGraphLaunch");
-    fake_stream *s = g ? fake_stream_of(stream, "cuGraphLaunch") : NULL;
+    FAKE_CALL();
+    const fake_graph *g = graph_of(instance, true, __func__);
+    fake_stream *s = g ? fake_stream_of(stream, __func__) : NULL;
     if (!s) return FAKE_INVALID_HANDLE;
     for (const fake_op *op = g->first; op; op = op->next) {
         const int code = fake_enqueue(s, op, fake_op_args(op));
@@ -272,20 +272,20 @@ static int destroy(void *handle, bool instance, const char *call)
 
 FAKE_EXPORT int cuGraphExecDestroy(void *instance)
 {
-    FAKE_CALL(cuGraphExecDestroy);
-    return destroy(instance, true, "cuGraphExecDestroy");
+    FAKE_CALL();
+    return destroy(instance, true, __func__);
 }
 
 FAKE_EXPORT int cuGraphDestroy(void *graph)
 {
-    FAKE_CALL(cuGraphDestroy);
-    return destroy(graph, false, "cuGraphDestroy");
+    FAKE_CALL();
+    return destroy(graph, false, __func__);
 }
 
 FAKE_EXPORT int cuGraphGetNodes(void *graph, void **nodes, size_t *count)
 {
-    FAKE_CALL(cuGraphGetNodes);
-    const fake_graph *g = graph_of(graph, false, "cuGraphGetNodes");
+    FAKE_CALL();
+    const fake_graph *g = graph_of(graph, false, __func__);
     if (!g) return FAKE_INVALID_HANDLE;
     size_t n = 0;
     for (fake_op *op = g->first; op; op = op->next, n++)

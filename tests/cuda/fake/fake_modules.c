@@ -62,33 +62,33 @@ static int load(void **out, const void *image)
 
 FAKE_EXPORT int cuModuleLoadData(void **out, const void *image)
 {
-    FAKE_CALL(cuModuleLoadData);
+    FAKE_CALL();
     return load(out, image);
 }
 
 FAKE_EXPORT int cuModuleLoadDataEx(void **out, const void *image, unsigned noptions, int *options, void **values)
 {
     (void)noptions, (void)options, (void)values;
-    FAKE_CALL(cuModuleLoadDataEx);
+    FAKE_CALL();
     return load(out, image);
 }
 
 FAKE_EXPORT int cuModuleUnload(void *handle)
 {
-    FAKE_CALL(cuModuleUnload);
-    fake_module *m = module_of(handle, "cuModuleUnload");
+    FAKE_CALL();
+    fake_module *m = module_of(handle, __func__);
     if (!m) return FAKE_INVALID_HANDLE;
     fake_run_all(-1);
     m->alive = false; /* its functions stay, so that who uses them is told */
     for (int n = 0; n < m->m.nvariables; n++)
-        if (m->m.variables[n].space == PTX_GLOBAL) fake_free(m->m.variables[n].address, true, "cuModuleUnload");
+        if (m->m.variables[n].space == PTX_GLOBAL) fake_free(m->m.variables[n].address, true, __func__);
     return FAKE_OK;
 }
 
 FAKE_EXPORT int cuModuleGetFunction(void **out, void *handle, const char *name)
 {
-    FAKE_CALL(cuModuleGetFunction);
-    fake_module *m = module_of(handle, "cuModuleGetFunction");
+    FAKE_CALL();
+    fake_module *m = module_of(handle, __func__);
     ptx_function *f = m ? ptx_module_find(&m->m, name) : NULL;
     if (!m) return FAKE_INVALID_HANDLE;
     if (!f || !f->entry) return FAKE_NOT_FOUND;
@@ -113,8 +113,8 @@ static ptx_function *function_of(void *handle, const char *call)
 
 FAKE_EXPORT int cuFuncGetAttribute(int *value, int attribute, void *handle)
 {
-    FAKE_CALL(cuFuncGetAttribute);
-    const ptx_function *f = function_of(handle, "cuFuncGetAttribute");
+    FAKE_CALL();
+    const ptx_function *f = function_of(handle, __func__);
     if (!f) return FAKE_INVALID_HANDLE;
     const int values[] = {f->max_threads ? (int)f->max_threads : 1024,
                           (int)f->shared_bytes,
@@ -132,8 +132,8 @@ FAKE_EXPORT int cuFuncGetAttribute(int *value, int attribute, void *handle)
 
 FAKE_EXPORT int cuFuncSetAttribute(void *handle, int attribute, int value)
 {
-    FAKE_CALL(cuFuncSetAttribute);
-    ptx_function *f = function_of(handle, "cuFuncSetAttribute");
+    FAKE_CALL();
+    ptx_function *f = function_of(handle, __func__);
     if (!f) return FAKE_INVALID_HANDLE;
     if (attribute == 9) return FAKE_OK; /* preferred carveout */
     if (attribute != 8 || value < 0 || value > MAX_SHARED - (int)f->shared_bytes) return FAKE_INVALID_VALUE;
@@ -143,8 +143,8 @@ FAKE_EXPORT int cuFuncSetAttribute(void *handle, int attribute, int value)
 
 FAKE_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *handle, int threads, size_t dynamic)
 {
-    FAKE_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-    const ptx_function *f = function_of(handle, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    FAKE_CALL();
+    const ptx_function *f = function_of(handle, __func__);
     if (!f || threads < 1) return FAKE_INVALID_VALUE;
     const int warps = (threads + 31) / 32, by_threads = 64 / warps;
     const int by_shared = (int)(MULTIPROCESSOR_SHARED / (f->shared_bytes + dynamic + 1024));
@@ -191,9 +191,9 @@ static bool take_extra(void **extra, uint8_t *params, uint32_t nbytes)
 FAKE_EXPORT int cuLaunchKernel(void *handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                unsigned bz, unsigned shared, void *stream, void **args, void **extra)
 {
-    FAKE_CALL(cuLaunchKernel);
-    const ptx_function *f = function_of(handle, "cuLaunchKernel");
-    fake_stream *s = f ? fake_stream_of(stream, "cuLaunchKernel") : NULL;
+    FAKE_CALL();
+    const ptx_function *f = function_of(handle, __func__);
+    fake_stream *s = f ? fake_stream_of(stream, __func__) : NULL;
     if (!s) return FAKE_INVALID_HANDLE;
     fake_op op = {.kind = FAKE_OP_LAUNCH,
                   .launch = {.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .dynamic_bytes = shared}};

@@ -20,7 +20,7 @@ static void *ourselves(void)
 FAKE_EXPORT int cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
 {
     (void)version, (void)flags;
-    FAKE_CALL_ANYWHERE(cuGetProcAddress_v2);
+    FAKE_CALL_ANYWHERE();
     static const char *endings[] = {"_v2", "", "WithFlags"};
     void *self = ourselves();
     *out = NULL;
@@ -37,7 +37,7 @@ FAKE_EXPORT int cuGetProcAddress_v2(const char *name, void **out, int version, u
 /* NVRTC asks a driver that it finds for tables of NVIDIA's own; this one has none. */
 FAKE_EXPORT int cuGetExportTable(const void **out, const void *id)
 {
-    FAKE_CALL_ANYWHERE(cuGetExportTable);
+    FAKE_CALL_ANYWHERE();
     (void)id;
     *out = NULL;
     return FAKE_NOT_FOUND;

@@ -242,8 +242,8 @@ bool fake_capturing(bool strict)
 
 FAKE_EXPORT int tutti_fake_cuda_enqueue(void *stream, void (*work)(void *args), const void *args, size_t nbytes)
 {
-    FAKE_CALL(tutti_fake_cuda_enqueue);
-    fake_stream *s = fake_stream_of(stream, "tutti_fake_cuda_enqueue");
+    FAKE_CALL();
+    fake_stream *s = fake_stream_of(stream, __func__);
     if (!s) return FAKE_INVALID_HANDLE;
     const fake_op op = {.kind = FAKE_OP_HOST, .work = work, .args = (uint8_t *)(uintptr_t)args, .nbytes = nbytes};
     return fake_enqueue(s, &op, nbytes);
@@ -251,7 +251,7 @@ FAKE_EXPORT int tutti_fake_cuda_enqueue(void *stream, void (*work)(void *args), 
 
 FAKE_EXPORT int tutti_fake_cuda_touch(const void *at, size_t nbytes, int writes)
 {
-    FAKE_CALL_ANYWHERE(tutti_fake_cuda_touch);
+    FAKE_CALL_ANYWHERE();
     return fake_range((uint64_t)(uintptr_t)at, nbytes, writes != 0, false, "a library's access") ? FAKE_OK
                                                                                                  : FAKE_INVALID_VALUE;
 }
@@ -261,14 +261,14 @@ FAKE_EXPORT int tutti_fake_cuda_touch(const void *at, size_t nbytes, int writes)
 FAKE_EXPORT int cuStreamCreate(void **out, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuStreamCreate);
+    FAKE_CALL();
     *out = new_stream(fake_current_card());
     return FAKE_OK;
 }
 
 FAKE_EXPORT int cuStreamDestroy_v2(void *handle)
 {
-    FAKE_CALL(cuStreamDestroy_v2);
+    FAKE_CALL();
     fake_stream *s = fake_stream_of(handle, "cuStreamDestroy");
     if (!s || s->inner) return FAKE_INVALID_HANDLE;
     s->capture = NULL;
@@ -287,8 +287,8 @@ static int refuse_capture(fake_stream *s)
 
 FAKE_EXPORT int cuStreamSynchronize(void *handle)
 {
-    FAKE_CALL(cuStreamSynchronize);
-    fake_stream *s = fake_stream_of(handle, "cuStreamSynchronize");
+    FAKE_CALL();
+    fake_stream *s = fake_stream_of(handle, __func__);
     if (!s) return FAKE_INVALID_HANDLE;
     if (refuse_capture(s)) return FAKE_CAPTURE_UNSUPPORTED;
     fake_run_stream(s, 0);
@@ -297,8 +297,8 @@ FAKE_EXPORT int cuStreamSynchronize(void *handle)
 
 FAKE_EXPORT int cuStreamQuery(void *handle)
 {
-    FAKE_CALL(cuStreamQuery);
-    fake_stream *s = fake_stream_of(handle, "cuStreamQuery");
+    FAKE_CALL();
+    fake_stream *s = fake_stream_of(handle, __func__);
     if (!s) return FAKE_INVALID_HANDLE;
     if (refuse_capture(s)) return FAKE_CAPTURE_UNSUPPORTED;
     const bool done = !s->first;
@@ -316,7 +316,7 @@ static int value_op(void *handle, const fake_op *op, const char *call)
 
 FAKE_EXPORT int cuStreamWaitValue32_v2(void *stream, uint64_t address, uint32_t value, unsigned flags)
 {
-    FAKE_CALL(cuStreamWaitValue32_v2);
+    FAKE_CALL();
     return value_op(stream, &(fake_op){.kind = FAKE_OP_WAIT_VALUE, .to = address, .value = value, .unit = flags},
                     "cuStreamWaitValue32");
 }
@@ -324,7 +324,7 @@ FAKE_EXPORT int cuStreamWaitValue32_v2(void *stream, uint64_t address, uint32_t 
 FAKE_EXPORT int cuStreamWriteValue32_v2(void *stream, uint64_t address, uint32_t value, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuStreamWriteValue32_v2);
+    FAKE_CALL();
     return value_op(stream, &(fake_op){.kind = FAKE_OP_WRITE_VALUE, .to = address, .value = value},
                     "cuStreamWriteValue32");
 }

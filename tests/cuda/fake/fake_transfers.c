@@ -10,7 +10,7 @@
 
 FAKE_EXPORT int cuMemAlloc_v2(uint64_t *out, size_t nbytes)
 {
-    FAKE_CALL(cuMemAlloc_v2);
+    FAKE_CALL();
     const int card = fake_current_card();
     if (!nbytes) return FAKE_INVALID_VALUE;
     if (fake_capturing(true)) return FAKE_CAPTURE_UNSUPPORTED;
@@ -21,7 +21,7 @@ FAKE_EXPORT int cuMemAlloc_v2(uint64_t *out, size_t nbytes)
 
 FAKE_EXPORT int cuMemFree_v2(uint64_t at)
 {
-    FAKE_CALL(cuMemFree_v2);
+    FAKE_CALL();
     if (!at) return FAKE_OK;
     fake_run_all(-1); /* as the driver waits */
     fake_block *b = fake_block_of(at);
@@ -35,7 +35,7 @@ FAKE_EXPORT int cuMemFree_v2(uint64_t at)
 FAKE_EXPORT int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuMemHostAlloc);
+    FAKE_CALL();
     if (!nbytes) return FAKE_INVALID_VALUE;
     void *at = aligned_alloc(4096, (nbytes + 4095) / 4096 * 4096);
     if (!at) return FAKE_OUT_OF_MEMORY;
@@ -47,7 +47,7 @@ FAKE_EXPORT int cuMemHostAlloc(void **out, size_t nbytes, unsigned flags)
 
 FAKE_EXPORT int cuMemFreeHost(void *at)
 {
-    FAKE_CALL(cuMemFreeHost);
+    FAKE_CALL();
     fake_run_all(-1);
     const int code = fake_host_remove(at, true);
     if (!code) free(at);
@@ -57,14 +57,14 @@ FAKE_EXPORT int cuMemFreeHost(void *at)
 FAKE_EXPORT int cuMemHostRegister_v2(void *at, size_t nbytes, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuMemHostRegister_v2);
+    FAKE_CALL();
     if (!nbytes || fake_is_device((uint64_t)(uintptr_t)at)) return FAKE_INVALID_VALUE;
     return fake_host_add(at, nbytes, false);
 }
 
 FAKE_EXPORT int cuMemHostUnregister(void *at)
 {
-    FAKE_CALL(cuMemHostUnregister);
+    FAKE_CALL();
     fake_run_all(-1);
     return fake_host_remove(at, false);
 }
@@ -72,7 +72,7 @@ FAKE_EXPORT int cuMemHostUnregister(void *at)
 FAKE_EXPORT int cuMemHostGetDevicePointer_v2(uint64_t *out, void *at, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuMemHostGetDevicePointer_v2);
+    FAKE_CALL();
     if (!fake_host_has((uint64_t)(uintptr_t)at, 1)) return FAKE_INVALID_VALUE;
     *out = (uint64_t)(uintptr_t)at;
     return FAKE_OK;
@@ -98,13 +98,13 @@ static int refuse(uint64_t at, bool device, const char *call)
 
 FAKE_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t nbytes, void *stream)
 {
-    FAKE_CALL(cuMemcpyAsync);
-    return copy(to, from, nbytes, stream, "cuMemcpyAsync");
+    FAKE_CALL();
+    return copy(to, from, nbytes, stream, __func__);
 }
 
 FAKE_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t nbytes, void *stream)
 {
-    FAKE_CALL(cuMemcpyHtoDAsync_v2);
+    FAKE_CALL();
     const int code = refuse(to, true, "cuMemcpyHtoDAsync");
     if (code || refuse((uint64_t)(uintptr_t)from, false, "cuMemcpyHtoDAsync")) return FAKE_INVALID_VALUE;
     return copy(to, (uint64_t)(uintptr_t)from, nbytes, stream, "cuMemcpyHtoDAsync");
@@ -112,7 +112,7 @@ FAKE_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t nbyte
 
 FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t nbytes, void *stream)
 {
-    FAKE_CALL(cuMemcpyDtoHAsync_v2);
+    FAKE_CALL();
     const int code = refuse(from, true, "cuMemcpyDtoHAsync");
     if (code || refuse((uint64_t)(uintptr_t)to, false, "cuMemcpyDtoHAsync")) return FAKE_INVALID_VALUE;
     return copy((uint64_t)(uintptr_t)to, from, nbytes, stream, "cuMemcpyDtoHAsync");
@@ -120,7 +120,7 @@ FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t nbytes, voi
 
 FAKE_EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t nbytes, void *stream)
 {
-    FAKE_CALL(cuMemcpyDtoDAsync_v2);
+    FAKE_CALL();
     const int code = refuse(to, true, "cuMemcpyDtoDAsync");
     if (code || refuse(from, true, "cuMemcpyDtoDAsync")) return FAKE_INVALID_VALUE;
     return copy(to, from, nbytes, stream, "cuMemcpyDtoDAsync");
@@ -138,14 +138,14 @@ static int fill(uint64_t to, uint32_t value, uint32_t unit, size_t count, void *
 
 FAKE_EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *stream)
 {
-    FAKE_CALL(cuMemsetD8Async);
-    return fill(to, value, 1, count, stream, "cuMemsetD8Async");
+    FAKE_CALL();
+    return fill(to, value, 1, count, stream, __func__);
 }
 
 FAKE_EXPORT int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream)
 {
-    FAKE_CALL(cuMemsetD32Async);
-    return fill(to, value, 4, count, stream, "cuMemsetD32Async");
+    FAKE_CALL();
+    return fill(to, value, 4, count, stream, __func__);
 }
 
 /* ---- between processes ---- */
@@ -162,7 +162,7 @@ _Static_assert(sizeof(ipc_handle) == 64, "as the driver's");
 
 FAKE_EXPORT int cuIpcGetMemHandle(ipc_handle *out, uint64_t at)
 {
-    FAKE_CALL(cuIpcGetMemHandle);
+    FAKE_CALL();
     const fake_block *b = fake_block_of(at);
     if (!b || b->freed || b->opened || b->inner) return FAKE_INVALID_VALUE;
     *out = (ipc_handle){.magic = HANDLE_MAGIC, .pid = (int32_t)getpid(), .fd = b->fd, .nbytes = b->nbytes};
@@ -173,7 +173,7 @@ FAKE_EXPORT int cuIpcGetMemHandle(ipc_handle *out, uint64_t at)
 FAKE_EXPORT int cuIpcOpenMemHandle_v2(uint64_t *out, ipc_handle handle, unsigned flags)
 {
     (void)flags;
-    FAKE_CALL(cuIpcOpenMemHandle_v2);
+    FAKE_CALL();
     if (handle.magic != HANDLE_MAGIC) return FAKE_INVALID_VALUE;
     if (handle.pid == (int32_t)getpid()) return FAKE_INVALID_CONTEXT;
     char path[64];
@@ -187,12 +187,12 @@ FAKE_EXPORT int cuIpcOpenMemHandle_v2(uint64_t *out, ipc_handle handle, unsigned
 
 FAKE_EXPORT int cuIpcCloseMemHandle(uint64_t at)
 {
-    FAKE_CALL(cuIpcCloseMemHandle);
+    FAKE_CALL();
     fake_run_all(-1);
     const fake_block *b = fake_block_of(at);
     if (b && !b->opened) {
         fake_report("cuIpcCloseMemHandle of 0x%llx, which is this process's own", (unsigned long long)at);
         return FAKE_INVALID_VALUE;
     }
-    return fake_free(at, false, "cuIpcCloseMemHandle");
+    return fake_free(at, false, __func__);
 }
