@@ -3,7 +3,7 @@
 function(add_fake_library name file version)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/cuda/fakelibs)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/fakelib*.c ${folder}/${name}*.c)
-  add_library(${name} SHARED ${sources})
+  add_library(${name} SHARED ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/cuda/fake/fake_demand.c)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME ${file} SUFFIX .so.${version} NO_SONAME ON C_VISIBILITY_PRESET hidden
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/cuda/fake)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fake_demand.h"
 #include "ptx/ptx.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
@@ -38,10 +39,9 @@ enum { /* cuda.h's CUresult */
        FAKE_CAPTURED_EVENT = 907
 };
 
-/* ---- settings, reports (fake_report.c) ---- */
+/* ---- reports (fake_report.c) ---- */
 
-int fake_setting(const char *name, int otherwise); /* a number of the environment */
-/* One line "fake cuda: ..." on stderr; ends the process with 97 unless TUTTI_FAKE_CUDA_FATAL=0. */
+/* fake_say of the library "cuda", counted. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* FAKE_CALL takes the lock and counts the call; the end of the scope releases it. A call that is to fail, or that needs a context and has none,

@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_report.c: settings, reports, failures on demand, and what is left at the end. */
+/* fake_report.c: reports, the lock of calls, and what is left at the end. */
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "fake.h"
 #include "fake_cuda.h"
 
-enum { FATAL_CODE = 97, MAX_NAMES = 96 };
-
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int reports, depth; /* calls that hold the lock: a host function may make some */
-static struct {
-    const char *name;
-    int calls;
-} counted[MAX_NAMES];
-
-int fake_setting(const char *name, int otherwise)
-{
-    const char *value = getenv(name);
-    return value && *value ? (int)strtol(value, NULL, 10) : otherwise;
-}
 
 void fake_report(const char *format, ...)
 {
-    char line[1200];
     va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    fprintf(stderr, "fake cuda: %s\n", line);
-    fflush(stderr);
     reports++;
-    if (fake_setting("TUTTI_FAKE_CUDA_FATAL", 1)) _exit(FATAL_CODE);
+    va_start(args, format);
+    fake_say("cuda", format, args);
+    va_end(args);
 }
 
 FAKE_EXPORT int tutti_fake_cuda_reports(void)
@@ -44,37 +24,11 @@ FAKE_EXPORT int tutti_fake_cuda_reports(void)
     return reports;
 }
 
-static int calls_of(const char *name)
-{
-    for (int n = 0; n < MAX_NAMES; n++) {
-        if (!counted[n].name) counted[n].name = name;
-        if (!strcmp(counted[n].name, name)) return ++counted[n].calls;
-    }
-    return 0;
-}
-
-/* TUTTI_FAKE_CUDA_FAIL="NAME:N[:CODE][,NAME:N[:CODE]...]" */
-static int failure_of(const char *name)
-{
-    const char *wanted = getenv("TUTTI_FAKE_CUDA_FAIL");
-    if (!wanted || !*wanted) return FAKE_OK;
-    const int call = calls_of(name);
-    const size_t length = strlen(name);
-    for (const char *s = wanted; s; s = strchr(s, ',')) {
-        if (*s == ',') s++;
-        if (strncmp(s, name, length) || s[length] != ':') continue;
-        char *end;
-        const long at = strtol(s + length + 1, &end, 10);
-        if (at == call) return *end == ':' ? (int)strtol(end + 1, NULL, 10) : FAKE_OUT_OF_MEMORY;
-    }
-    return FAKE_OK;
-}
-
 fake_guard fake_enter(const char *name, bool context)
 {
     pthread_mutex_lock(&lock);
     depth++;
-    int code = failure_of(name);
+    int code = fake_failure_of(name, FAKE_OUT_OF_MEMORY);
     if (!code && context && fake_current_card() < 0) code = FAKE_INVALID_CONTEXT;
     return (fake_guard){code};
 }

@@ -1,71 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fakelib.c: reports, failures on demand, objects, and the way to the fake card. */
+/* fakelib.c: reports, calls, objects, and the way to the fake card. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../fake/fake_demand.h"
 #include "fakelib.h"
 
-enum { FATAL_CODE = 97, MOST_NAMES = 48 };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    const char *name;
-    int calls;
-} counted[MOST_NAMES];
 
 /* ---- reports ---- */
 
 void fakelib_report(const char *format, ...)
 {
-    char line[1200];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    fake_say(fakelib_self.name, format, args);
     va_end(args);
-    fprintf(stderr, "fake %s: %s\n", fakelib_self.name, line);
-    fflush(stderr);
-    const char *fatal = getenv("TUTTI_FAKE_CUDA_FATAL");
-    if (!fatal || !*fatal || strtol(fatal, NULL, 10)) _exit(FATAL_CODE);
 }
 
 /* ---- calls ---- */
 
-static int calls_of(const char *name)
-{
-    for (int n = 0; n < MOST_NAMES; n++) {
-        if (!counted[n].name) counted[n].name = name;
-        if (!strcmp(counted[n].name, name)) return ++counted[n].calls;
-    }
-    return 0;
-}
-
-/* TUTTI_FAKE_CUDA_FAIL="NAME:N[:CODE][,NAME:N[:CODE]...]" */
-static int failure_of(const char *name)
-{
-    const char *wanted = getenv("TUTTI_FAKE_CUDA_FAIL");
-    if (!wanted || !*wanted) return 0;
-    const int call = calls_of(name);
-    const size_t length = strlen(name);
-    for (const char *s = wanted; s; s = strchr(s, ',')) {
-        if (*s == ',') s++;
-        if (strncmp(s, name, length) || s[length] != ':') continue;
-        char *end;
-        const long at = strtol(s + length + 1, &end, 10);
-        if (at == call) return *end == ':' ? (int)strtol(end + 1, NULL, 10) : fakelib_self.failed;
-    }
-    return 0;
-}
-
 int fakelib_enter(const char *name)
 {
     pthread_mutex_lock(&lock);
-    return failure_of(name);
+    return fake_failure_of(name, fakelib_self.failed);
 }
 
 void fakelib_leave(const int *code)
