@@ -106,8 +106,10 @@ void fake_describe(uint64_t at, size_t nbytes, char *out, size_t size);
 
 /* ---- contexts (fake_device.c) ---- */
 
-int fake_current_card(void); /* -1: none */
-bool fake_released(void);    /* every context that was retained has been released */
+enum { FAKE_MAX_CARDS = 16 };
+int fake_current_card(void);  /* -1: none */
+size_t fake_card_bytes(void); /* memory of a card */
+bool fake_released(void);     /* every context that was retained has been released */
 int fake_cards(void);
 
 /* ---- streams (fake_streams.c) ---- */

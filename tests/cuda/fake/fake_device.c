@@ -6,7 +6,7 @@
 
 #include "fake.h"
 
-enum { MAX_CARDS = 16, CONTEXT_MAGIC = 0xc047e47 };
+enum { CONTEXT_MAGIC = 0xc047e47 };
 
 typedef struct {
     uint32_t magic;
@@ -14,14 +14,14 @@ typedef struct {
     bool ever;
 } context;
 
-static context contexts[MAX_CARDS];
+static context contexts[FAKE_MAX_CARDS];
 static bool begun;
 static _Thread_local context *current;
 
 int fake_cards(void)
 {
     const int n = fake_setting("TUTTI_FAKE_CUDA_CARDS", 1);
-    return n < 0 ? 0 : n > MAX_CARDS ? MAX_CARDS : n;
+    return n < 0 ? 0 : n > FAKE_MAX_CARDS ? FAKE_MAX_CARDS : n;
 }
 
 int fake_current_card(void)
@@ -32,7 +32,7 @@ int fake_current_card(void)
 bool fake_released(void)
 {
     bool ever = false;
-    for (int n = 0; n < MAX_CARDS; n++) {
+    for (int n = 0; n < FAKE_MAX_CARDS; n++) {
         if (contexts[n].retained) return false;
         ever |= contexts[n].ever;
     }
@@ -82,7 +82,7 @@ FAKE_EXPORT int cuDeviceGetName(char *name, int size, int device)
     return known(device);
 }
 
-static size_t memory_bytes(void)
+size_t fake_card_bytes(void)
 {
     return (size_t)fake_setting("TUTTI_FAKE_CUDA_MEMORY", 8192) << 20;
 }
@@ -90,7 +90,7 @@ static size_t memory_bytes(void)
 FAKE_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
     FAKE_CALL_ANYWHERE();
-    *bytes = memory_bytes();
+    *bytes = fake_card_bytes();
     return known(device);
 }
 
@@ -98,7 +98,7 @@ FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total)
 {
     FAKE_CALL();
     const size_t used = fake_used(fake_current_card());
-    *total = memory_bytes();
+    *total = fake_card_bytes();
     *left = used < *total ? *total - used : 0;
     return FAKE_OK;
 }

@@ -7,7 +7,7 @@
 #include "fake.h"
 #include "fake_cuda.h"
 
-enum { DEADLINE = 20, MAX_CARDS = 16 }; /* seconds */
+enum { DEADLINE = 20 }; /* seconds */
 
 static fake_stream *streams;
 
@@ -28,7 +28,7 @@ static fake_stream *new_stream(int card)
 
 fake_stream *fake_stream_of(void *handle, const char *call)
 {
-    static fake_stream *inner[MAX_CARDS];
+    static fake_stream *inner[FAKE_MAX_CARDS];
     if ((uintptr_t)handle <= 2) {
         const int card = fake_current_card();
         if (!inner[card]) {

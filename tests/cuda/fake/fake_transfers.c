@@ -14,8 +14,7 @@ FAKE_EXPORT int cuMemAlloc_v2(uint64_t *out, size_t nbytes)
     const int card = fake_current_card();
     if (!nbytes) return FAKE_INVALID_VALUE;
     if (fake_capturing(true)) return FAKE_CAPTURE_UNSUPPORTED;
-    if (fake_used(card) + nbytes > (size_t)fake_setting("TUTTI_FAKE_CUDA_MEMORY", 8192) << 20)
-        return FAKE_OUT_OF_MEMORY;
+    if (fake_used(card) + nbytes > fake_card_bytes()) return FAKE_OUT_OF_MEMORY;
     return fake_allocate(nbytes, card, false, out);
 }
 
