@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PTX_LANES = 32, PTX_MAX_THREADS = 1024, PTX_NO_PC = 0x7fffffff, PTX_EXTRA = 8 };
 
@@ -275,16 +276,24 @@ void ptx_global_race(ptx_warp *w, int lane, uint64_t address, const uint8_t *val
 extern bool ptx_races;             /* whether they are looked for; asked before each launch */
 void ptx_global_sync(ptx_warp *w); /* an atomic or a fence: what other blocks wrote before is seen */
 
-/* Values of 16 bits. */
+/* Values of 32 bits, and of 16. */
+static inline float ptx_float_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+static inline uint32_t ptx_bits_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    return bits;
+}
 float ptx_half_to_float(uint16_t h);
 uint16_t ptx_half_from_double(double v); /* to nearest even */
 static inline float ptx_bf16_to_float(uint16_t h)
 {
-    union {
-        uint32_t bits;
-        float value;
-    } u = {(uint32_t)h << 16};
-    return u.value;
+    return ptx_float_of((uint32_t)h << 16);
 }
 uint16_t ptx_bf16_from_double(double v);
 

@@ -66,17 +66,4 @@
 __extension__ typedef unsigned __int128 ptx_u128;
 __extension__ typedef __int128 ptx_s128;
 
-static inline float ptx_float_of(uint32_t bits)
-{
-    float v;
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-static inline uint32_t ptx_bits_of(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof(bits));
-    return bits;
-}
-
 #endif

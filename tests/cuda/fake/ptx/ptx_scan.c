@@ -90,13 +90,6 @@ static uint64_t bits_of_double(double v)
     return bits;
 }
 
-static uint64_t bits_of_float(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof(bits));
-    return bits;
-}
-
 static double double_of_bits(uint64_t bits)
 {
     double v;
@@ -111,7 +104,7 @@ static uint64_t bits_as(double v, ptx_type t)
     case PTX_T_F64: return bits_of_double(v);
     case PTX_T_F16: return ptx_half_from_double(v);
     case PTX_T_BF16: return ptx_bf16_from_double(v);
-    default: return bits_of_float((float)v);
+    default: return ptx_bits_of((float)v);
     }
 }
 
@@ -126,7 +119,7 @@ bool ptx_number(const char *text, ptx_type t, bool negative, uint64_t *bits)
     if (text[0] == '0' && (text[1] == 'd' || text[1] == 'D')) {
         *bits = strtoull(text + 2, &end, 16);
         if (negative) *bits ^= UINT64_C(1) << 63;
-        if (t == PTX_T_F32) *bits = bits_of_float((float)double_of_bits(*bits));
+        if (t == PTX_T_F32) *bits = ptx_bits_of((float)double_of_bits(*bits));
         return *end == '\0';
     }
     bool floating = t == PTX_T_F32 || t == PTX_T_F64 || t == PTX_T_F16 || t == PTX_T_BF16;
