@@ -21,6 +21,13 @@ enum { PTX_LANES = 32, PTX_MAX_THREADS = 1024, PTX_NO_PC = 0x7fffffff, PTX_EXTRA
 #define PTX_WINDOW_MASK   (UINT64_C(0xff) << 56)
 
 typedef enum { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_PARAM } ptx_space; /* .const is global memory */
+static inline uint64_t ptx_window_of(ptx_space s)
+{
+    return s == PTX_SHARED  ? PTX_SHARED_WINDOW
+           : s == PTX_LOCAL ? PTX_LOCAL_WINDOW
+           : s == PTX_PARAM ? PTX_PARAM_WINDOW
+                            : 0;
+}
 
 typedef struct ptx_inst ptx_inst;
 typedef struct ptx_warp ptx_warp;

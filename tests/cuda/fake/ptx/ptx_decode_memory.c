@@ -143,14 +143,6 @@ static bool read_atomic(ptx_reader *r, bool red)
 
 /* ---- addresses ---- */
 
-static uint64_t window_of(ptx_space s)
-{
-    return s == PTX_SHARED  ? PTX_SHARED_WINDOW
-           : s == PTX_LOCAL ? PTX_LOCAL_WINDOW
-           : s == PTX_PARAM ? PTX_PARAM_WINDOW
-                            : 0;
-}
-
 /* cvta.shared.u64 d, a; cvta.to.shared.u64 d, a */
 static bool read_cvta(ptx_reader *r)
 {
@@ -159,7 +151,7 @@ static bool read_cvta(ptx_reader *r)
     if (strcmp(r->parts[r->nparts - 1], "u64") != 0) return ptx_fail(r, "addresses have 64 bits here");
     if (!ptx_operand_read(r, PTX_T_U64, &d) || !ptx_want(r, ',') || !ptx_operand_read(r, PTX_T_U64, &a)) return false;
     if (!ptx_source(r, &a, 8, &from) || !ptx_result(r, &d, 8, &to)) return false;
-    const uint64_t window = window_of(space_of(r));
+    const uint64_t window = ptx_window_of(space_of(r));
     const bool strip = ptx_has(r, "to");
     if (!window) return ptx_emit_row(r, "mov.u64", to, from, from) != NULL;
     const uint32_t bits = ptx_constant_register(r, 8, strip ? ~PTX_WINDOW_MASK : window, false);

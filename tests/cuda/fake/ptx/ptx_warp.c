@@ -156,10 +156,7 @@ void ptx_clock(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 void ptx_in_space(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     const uint64_t *a = PTX_REG(uint64_t, w, i->a);
-    const uint64_t window = i->space == PTX_SHARED  ? PTX_SHARED_WINDOW
-                            : i->space == PTX_LOCAL ? PTX_LOCAL_WINDOW
-                            : i->space == PTX_PARAM ? PTX_PARAM_WINDOW
-                                                    : 0;
+    const uint64_t window = ptx_window_of((ptx_space)i->space);
     uint32_t r = 0;
     for (int l = 0; l < PTX_LANES; l++) r |= (uint32_t)((a[l] & PTX_WINDOW_MASK) == window) << l;
     uint32_t *d = ptx_pred(w, i->d);
