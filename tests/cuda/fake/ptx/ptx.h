@@ -207,6 +207,12 @@ static inline uint32_t *ptx_pred(ptx_warp *w, uint32_t at)
 {
     return (uint32_t *)(void *)(w->regs + at);
 }
+/* Sets the predicate at `at` of the lanes in `mask` to their bits. */
+static inline void ptx_set_pred(ptx_warp *w, uint32_t at, uint32_t bits, uint32_t mask)
+{
+    uint32_t *p = ptx_pred(w, at);
+    *p = (*p & ~mask) | (bits & mask);
+}
 
 /* An operation by its name: "add.u32". kinds: a letter an operand, the result first: p predicate, 1 2 4 8 bytes. */
 typedef struct {

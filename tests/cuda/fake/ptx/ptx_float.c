@@ -87,18 +87,7 @@ static uint64_t upper_word(double v)
 PTX_OP1(rcp_approx_f64, uint64_t, double, upper_word(fpclassify(a) == FP_SUBNORMAL ? copysign(INFINITY, a) : 1.0 / a))
 PTX_OP1(rsqrt_approx_f64, uint64_t, double, upper_word(1.0 / sqrt(a)))
 
-#define CLASS(name, A, expression)                                                                                     \
-    static void op_##name(ptx_warp *w, const ptx_inst *i, uint32_t mask)                                               \
-    {                                                                                                                  \
-        const A *x = PTX_REG(A, w, i->a);                                                                              \
-        uint32_t r = 0;                                                                                                \
-        for (int l = 0; l < PTX_LANES; l++) {                                                                          \
-            const A a = x[l];                                                                                          \
-            r |= (uint32_t)(expression) << l;                                                                          \
-        }                                                                                                              \
-        uint32_t *p = ptx_pred(w, i->d);                                                                               \
-        *p = (*p & ~mask) | (r & mask);                                                                                \
-    }
+#define CLASS(name, A, expression) PTX_TEST(name, A, ((void)b, (expression)))
 CLASS(finite_f32, float, isfinite(a) != 0)
 CLASS(infinite_f32, float, isinf(a) != 0)
 CLASS(number_f32, float, a == a)

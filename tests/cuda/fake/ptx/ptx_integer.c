@@ -59,8 +59,7 @@ PTX_OP2(sub_sat_s32, int32_t, int32_t, int32_t, saturated((int64_t)a - b))
     {                                                                                                                  \
         const uint32_t a = *ptx_pred(w, i->a), b = *ptx_pred(w, i->b);                                                 \
         (void)b;                                                                                                       \
-        uint32_t *p = ptx_pred(w, i->d);                                                                               \
-        *p = (*p & ~mask) | ((expression)&mask);                                                                       \
+        ptx_set_pred(w, i->d, expression, mask);                                                                       \
     }
 LOGIC(and, a &b)
 LOGIC(or, a | b)

@@ -59,8 +59,7 @@
             const A b = y[l];                                                                                          \
             r |= (uint32_t)(expression) << l;                                                                          \
         }                                                                                                              \
-        uint32_t *p = ptx_pred(w, i->d);                                                                               \
-        *p = (*p & ~mask) | (r & mask);                                                                                \
+        ptx_set_pred(w, i->d, r, mask);                                                                                \
     }
 
 __extension__ typedef unsigned __int128 ptx_u128;

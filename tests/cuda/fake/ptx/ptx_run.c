@@ -199,10 +199,7 @@ static void release(ptx_block *b, const barrier_count *c)
             w->waiting &= ~(UINT32_C(1) << l);
             if (i->what == PTX_BAR_POPC) PTX_REG(uint32_t, w, i->d)[l] = c->popc;
             const uint32_t holds = i->what == PTX_BAR_AND ? c->popc == c->have : c->popc != 0;
-            if (i->what == PTX_BAR_AND || i->what == PTX_BAR_OR) {
-                uint32_t *p = ptx_pred(w, i->d);
-                *p = (*p & ~(UINT32_C(1) << l)) | holds << l;
-            }
+            if (i->what == PTX_BAR_AND || i->what == PTX_BAR_OR) ptx_set_pred(w, i->d, holds << l, UINT32_C(1) << l);
         }
     }
     b->epoch = ++epochs;

@@ -56,10 +56,7 @@ void ptx_shuffle(ptx_warp *w, const ptx_inst *i, uint32_t mask)
         results[l] = values[from];
     }
     memcpy(d, results, sizeof(results));
-    if (i->imm >= 0) {
-        uint32_t *p = ptx_pred(w, (uint32_t)i->imm);
-        *p = (*p & ~mask) | (in & mask);
-    }
+    if (i->imm >= 0) ptx_set_pred(w, (uint32_t)i->imm, in, mask);
 }
 
 /* a: a predicate, flags: its complement; what: ballot, all, any, uni. */
@@ -75,9 +72,7 @@ void ptx_vote(ptx_warp *w, const ptx_inst *i, uint32_t mask)
         const bool holds = i->what == ALL ? yes == who : i->what == ANY ? yes != 0 : yes == who || !yes;
         result |= (uint32_t)holds << l;
     }
-    if (i->what == BALLOT) return;
-    uint32_t *d = ptx_pred(w, i->d);
-    *d = (*d & ~mask) | (result & mask);
+    if (i->what != BALLOT) ptx_set_pred(w, i->d, result, mask);
 }
 
 /* redux.sync: what: as of an atomic, flags: the type. */
@@ -120,9 +115,7 @@ void ptx_match(ptx_warp *w, const ptx_inst *i, uint32_t mask)
         for (int k = 0; k < PTX_LANES; k++) same |= (who >> k & 1 && values[k] == values[l] ? UINT32_C(1) : 0) << k;
         const bool whole = same == who;
         PTX_REG(uint32_t, w, i->d)[l] = i->what && !whole ? 0 : same;
-        if (i->imm < 0) continue;
-        uint32_t *p = ptx_pred(w, (uint32_t)i->imm);
-        *p = (*p & ~(UINT32_C(1) << l)) | (uint32_t)whole << l;
+        if (i->imm >= 0) ptx_set_pred(w, (uint32_t)i->imm, (uint32_t)whole << l, UINT32_C(1) << l);
     }
 }
 
@@ -159,6 +152,5 @@ void ptx_in_space(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     const uint64_t window = ptx_window_of((ptx_space)i->space);
     uint32_t r = 0;
     for (int l = 0; l < PTX_LANES; l++) r |= (uint32_t)((a[l] & PTX_WINDOW_MASK) == window) << l;
-    uint32_t *d = ptx_pred(w, i->d);
-    *d = (*d & ~mask) | (r & mask);
+    ptx_set_pred(w, i->d, r, mask);
 }
