@@ -18,11 +18,6 @@ static void split(ptx_reader *r, const char *opcode)
     }
 }
 
-static bool is_base(const ptx_reader *r, const char *base)
-{
-    return !strcmp(r->parts[0], base);
-}
-
 /* ---- names of operations ---- */
 
 static bool is_manner(const char *part)
@@ -45,13 +40,13 @@ static void plain_type(char *part, size_t size, bool bits)
 
 static void joined(const ptx_reader *r, char *out, size_t size, bool manners, bool plain)
 {
-    const bool bits = is_base(r, "mov") || is_base(r, "selp") || is_base(r, "slct");
+    const bool bits = ptx_is(r, "mov") || ptx_is(r, "selp") || ptx_is(r, "slct");
     out[0] = '\0';
     for (int n = 0; n < r->nparts; n++) {
         char part[24];
         snprintf(part, sizeof(part), "%s", r->parts[n]);
         if (n && !manners && is_manner(part)) continue;
-        if (plain && n && (n == r->nparts - 1 || (bits && n == 1)) && !(is_base(r, "slct") && n == 2))
+        if (plain && n && (n == r->nparts - 1 || (bits && n == 1)) && !(ptx_is(r, "slct") && n == 2))
             plain_type(part, sizeof(part), bits);
         const size_t used = strlen(out);
         snprintf(out + used, size - used, "%s%s", n ? "." : "", part);
@@ -62,9 +57,9 @@ static void joined(const ptx_reader *r, char *out, size_t size, bool manners, bo
 static bool sign_counts(const ptx_reader *r)
 {
     static const char *bases[] = {"bfind", "sad", "bfe", "div", "rem", "min", "max", "shr", "mul24", "mad24", "dp4a"};
-    const bool is_signed = ptx_is_signed(ptx_type_named(r->parts[r->nparts - 1]));
+    const bool is_signed = ptx_is_signed(ptx_last_type(r));
     for (size_t n = 0; n < sizeof(bases) / sizeof(*bases); n++)
-        if (is_base(r, bases[n])) return is_signed;
+        if (ptx_is(r, bases[n])) return is_signed;
     return is_signed && (ptx_has(r, "hi") || ptx_has(r, "wide"));
 }
 
@@ -143,7 +138,7 @@ bool ptx_read_table_row(ptx_reader *r)
     bool exact;
     const ptx_row *row = row_of(r, &exact);
     if (!row) return ptx_fail(r, "this instruction is not known");
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type t = ptx_last_type(r);
     const bool single = t == PTX_T_F32, floating = single || t == PTX_T_F64;
     const bool flush = single && !exact && ptx_has(r, "ftz"), sat = !exact && ptx_has(r, "sat");
     if (sat && !single) return ptx_fail(r, ".sat is known for .f32 and .s32 only");
@@ -168,6 +163,11 @@ static bool is_float(ptx_type t)
     return t == PTX_T_F16 || t == PTX_T_BF16 || t == PTX_T_F32 || t == PTX_T_F64;
 }
 
+static bool rounds_to_whole(const ptx_reader *r)
+{
+    return ptx_has(r, "rni") || ptx_has(r, "rzi") || ptx_has(r, "rmi") || ptx_has(r, "rpi");
+}
+
 static bool slow_conversion(ptx_reader *r, ptx_type to, ptx_type from)
 {
     operation o = {.nsources = 1};
@@ -175,7 +175,7 @@ static bool slow_conversion(ptx_reader *r, ptx_type to, ptx_type from)
     if (!read_operands(r, &o, kinds, from) || !take_sources(r, &o, kinds, from == PTX_T_F32 && ptx_has(r, "ftz")))
         return false;
     if (!ptx_result(r, &o.result, ptx_type_size(to), &o.at)) return false;
-    const bool whole = ptx_has(r, "rni") || ptx_has(r, "rzi") || ptx_has(r, "rmi") || ptx_has(r, "rpi");
+    const bool whole = rounds_to_whole(r);
     if (!whole && rounding(r) != FE_TONEAREST) return ptx_fail(r, "this rounding of this conversion is not known");
     ptx_inst *i = ptx_emit(r, ptx_convert_slow);
     i->d = o.at;
@@ -192,12 +192,12 @@ static bool slow_conversion(ptx_reader *r, ptx_type to, ptx_type from)
 static bool read_conversion(ptx_reader *r)
 {
     if (r->nparts < 3) return ptx_fail(r, "a conversion of two types was expected");
-    const ptx_type to = ptx_type_named(r->parts[r->nparts - 2]), from = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type to = ptx_type_named(r->parts[r->nparts - 2]), from = ptx_last_type(r);
     if (!to || !from) return ptx_fail(r, "this conversion is not known");
     if (to == PTX_T_BF16X2 || to == PTX_T_F16X2)
         return rounding(r) == FE_TONEAREST ? ptx_read_table_row(r) : ptx_fail(r, "this rounding is not known");
-    const bool whole = ptx_has(r, "rni") || ptx_has(r, "rzi") || ptx_has(r, "rmi") || ptx_has(r, "rpi");
-    if (whole || ptx_has(r, "sat") || (is_float(from) && !is_float(to))) return slow_conversion(r, to, from);
+    if (rounds_to_whole(r) || ptx_has(r, "sat") || (is_float(from) && !is_float(to)))
+        return slow_conversion(r, to, from);
     if ((to == PTX_T_F16 || to == PTX_T_BF16) && !is_float(from)) return slow_conversion(r, to, from);
     if ((from == PTX_T_F16 || from == PTX_T_BF16) && (to == PTX_T_F16 || to == PTX_T_BF16))
         return slow_conversion(r, to, from);
@@ -230,8 +230,8 @@ static bool read_conversion(ptx_reader *r)
 /* setp.lt{.and}{.ftz}.s32 p{|q}, a, b{, {!}c}; set.lt.u32.f32 d, a, b */
 static bool read_comparison(ptx_reader *r)
 {
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
-    const bool set = is_base(r, "set");
+    const ptx_type t = ptx_last_type(r);
+    const bool set = ptx_is(r, "set");
     const char *combine = ptx_has(r, "and") ? "and" : ptx_has(r, "or") ? "or" : ptx_has(r, "xor") ? "xor" : NULL;
     char name[64], type[24];
     snprintf(type, sizeof(type), "%s", r->parts[r->nparts - 1]);
@@ -301,7 +301,7 @@ static bool read_packed(ptx_reader *r, const ptx_operand *d, const ptx_operand *
 
 static bool read_move(ptx_reader *r)
 {
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t);
     ptx_operand d, a;
     if (!t) return ptx_fail(r, "a type was expected");
@@ -328,10 +328,10 @@ bool ptx_read_instruction(ptx_reader *r)
     if (mine) return true; /* with its ';' */
     if (!ptx_read_memory(r, &mine)) return false;
     if (!mine) {
-        const bool fine = is_base(r, "mov")                         ? read_move(r)
-                          : is_base(r, "cvt")                       ? read_conversion(r)
-                          : is_base(r, "setp") || is_base(r, "set") ? read_comparison(r)
-                                                                    : ptx_read_table_row(r);
+        const bool fine = ptx_is(r, "mov")                        ? read_move(r)
+                          : ptx_is(r, "cvt")                      ? read_conversion(r)
+                          : ptx_is(r, "setp") || ptx_is(r, "set") ? read_comparison(r)
+                                                                  : ptx_read_table_row(r);
         if (!fine) return false;
     }
     return ptx_want(r, ';');

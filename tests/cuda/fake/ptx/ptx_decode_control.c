@@ -5,11 +5,6 @@
 
 #include "ptx_reader.h"
 
-static bool base_is(const ptx_reader *r, const char *base)
-{
-    return !strcmp(r->parts[0], base);
-}
-
 static bool read_branch(ptx_reader *r)
 {
     ptx_emit(r, NULL)->kind = PTX_BRANCH;
@@ -156,7 +151,7 @@ static bool read_redux(ptx_reader *r)
                {"and", PTX_ATOM_AND}, {"or", PTX_ATOM_OR},   {"xor", PTX_ATOM_XOR}};
     together t;
     uint32_t d, a, mask;
-    const ptx_type type = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type type = ptx_last_type(r);
     if (type == PTX_T_F32) return ptx_fail(r, "this reduction is not known");
     if (!read_together(r, &t, true) || t.n != 2) return ptx_fail(r, "two sources were expected");
     if (!ptx_source(r, &t.o[0], 4, &a) || !ptx_source(r, &t.o[1], 4, &mask) || !ptx_result(r, &t.d, 4, &d))
@@ -174,7 +169,7 @@ static bool read_match(ptx_reader *r)
 {
     together t;
     uint32_t d, p = 0, a, mask;
-    const uint32_t size = ptx_type_size(ptx_type_named(r->parts[r->nparts - 1]));
+    const uint32_t size = ptx_type_size(ptx_last_type(r));
     if (!read_together(r, &t, true) || t.n != 2) return ptx_fail(r, "two sources were expected");
     if (!ptx_source(r, &t.o[0], size, &a) || !ptx_source(r, &t.o[1], 4, &mask) || !ptx_result(r, &t.d, 4, &d))
         return false;
@@ -213,29 +208,29 @@ static bool is_nothing(const ptx_reader *r)
     static const char *bases[] = {"prefetch", "prefetchu",      "discard",      "nanosleep",
                                   "pmevent",  "griddepcontrol", "applypriority"};
     for (size_t n = 0; n < sizeof(bases) / sizeof(*bases); n++)
-        if (base_is(r, bases[n])) return true;
+        if (ptx_is(r, bases[n])) return true;
     return false;
 }
 
 bool ptx_read_control(ptx_reader *r, bool *mine)
 {
     *mine = true;
-    if (base_is(r, "bra")) return read_branch(r);
-    if (base_is(r, "brx")) return read_table(r);
-    if (base_is(r, "ret")) return read_return(r);
-    if (base_is(r, "call")) return ptx_read_call(r);
-    if (base_is(r, "exit") || base_is(r, "trap") || base_is(r, "brkpt")) {
-        ptx_emit(r, NULL)->kind = base_is(r, "exit") ? PTX_EXIT : PTX_TRAP;
+    if (ptx_is(r, "bra")) return read_branch(r);
+    if (ptx_is(r, "brx")) return read_table(r);
+    if (ptx_is(r, "ret")) return read_return(r);
+    if (ptx_is(r, "call")) return ptx_read_call(r);
+    if (ptx_is(r, "exit") || ptx_is(r, "trap") || ptx_is(r, "brkpt")) {
+        ptx_emit(r, NULL)->kind = ptx_is(r, "exit") ? PTX_EXIT : PTX_TRAP;
         return ptx_want(r, ';');
     }
-    if (base_is(r, "bar") && ptx_has(r, "warp")) return read_warp_barrier(r) && ptx_want(r, ';');
-    if (base_is(r, "bar") || base_is(r, "barrier")) return read_barrier(r);
-    if (base_is(r, "shfl")) return read_shuffle(r) && ptx_want(r, ';');
-    if (base_is(r, "vote")) return read_vote(r) && ptx_want(r, ';');
-    if (base_is(r, "redux")) return read_redux(r) && ptx_want(r, ';');
-    if (base_is(r, "match")) return read_match(r) && ptx_want(r, ';');
-    if (base_is(r, "activemask")) return read_active(r) && ptx_want(r, ';');
-    if (base_is(r, "membar") || base_is(r, "fence")) {
+    if (ptx_is(r, "bar") && ptx_has(r, "warp")) return read_warp_barrier(r) && ptx_want(r, ';');
+    if (ptx_is(r, "bar") || ptx_is(r, "barrier")) return read_barrier(r);
+    if (ptx_is(r, "shfl")) return read_shuffle(r) && ptx_want(r, ';');
+    if (ptx_is(r, "vote")) return read_vote(r) && ptx_want(r, ';');
+    if (ptx_is(r, "redux")) return read_redux(r) && ptx_want(r, ';');
+    if (ptx_is(r, "match")) return read_match(r) && ptx_want(r, ';');
+    if (ptx_is(r, "activemask")) return read_active(r) && ptx_want(r, ';');
+    if (ptx_is(r, "membar") || ptx_is(r, "fence")) {
         ptx_emit(r, ptx_fence);
         return ptx_want(r, ';');
     }

@@ -58,7 +58,7 @@ static void emit_access(ptx_reader *r, ptx_run *run, const place *p, const uint3
 
 static bool read_load(ptx_reader *r)
 {
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t), count = vector_of(r);
     ptx_operand d;
     place p;
@@ -82,7 +82,7 @@ static bool read_load(ptx_reader *r)
 
 static bool read_store(ptx_reader *r)
 {
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t), count = vector_of(r);
     ptx_operand a;
     place p;
@@ -110,7 +110,7 @@ static int atomic_of(const ptx_reader *r)
 
 static bool read_atomic(ptx_reader *r, bool red)
 {
-    const ptx_type t = ptx_type_named(r->parts[r->nparts - 1]);
+    const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t);
     const int what = atomic_of(r);
     const bool halves = t == PTX_T_F16X2 || t == PTX_T_BF16X2,
@@ -204,15 +204,14 @@ static bool read_copy_async(ptx_reader *r)
 
 bool ptx_read_memory(ptx_reader *r, bool *mine)
 {
-    const char *base = r->parts[0];
     *mine = true;
-    if (!strcmp(base, "ld") || !strcmp(base, "ldu")) return read_load(r);
-    if (!strcmp(base, "st")) return read_store(r);
-    if (!strcmp(base, "atom")) return read_atomic(r, false);
-    if (!strcmp(base, "red")) return read_atomic(r, true);
-    if (!strcmp(base, "cvta")) return read_cvta(r);
-    if (!strcmp(base, "isspacep")) return read_isspacep(r);
-    if (!strcmp(base, "cp") && ptx_has(r, "async")) return read_copy_async(r);
+    if (ptx_is(r, "ld") || ptx_is(r, "ldu")) return read_load(r);
+    if (ptx_is(r, "st")) return read_store(r);
+    if (ptx_is(r, "atom")) return read_atomic(r, false);
+    if (ptx_is(r, "red")) return read_atomic(r, true);
+    if (ptx_is(r, "cvta")) return read_cvta(r);
+    if (ptx_is(r, "isspacep")) return read_isspacep(r);
+    if (ptx_is(r, "cp") && ptx_has(r, "async")) return read_copy_async(r);
     *mine = false;
     return true;
 }

@@ -38,11 +38,21 @@ bool ptx_want(ptx_reader *r, char mark)
     return ptx_take(r, mark) || ptx_fail(r, "'%c' was expected before '%s'", mark, ptx_look(r)->at);
 }
 
+bool ptx_is(const ptx_reader *r, const char *base)
+{
+    return !strcmp(r->parts[0], base);
+}
+
 bool ptx_has(const ptx_reader *r, const char *part)
 {
     for (int n = 1; n < r->nparts; n++)
         if (!strcmp(r->parts[n], part)) return true;
     return false;
+}
+
+ptx_type ptx_last_type(const ptx_reader *r)
+{
+    return ptx_type_named(r->parts[r->nparts - 1]);
 }
 
 void ptx_skip_statement(ptx_reader *r)

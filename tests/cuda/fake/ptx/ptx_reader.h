@@ -78,13 +78,15 @@ bool ptx_take(ptx_reader *r, char mark); /* takes it if it is next */
 bool ptx_want(ptx_reader *r, char mark); /* otherwise fails */
 bool ptx_fail(ptx_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool ptx_has(const ptx_reader *r, const char *part);
-void ptx_skip_statement(ptx_reader *r); /* with its ';' */
+ptx_type ptx_last_type(const ptx_reader *r); /* with which the opcode ends */
+void ptx_skip_statement(ptx_reader *r);      /* with its ';' */
 
 /* ---- names, registers ---- */
 void ptx_add_symbol(ptx_reader *r, const ptx_symbol *s);
 const ptx_symbol *ptx_symbol_named(ptx_reader *r, const char *name,
                                    uint32_t *at); /* at: of the register that it names */
 uint32_t ptx_new_register(ptx_reader *r, uint32_t size);
+bool ptx_is(const ptx_reader *r, const char *base); /* the opcode begins so */
 uint32_t ptx_constant_register(ptx_reader *r, uint32_t size, uint64_t bits, bool dynamic);
 uint32_t ptx_special_register(ptx_reader *r, int which);
 uint32_t ptx_new_extra(ptx_reader *r, const uint32_t *values, uint32_t n);
