@@ -282,10 +282,7 @@ static bool read_packed(ptx_reader *r, const ptx_operand *d, const ptx_operand *
     const uint32_t each = size / listed->n;
     uint32_t parts[PTX_EXTRA], at;
     for (uint32_t n = 0; n < listed->n; n++) {
-        ptx_operand one = {.kind = listed->parts[n].kind,
-                           .type = listed->parts[n].type,
-                           .at = listed->parts[n].at,
-                           .bits = listed->parts[n].bits};
+        const ptx_operand one = ptx_part_of(listed, n);
         if (listed == a ? !ptx_source(r, &one, each, &parts[n]) : !ptx_result(r, &one, each, &parts[n])) return false;
         if (listed == d && one.kind == PTX_OPD_REGISTER && parts[n] != one.at)
             return ptx_fail(r, "a part of another width");

@@ -22,27 +22,13 @@ static uint32_t vector_of(const ptx_reader *r)
     return ptx_has(r, "v2") ? 2 : ptx_has(r, "v4") ? 4 : ptx_has(r, "v8") ? 8 : 1;
 }
 
-typedef struct {
-    ptx_space space;
-    uint32_t at;
-    bool wide, constant;
-    int64_t imm;
-} place;
-
-static bool read_place(ptx_reader *r, place *p)
+static bool read_place(ptx_reader *r, ptx_address *p)
 {
     p->space = space_of(r);
-    return ptx_address_read(r, &p->space, &p->at, &p->wide, &p->imm, &p->constant);
+    return ptx_address_read(r, p);
 }
 
-static ptx_operand part_of(const ptx_operand *o, uint32_t n)
-{
-    if (o->kind != PTX_OPD_LIST) return *o;
-    return (ptx_operand){
-        .kind = o->parts[n].kind, .type = o->parts[n].type, .at = o->parts[n].at, .bits = o->parts[n].bits};
-}
-
-static void emit_access(ptx_reader *r, ptx_run *run, const place *p, const uint32_t *regs, uint32_t count,
+static void emit_access(ptx_reader *r, ptx_run *run, const ptx_address *p, const uint32_t *regs, uint32_t count,
                         uint32_t size)
 {
     const uint32_t extra = ptx_new_extra(r, regs, count);
@@ -61,20 +47,20 @@ static bool read_load(ptx_reader *r)
     const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t), count = vector_of(r);
     ptx_operand d;
-    place p;
+    ptx_address p;
     uint32_t regs[PTX_EXTRA];
     if (!size) return ptx_fail(r, "a type was expected");
     if (!ptx_operand_read(r, t, &d) || !ptx_want(r, ',') || !read_place(r, &p)) return false;
     if ((d.kind == PTX_OPD_LIST ? d.n : 1) != count) return ptx_fail(r, "%u registers were expected", count);
     for (uint32_t n = 0; n < count; n++) {
-        const ptx_operand one = part_of(&d, n);
+        const ptx_operand one = ptx_part_of(&d, n);
         if (!ptx_result(r, &one, size, &regs[n])) return false;
     }
     const bool uniform = p.space == PTX_PARAM && p.constant;
     if (ptx_has(r, "acquire")) ptx_emit(r, ptx_fence);
     emit_access(r, uniform ? ptx_load_fast : ptx_load, &p, regs, count, size);
     for (uint32_t n = 0; n < count; n++) {
-        const ptx_operand one = part_of(&d, n);
+        const ptx_operand one = ptx_part_of(&d, n);
         ptx_result_done(r, &one, regs[n], size, ptx_is_signed(t));
     }
     return !r->failed;
@@ -85,13 +71,13 @@ static bool read_store(ptx_reader *r)
     const ptx_type t = ptx_last_type(r);
     const uint32_t size = ptx_type_size(t), count = vector_of(r);
     ptx_operand a;
-    place p;
+    ptx_address p;
     uint32_t regs[PTX_EXTRA];
     if (!size) return ptx_fail(r, "a type was expected");
     if (!read_place(r, &p) || !ptx_want(r, ',') || !ptx_operand_read(r, t, &a)) return false;
     if ((a.kind == PTX_OPD_LIST ? a.n : 1) != count) return ptx_fail(r, "%u registers were expected", count);
     for (uint32_t n = 0; n < count; n++) {
-        const ptx_operand one = part_of(&a, n);
+        const ptx_operand one = ptx_part_of(&a, n);
         if (!ptx_source(r, &one, size, &regs[n])) return false;
     }
     emit_access(r, ptx_store, &p, regs, count, size);
@@ -117,7 +103,7 @@ static bool read_atomic(ptx_reader *r, bool red)
                narrow = size < 2 || (size == 2 && what != PTX_ATOM_ADD && what != PTX_ATOM_CAS);
     if (what < 0 || !size || halves || narrow || vector_of(r) > 1) return ptx_fail(r, "this atomic is not known");
     ptx_operand d = {.kind = PTX_OPD_SINK}, b, c;
-    place p;
+    ptx_address p;
     uint32_t to, from, with;
     if (!red && (!ptx_operand_read(r, t, &d) || !ptx_want(r, ','))) return false;
     if (!read_place(r, &p) || !ptx_want(r, ',') || !ptx_operand_read(r, t, &b)) return false;
@@ -179,10 +165,9 @@ static bool read_copy_async(ptx_reader *r)
         return true;
     }
     if (ptx_has(r, "bulk") || ptx_has(r, "mbarrier")) return ptx_fail(r, "this copy is not known");
-    place to = {.space = PTX_SHARED}, from = {.space = PTX_GLOBAL};
+    ptx_address to = {.space = PTX_SHARED}, from = {.space = PTX_GLOBAL};
     uint64_t bytes;
-    if (!ptx_address_read(r, &to.space, &to.at, &to.wide, &to.imm, &to.constant) || !ptx_want(r, ',') ||
-        !ptx_address_read(r, &from.space, &from.at, &from.wide, &from.imm, &from.constant) || !ptx_want(r, ','))
+    if (!ptx_address_read(r, &to) || !ptx_want(r, ',') || !ptx_address_read(r, &from) || !ptx_want(r, ','))
         return false;
     if (!ptx_number(ptx_look(r)->at, PTX_T_U32, false, &bytes)) return ptx_fail(r, "a number of bytes was expected");
     r->pos++;

@@ -263,31 +263,38 @@ bool ptx_operand_read(ptx_reader *r, ptx_type t, ptx_operand *out)
     return true;
 }
 
-bool ptx_address_read(ptx_reader *r, ptx_space *space, uint32_t *at, bool *wide, int64_t *imm, bool *constant)
+ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n)
+{
+    if (o->kind != PTX_OPD_LIST) return *o;
+    return (ptx_operand){
+        .kind = o->parts[n].kind, .type = o->parts[n].type, .at = o->parts[n].at, .bits = o->parts[n].bits};
+}
+
+bool ptx_address_read(ptx_reader *r, ptx_address *p)
 {
     ptx_operand o;
     if (!ptx_want(r, '[') || !ptx_operand_read(r, PTX_T_U64, &o)) return false;
-    *imm = 0;
+    p->imm = 0;
     const bool plus = ptx_take(r, '+'), minus = ptx_take(r, '-');
     if (plus || minus) {
         uint64_t bits;
         if (!ptx_number(ptx_look(r)->at, PTX_T_U64, minus, &bits))
             return ptx_fail(r, "a number was expected before '%s'", ptx_look(r)->at);
         r->pos++;
-        *imm = (int64_t)bits;
+        p->imm = (int64_t)bits;
     }
-    *constant = o.kind != PTX_OPD_REGISTER;
-    *wide = true;
+    p->constant = o.kind != PTX_OPD_REGISTER;
+    p->wide = true;
     if (o.kind == PTX_OPD_REGISTER) {
-        *wide = ptx_type_size(o.type) == 8;
-        *at = o.at;
+        p->wide = ptx_type_size(o.type) == 8;
+        p->at = o.at;
     } else if (o.kind == PTX_OPD_ADDRESS || o.kind == PTX_OPD_NUMBER) {
-        if (o.kind == PTX_OPD_ADDRESS && *space == PTX_GENERIC && o.space != PTX_GLOBAL)
+        if (o.kind == PTX_OPD_ADDRESS && p->space == PTX_GENERIC && o.space != PTX_GLOBAL)
             return ptx_fail(r, "a name of another space in a generic address");
-        if (o.kind == PTX_OPD_ADDRESS) *space = o.space;
-        *at = ptx_constant_register(r, 8, o.bits, o.dynamic);
-        if (*space == PTX_PARAM && o.kind == PTX_OPD_ADDRESS)
-            *imm += (int64_t)o.bits, *at = ptx_constant_register(r, 8, 0, false);
+        if (o.kind == PTX_OPD_ADDRESS) p->space = o.space;
+        p->at = ptx_constant_register(r, 8, o.bits, o.dynamic);
+        if (p->space == PTX_PARAM && o.kind == PTX_OPD_ADDRESS)
+            p->imm += (int64_t)o.bits, p->at = ptx_constant_register(r, 8, 0, false);
     } else {
         return ptx_fail(r, "no address");
     }

@@ -54,6 +54,14 @@ typedef struct {
     } parts[PTX_EXTRA];
 } ptx_operand;
 
+/* An address in memory: what register `at` holds, and imm. */
+typedef struct {
+    ptx_space space;
+    uint32_t at;
+    bool wide, constant; /* the register has 64 bits; it is no variable */
+    int64_t imm;
+} ptx_address;
+
 typedef struct {
     ptx_module *m;
     ptx_function *f;
@@ -77,6 +85,7 @@ const ptx_token *ptx_look(ptx_reader *r);
 bool ptx_take(ptx_reader *r, char mark); /* takes it if it is next */
 bool ptx_want(ptx_reader *r, char mark); /* otherwise fails */
 bool ptx_fail(ptx_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool ptx_is(const ptx_reader *r, const char *base); /* the opcode begins so */
 bool ptx_has(const ptx_reader *r, const char *part);
 ptx_type ptx_last_type(const ptx_reader *r); /* with which the opcode ends */
 void ptx_skip_statement(ptx_reader *r);      /* with its ';' */
@@ -86,7 +95,6 @@ void ptx_add_symbol(ptx_reader *r, const ptx_symbol *s);
 const ptx_symbol *ptx_symbol_named(ptx_reader *r, const char *name,
                                    uint32_t *at); /* at: of the register that it names */
 uint32_t ptx_new_register(ptx_reader *r, uint32_t size);
-bool ptx_is(const ptx_reader *r, const char *base); /* the opcode begins so */
 uint32_t ptx_constant_register(ptx_reader *r, uint32_t size, uint64_t bits, bool dynamic);
 uint32_t ptx_special_register(ptx_reader *r, int which);
 uint32_t ptx_new_extra(ptx_reader *r, const uint32_t *values, uint32_t n);
@@ -94,8 +102,9 @@ void *ptx_grown(void *at, uint32_t have, size_t each); /* room for one more; end
 
 /* ---- operands ---- */
 bool ptx_operand_read(ptx_reader *r, ptx_type t, ptx_operand *out);
-/* [register+imm] or [name+imm]: wide: the register has 64 bits. space may become another one by a name's. */
-bool ptx_address_read(ptx_reader *r, ptx_space *space, uint32_t *at, bool *wide, int64_t *imm, bool *constant);
+/* Reads [register+imm] or [name+imm]. p->space is the opcode's before; it becomes that of a name. */
+bool ptx_address_read(ptx_reader *r, ptx_address *p);
+ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n); /* of a list; what is none is its own part */
 /* The register that holds a source as this many bytes (0: predicate). */
 bool ptx_source(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);
 /* The register for a result of this many bytes; `after` is to be given to ptx_result_done. */
