@@ -21,18 +21,6 @@ static inline float greater(float a, float b)
     if (b != b) return a;
     return a > b || (a == b && !(ptx_bits_of(a) >> 31)) ? a : b;
 }
-static inline double lesser64(double a, double b)
-{
-    if (a != a) return b;
-    if (b != b) return a;
-    return a < b || (a == b && signbit(a)) ? a : b;
-}
-static inline double greater64(double a, double b)
-{
-    if (a != a) return b;
-    if (b != b) return a;
-    return a > b || (a == b && !signbit(a)) ? a : b;
-}
 static inline float flushed(float a)
 {
     return ptx_float_of(ptx_bits_of(a) & 0x7f800000u ? ptx_bits_of(a) : ptx_bits_of(a) & 0x80000000u);
@@ -69,8 +57,8 @@ D2(sub_f64, a - b)
 D2(mul_f64, a *b)
 D2(div_f64, a / b)
 PTX_OP3(fma_f64, double, double, double, double, fma(a, b, c))
-D2(min_f64, lesser64(a, b))
-D2(max_f64, greater64(a, b))
+D2(min_f64, ptx_lesser(a, b))
+D2(max_f64, ptx_greater(a, b))
 PTX_OP1(neg_f64, uint64_t, uint64_t, a ^ UINT64_C(1) << 63)
 PTX_OP1(abs_f64, uint64_t, uint64_t, a & ~(UINT64_C(1) << 63))
 PTX_OP2(copysign_f64, uint64_t, uint64_t, uint64_t, (a & UINT64_C(1) << 63) | (b & ~(UINT64_C(1) << 63)))

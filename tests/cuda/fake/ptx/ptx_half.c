@@ -76,24 +76,16 @@ static inline uint16_t half_from_float(float v)
         const uint16_t *x = PTX_REG(uint16_t, w, i->a);                                                                \
         LOOP(count, const uint16_t a = x[n]; d[n] = (uint16_t)(expression);)                                           \
     }
-static double lesser(double a, double b)
-{
-    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
-}
-static double greater(double a, double b)
-{
-    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
-}
 #define KIND(suffix, count, to, from)                                                                                  \
     HALF(add_##suffix, count, to, from, a + b)                                                                         \
     HALF(sub_##suffix, count, to, from, a - b)                                                                         \
     HALF(mul_##suffix, count, to, from, a *b)                                                                          \
     HALF(fma_##suffix, count, to, from, fma(a, b, c))                                                                  \
-    HALF(fma_relu_##suffix, count, to, from, greater(fma(a, b, c), 0))                                                 \
-    HALF(min_##suffix, count, to, from, lesser(a, b))                                                                  \
-    HALF(max_##suffix, count, to, from, greater(a, b))                                                                 \
-    HALF(min_nan_##suffix, count, to, from, a != a || b != b ? (double)NAN : lesser(a, b))                             \
-    HALF(max_nan_##suffix, count, to, from, a != a || b != b ? (double)NAN : greater(a, b))                            \
+    HALF(fma_relu_##suffix, count, to, from, ptx_greater(fma(a, b, c), 0))                                             \
+    HALF(min_##suffix, count, to, from, ptx_lesser(a, b))                                                              \
+    HALF(max_##suffix, count, to, from, ptx_greater(a, b))                                                             \
+    HALF(min_nan_##suffix, count, to, from, a != a || b != b ? (double)NAN : ptx_lesser(a, b))                         \
+    HALF(max_nan_##suffix, count, to, from, a != a || b != b ? (double)NAN : ptx_greater(a, b))                        \
     HALF(ex2_##suffix, count, to, from, exp2(a))                                                                       \
     HALF(tanh_##suffix, count, to, from, tanh(a))                                                                      \
     BITS(neg_##suffix, count, a ^ 0x8000)                                                                              \

@@ -3,6 +3,7 @@
 #ifndef FAKE_PTX_LANES_H
 #define FAKE_PTX_LANES_H
 
+#include <math.h>
 #include <string.h>
 
 #include "ptx.h"
@@ -64,5 +65,15 @@
 
 __extension__ typedef unsigned __int128 ptx_u128;
 __extension__ typedef __int128 ptx_s128;
+
+/* Zeros have an order, -0 first; a NaN gives way. */
+static inline double ptx_lesser(double a, double b)
+{
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
+}
+static inline double ptx_greater(double a, double b)
+{
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
 
 #endif
