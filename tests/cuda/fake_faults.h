@@ -5,49 +5,23 @@
 
 #include "testing.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "fake_card.h"
-
-enum { REPORTED = 97 };
+#include "fake_child.h"
 
 static char *ptx;
 static fake_card card;
 
-/* What a child does with an open card; its standard error is what is looked at. */
-static inline int run_in_child(void (*what)(void), char *said, size_t size)
+static inline void open_card(void)
 {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) {
-        dup2(ends[1], 2);
-        close(ends[0]);
-        signal(SIGSEGV, SIG_DFL);
-        setenv("CMOCKA_TEST_ABORT", "1", 1); /* what fails here does not go on with the other tests */
-        card_open(&card, ptx);
-        what();
-        exit(0); /* with what the library does at the end */
-    }
-    close(ends[1]);
-    size_t used = 0;
-    for (ssize_t n; used < size - 1 && (n = read(ends[0], said + used, size - 1 - used)) > 0;) used += (size_t)n;
-    said[used] = '\0';
-    close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    card_open(&card, ptx);
 }
 
-/* words: two parts of the line. */
+/* The child reports one line of the fake card, in which `first` and `second` stand. */
 static inline void must_report(void (*what)(void), const char *first, const char *second)
 {
     if (!ptx) skip();
     char said[4096];
-    const int code = run_in_child(what, said, sizeof(said));
+    const int code = run_in_child(open_card, what, said, sizeof(said));
     if (code != REPORTED || strncmp(said, "fake cuda: ", 11) || !strstr(said, first) || !strstr(said, second))
         fail_msg("code %d: %s", code, said);
     assert_true(strchr(said, '\n') == said + strlen(said) - 1); /* one line */
@@ -57,7 +31,7 @@ static inline void must_be_silent(void (*what)(void))
 {
     if (!ptx) skip();
     char said[4096];
-    const int code = run_in_child(what, said, sizeof(said));
+    const int code = run_in_child(open_card, what, said, sizeof(said));
     if (code || said[0]) fail_msg("code %d: %s", code, said);
 }
 

@@ -133,7 +133,7 @@ static void device_memory_is_not_the_hosts(void **state)
     (void)state;
     if (!ptx) skip();
     char said[4096];
-    assert_int_equal(run_in_child(host_reads, said, sizeof(said)), -SIGSEGV);
+    assert_int_equal(run_in_child(open_card, host_reads, said, sizeof(said)), -SIGSEGV);
     must_be_silent(library_works);
     must_report(library_reads_too_far, "a library's access", "out of bounds");
 }
@@ -174,10 +174,10 @@ static void settings_do_what_they_say(void **state)
     (void)state;
     if (!ptx) skip();
     char said[4096];
-    assert_int_equal(run_in_child(counts_on, said, sizeof(said)), 55);
+    assert_int_equal(run_in_child(open_card, counts_on, said, sizeof(said)), 55);
     assert_non_null(strstr(said, "out of bounds"));
     must_be_silent(third_allocation_fails);
-    assert_int_equal(run_in_child(unknown_text, said, sizeof(said)), 55);
+    assert_int_equal(run_in_child(open_card, unknown_text, said, sizeof(said)), 55);
     assert_non_null(strstr(said, "PTX line 5, wgmma.fence.sync.aligned in f"));
 }
 
