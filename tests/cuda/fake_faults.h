@@ -56,12 +56,9 @@ static inline void run(const char *name, unsigned blocks, unsigned threads, unsi
 static inline char *compiled(void)
 {
     void *nvrtc = nvrtc_open();
-    char text[1 << 13];
     FILE *f = fopen(TUTTI_SOURCE_DIR "/tests/cuda/fake_faults.cu", "r");
     if (!nvrtc || !f) return NULL;
-    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-    fclose(f);
-    char *made = nvrtc_ptx(nvrtc, text, "compute_90", 1);
+    char *made = nvrtc_ptx_of(nvrtc, f, "compute_90", 1);
     if (!made) exit(1);
     return made;
 }

@@ -65,4 +65,29 @@ static inline char *nvrtc_ptx(void *library, const char *text, const char *targe
     return ptx;
 }
 
+static inline char *nvrtc_read(FILE *f)
+{
+    size_t used = 0, room = 1 << 16;
+    char *text = malloc(room);
+    while (text && !feof(f)) {
+        used += fread(text + used, 1, room - used - 1, f);
+        if (used < room - 1) continue;
+        room *= 2;
+        char *more = realloc(text, room);
+        if (!more) free(text);
+        text = more;
+    }
+    if (text) text[used] = '\0';
+    return text;
+}
+
+/* nvrtc_ptx of all that f has; f is closed. */
+static inline char *nvrtc_ptx_of(void *library, FILE *f, const char *target, int log)
+{
+    char *text = nvrtc_read(f), *ptx = text ? nvrtc_ptx(library, text, target, log) : NULL;
+    fclose(f);
+    free(text);
+    return ptx;
+}
+
 #endif

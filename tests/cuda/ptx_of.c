@@ -4,22 +4,6 @@
 
 #include "nvrtc_text.h"
 
-static char *whole_text(FILE *f)
-{
-    size_t used = 0, room = 1 << 16;
-    char *text = malloc(room);
-    while (text && !feof(f)) {
-        used += fread(text + used, 1, room - used - 1, f);
-        if (used < room - 1) continue;
-        room *= 2;
-        char *more = realloc(text, room);
-        if (!more) free(text);
-        text = more;
-    }
-    if (text) text[used] = '\0';
-    return text;
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -33,9 +17,8 @@ int main(int argc, char **argv)
                 f ? "NVRTC was not found; say where it is by TUTTI_CUDA_PATH" : "the file cannot be read");
         return 1;
     }
-    char *text = whole_text(f), *ptx = text ? nvrtc_ptx(library, text, argc > 2 ? argv[2] : "compute_90", 1) : NULL;
+    char *ptx = nvrtc_ptx_of(library, f, argc > 2 ? argv[2] : "compute_90", 1);
     if (ptx) fputs(ptx, stdout);
-    free(text);
     const int code = ptx ? 0 : 1;
     free(ptx);
     return code;

@@ -18,12 +18,9 @@ enum { NTARGETS = 3, N = 1000 };
 
 static char *kernels_as(const char *target)
 {
-    char text[1 << 14];
     FILE *f = fopen(TUTTI_SOURCE_DIR "/tests/cuda/fake_kernels.cu", "r");
     assert_non_null(f);
-    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-    fclose(f);
-    return nvrtc_ptx(nvrtc, text, target, strcmp(target, "compute_90") == 0);
+    return nvrtc_ptx_of(nvrtc, f, target, strcmp(target, "compute_90") == 0);
 }
 
 /* Each test runs with the PTX of each target: its compilers differ. */
