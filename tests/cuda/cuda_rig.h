@@ -6,12 +6,14 @@
 
 #include "testing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "device/cuda/cuda.h"
 #include "kernel/kernel.h"
+#include "kernel/memory_order.h"
 
 enum { RIG_MOST_BUFFERS = 64, RIG_GUARD = 64 };
 
@@ -91,6 +93,53 @@ static inline void rig_release(cuda_rig *r)
     }
 }
 
+/* ---- values ---- */
+
+/* A value of this shape and type; layout: room for that of the order, which values of four dims have. */
+static inline tutti_value rig_value(const tutti_shape *s, tutti_dtype type, tutti_order order, tutti_layout *layout)
+{
+    tutti_value v = tutti_value_plain(s);
+    v.dtype = type;
+    v.bytes = v.bytes / sizeof(float) * tutti_dtype_bytes(type);
+    if (s->ndims == 4) tutti_order_apply(order, &v, layout);
+    return v;
+}
+
+/* Numbers as a value v of the card, `shift` bytes behind a multiple of 64. *numbers becomes what v's type holds of them. */
+static inline void *rig_upload(cuda_rig *r, const tutti_value *v, float *numbers, size_t shift)
+{
+    void *memory = malloc(v->bytes + 1);
+    tutti_value_from_plain(v, numbers, memory);
+    tutti_value_to_plain(v, memory, numbers);
+    void *at = rig_buffer(r, memory, v->bytes, shift);
+    free(memory);
+    return at;
+}
+
+static inline float *rig_download(cuda_rig *r, const tutti_value *v, const void *at)
+{
+    float *numbers = malloc((size_t)tutti_shape_count(&v->shape) * sizeof *numbers + 1);
+    void *memory = rig_read(r, at, v->bytes);
+    tutti_value_to_plain(v, memory, numbers);
+    free(memory);
+    return numbers;
+}
+
+/* Half of the last place of its type. */
+static inline double rig_rounding(tutti_dtype type)
+{
+    return type == TUTTI_BF16 ? 0x1p-8 : type == TUTTI_F16 ? 0x1p-11 : 0;
+}
+
+static inline double rig_largest(const float *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+/* ---- passes ---- */
+
 typedef struct {
     tutti_kernel *kernel;
     tutti_kernel_args args;
@@ -120,6 +169,17 @@ static inline void rig_launch(cuda_rig *r, tutti_kernel *k, const tutti_kernel_a
     p.kernel = k, p.args = *a, p.pass = pass;
     r->d->launch(r->d, &rig_pass_work, &p);
     r->d->finish(r->d);
+}
+
+/* Launches forward, which is recorded and replayed then: each time it leaves the same bits. */
+static inline void rig_launch_forward(cuda_rig *r, tutti_kernel *k, const tutti_kernel_args *a)
+{
+    rig_launch(r, k, a, TUTTI_PASS_FORWARD);
+    void *first = rig_read(r, a->out, k->out.bytes);
+    for (int again = 0; again < 2; again++) rig_launch(r, k, a, TUTTI_PASS_FORWARD);
+    void *last = rig_read(r, a->out, k->out.bytes);
+    assert_memory_equal(first, last, k->out.bytes);
+    free(first), free(last);
 }
 
 #endif

@@ -90,37 +90,10 @@ static float *draw(const tutti_shape *s, uint64_t tensor)
     return x;
 }
 
-/* Numbers as a value of its type and order, on the card; *numbers becomes what it holds. */
+/* In memory that begins where the form says. */
 static void *upload(bench *b, const tutti_value *v, float *numbers)
 {
-    void *memory = malloc(v->bytes + 1);
-    tutti_value_from_plain(v, numbers, memory);
-    tutti_value_to_plain(v, memory, numbers);
-    void *at = rig_buffer(b->rig, memory, v->bytes, b->f->shift * tutti_dtype_bytes(v->dtype));
-    free(memory);
-    return at;
-}
-
-static float *download(bench *b, const tutti_value *v, const void *at)
-{
-    float *numbers = malloc((size_t)tutti_shape_count(&v->shape) * sizeof *numbers + 1);
-    void *memory = rig_read(b->rig, at, v->bytes);
-    tutti_value_to_plain(v, memory, numbers);
-    free(memory);
-    return numbers;
-}
-
-/* Half of the last place of its type. */
-static double rounding(tutti_dtype type)
-{
-    return type == TUTTI_BF16 ? 0x1p-8 : type == TUTTI_F16 ? 0x1p-11 : 0;
-}
-
-static double largest(const float *x, int64_t n)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n; i++) most = fabs((double)x[i]) > most ? fabs((double)x[i]) : most;
-    return most;
+    return rig_upload(b->rig, v, numbers, b->f->shift * tutti_dtype_bytes(v->dtype));
 }
 
 /* want: of f32, which v's type rounds. */
@@ -128,7 +101,7 @@ static void compare(const bench *b, const char *what, const tutti_value *v, floa
 {
     const int64_t n = tutti_shape_count(&v->shape);
     uint16_t *halves = malloc((size_t)n * sizeof *halves + 1);
-    const double tolerance = b->c->tolerance, floor = 1e-4 * largest(want, n);
+    const double tolerance = b->c->tolerance, floor = 1e-4 * rig_largest(want, n);
     if (!tolerance && v->dtype != TUTTI_F32) {
         tutti_convert_from_f32(v->dtype, want, halves, n);
         tutti_convert_to_f32(v->dtype, halves, want, n);
@@ -137,7 +110,7 @@ static void compare(const bench *b, const char *what, const tutti_value *v, floa
     for (int64_t i = 0; i < n; i++) {
         const double off = fabs((double)got[i] - (double)want[i]), size = fabs((double)want[i]);
         const bool same = memcmp(&got[i], &want[i], sizeof(float)) == 0;
-        const double slack = rounding(v->dtype) * size + (v->dtype == TUTTI_F16 ? 0x1p-25 : 0);
+        const double slack = rig_rounding(v->dtype) * size + (v->dtype == TUTTI_F16 ? 0x1p-25 : 0);
         if (!same && (!tolerance || !(off <= tolerance * fmax(size, floor) + slack)))
             fail_msg("%s, %s: %s %lld is %.9g, not %.9g", b->c->op, b->f->name, what, (long long)i, (double)got[i],
                      (double)want[i]);
@@ -152,10 +125,8 @@ static void describe_inputs(bench *b)
         const int i = b->nin, how = i > 0;
         tutti_shape s = b->c->in;
         s.dim[1] = b->c->channels[i];
-        b->plain[i] = b->in[i] = tutti_value_plain(&s);
-        b->in[i].dtype = b->f->type[how];
-        b->in[i].bytes = b->in[i].bytes / sizeof(float) * tutti_dtype_bytes(b->in[i].dtype);
-        if (s.ndims == 4) tutti_order_apply(b->f->order[how], &b->in[i], &b->layouts[i]);
+        b->plain[i] = tutti_value_plain(&s);
+        b->in[i] = rig_value(&s, b->f->type[how], b->f->order[how], &b->layouts[i]);
     }
 }
 
@@ -235,7 +206,7 @@ static void check_forward(bench *b)
         compare_losses(b);
         return;
     }
-    float *got = download(b, &b->card.out, b->a.out);
+    float *got = rig_download(b->rig, &b->card.out, b->a.out);
     compare(b, "output", &b->card.out, b->r.out, got);
     memcpy(b->r.out, got, (size_t)tutti_shape_count(&b->card.out.shape) * sizeof(float)); /* both go on from it */
     free(got);
@@ -267,7 +238,7 @@ static void check_backward(bench *b)
         const bool passed = b->card.passes_gradient >> i & 1;
         const tutti_value *v = &b->in[i];
         if (passed) assert_int_equal(v->dtype, b->card.out.dtype);
-        float *got = download(b, v, passed ? b->a.dout : b->a.din[i]);
+        float *got = rig_download(b->rig, v, passed ? b->a.dout : b->a.din[i]);
         compare(b, "gradient", v, b->r.din[i], got);
         free(got);
     }
@@ -344,10 +315,8 @@ static float *odd_numbers(int64_t n)
 
 static void check_value(cuda_rig *r, const tutti_shape *s, tutti_dtype type, tutti_order order)
 {
-    tutti_value v = tutti_value_plain(s);
     tutti_layout layout;
-    v.dtype = type;
-    tutti_order_apply(order, &v, &layout);
+    const tutti_value v = rig_value(s, type, order, &layout);
     const int64_t n = tutti_shape_count(s);
     const size_t wide = (size_t)n * sizeof(float);
     float *plain = odd_numbers(n), *back = malloc(wide);

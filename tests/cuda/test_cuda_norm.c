@@ -94,30 +94,9 @@ static float *draw(const bench *b, int64_t n, uint64_t tensor, double offset)
     return x;
 }
 
-/* Numbers as a value of its type and order, on the card; *numbers becomes what it holds. */
-static void *upload(bench *b, const tutti_value *v, float *numbers)
-{
-    void *memory = malloc(v->bytes + 1);
-    tutti_value_from_plain(v, numbers, memory);
-    tutti_value_to_plain(v, memory, numbers);
-    void *at = rig_buffer(b->rig, memory, v->bytes, 0);
-    free(memory);
-    return at;
-}
-
-static float *download(bench *b, const tutti_value *v, const void *at)
-{
-    float *numbers = malloc((size_t)tutti_shape_count(&v->shape) * sizeof *numbers + 1);
-    void *memory = rig_read(b->rig, at, v->bytes);
-    tutti_value_to_plain(v, memory, numbers);
-    free(memory);
-    return numbers;
-}
-
 static void compare(const bench *b, const char *what, int64_t n, const float *want, const float *got, double tolerance)
 {
-    double most = 0;
-    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)want[i]));
+    const double most = rig_largest(want, n);
     for (int64_t i = 0; i < n; i++) {
         const bool are_nan = isnan(want[i]) && isnan(got[i]);
         if (!are_nan && !(fabs((double)got[i] - (double)want[i]) <= tolerance * most))
@@ -129,7 +108,7 @@ static void compare(const bench *b, const char *what, int64_t n, const float *wa
 
 static void compare_value(bench *b, const char *what, const tutti_value *v, const float *want, const void *at)
 {
-    float *got = download(b, v, at);
+    float *got = rig_download(b->rig, v, at);
     const int64_t n = tutti_shape_count(&v->shape);
     compare(b, what, n, want, got, b->c->is_exact ? 0 : b->f->tolerance);
     free(got);
@@ -140,10 +119,8 @@ static void compare_value(bench *b, const char *what, const tutti_value *v, cons
 static void describe_inputs(bench *b)
 {
     for (int i = 0; i < b->c->nin; i++) {
-        b->plain[i] = b->in[i] = tutti_value_plain(&b->c->in);
-        b->in[i].dtype = b->f->type[i];
-        b->in[i].bytes = b->in[i].bytes / sizeof(float) * tutti_dtype_bytes(b->in[i].dtype);
-        if (b->c->in.ndims == 4) tutti_order_apply(b->f->order[i], &b->in[i], &b->layouts[i]);
+        b->plain[i] = tutti_value_plain(&b->c->in);
+        b->in[i] = rig_value(&b->c->in, b->f->type[i], b->f->order[i], &b->layouts[i]);
     }
 }
 
@@ -180,7 +157,7 @@ static void place(bench *b, bool training)
     for (int i = 0; i < b->c->nin; i++) {
         float *numbers = draw(b, tutti_shape_count(&b->c->in), 10 + (uint64_t)i, i ? 0 : b->c->offset);
         if (b->c->is_exact) numbers[5] = numbers[21] = NAN;
-        b->a.in[i] = upload(b, &b->in[i], numbers);
+        b->a.in[i] = rig_upload(b->rig, &b->in[i], numbers, 0);
         b->r.in[i] = numbers;
         b->r.din[i] = malloc(b->plain[i].bytes);
         if (!(b->card.passes_gradient >> i & 1)) b->a.din[i] = rig_buffer(b->rig, NULL, b->in[i].bytes, 0);
@@ -216,15 +193,9 @@ static void compare_params(bench *b, bool statistics)
     }
 }
 
-/* Again and again the same bits, replayed too. */
 static void check_forward(bench *b)
 {
-    rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD);
-    void *first = rig_read(b->rig, b->a.out, b->card.out.bytes);
-    for (int again = 0; again < 2; again++) rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD);
-    void *last = rig_read(b->rig, b->a.out, b->card.out.bytes);
-    assert_memory_equal(first, last, b->card.out.bytes);
-    free(first), free(last);
+    rig_launch_forward(b->rig, &b->card, &b->a);
     b->reference.row->forward(&b->reference, &b->r);
     compare_value(b, "output", &b->card.out, b->r.out, b->a.out);
     if (b->a.training) compare_params(b, true);
@@ -236,10 +207,10 @@ static void place_gradient(bench *b)
     const tutti_value *v = &b->card.out;
     const int64_t n = tutti_shape_count(&v->shape);
     b->r.dout = draw(b, n, 1, 0);
-    b->a.dout = upload(b, v, b->r.dout);
+    b->a.dout = rig_upload(b->rig, v, b->r.dout, 0);
     if (b->card.max_dout_parts < 2) return;
     b->part = draw(b, n, 2, 0);
-    b->a.dout_parts[0] = upload(b, v, b->part), b->a.dout_parts[1] = b->a.dout, b->a.ndout_parts = 2;
+    b->a.dout_parts[0] = rig_upload(b->rig, v, b->part, 0), b->a.dout_parts[1] = b->a.dout, b->a.ndout_parts = 2;
     for (int64_t i = 0; i < n; i++) ((float *)b->r.dout)[i] += b->part[i];
 }
 

@@ -73,36 +73,22 @@ static float *draw(int64_t n, uint64_t tensor)
     return x;
 }
 
-static void *upload(const bench *b, const tutti_value *v, const float *numbers)
-{
-    void *memory = malloc(v->bytes + 1);
-    tutti_value_from_plain(v, numbers, memory);
-    void *at = rig_buffer(b->rig, memory, v->bytes, 0);
-    free(memory);
-    return at;
-}
-
 /* How far numbers may be off: so much of their own size (a rounding to a type), so much of the largest one's. */
 typedef struct {
     double each, of_most;
 } allowed;
 
-static double rounding(tutti_dtype type)
-{
-    return type == TUTTI_F32 ? 0 : type == TUTTI_BF16 ? 1.0 / 256 : 1.0 / 2048;
-}
-
 /* Of a product, after roundings to both types. cuDNN may take an algorithm that transforms its numbers, which a product of matrices does not. */
 static allowed product_off(const op_case *c, tutti_dtype multiplied, tutti_dtype kept)
 {
     const bool is_conv = c->conv.out_channels;
-    return (allowed){rounding(multiplied) + rounding(kept), !is_conv ? 0 : multiplied == TUTTI_F32 ? 1e-5 : 1.0 / 1024};
+    const double of_most = !is_conv ? 0 : multiplied == TUTTI_F32 ? 1e-5 : 1.0 / 1024;
+    return (allowed){rig_rounding(multiplied) + rig_rounding(kept), of_most};
 }
 
 static void compare(const bench *b, const char *what, int64_t n, const float *want, const float *got, allowed off)
 {
-    double most = 0;
-    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)want[i]));
+    const double most = rig_largest(want, n);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - (double)want[i]) <= off.each * fabs((double)want[i]) + off.of_most * most))
             fail_msg("%s by %s of %lldx%lld.., %s: %s %lld of %lld is %.9g, not %.9g", b->c->op, b->engine,
@@ -113,11 +99,9 @@ static void compare(const bench *b, const char *what, int64_t n, const float *wa
 static void compare_value(const bench *b, const char *what, const tutti_value *v, const float *want, const void *at,
                           allowed off)
 {
-    float *numbers = malloc((size_t)tutti_shape_count(&v->shape) * sizeof *numbers + 1);
-    void *memory = rig_read(b->rig, at, v->bytes);
-    tutti_value_to_plain(v, memory, numbers);
+    float *numbers = rig_download(b->rig, v, at);
     compare(b, what, tutti_shape_count(&v->shape), want, numbers, off);
-    free(memory), free(numbers);
+    free(numbers);
 }
 
 /* ---- a kernel of each kind ---- */
@@ -145,10 +129,8 @@ static tutti_kernel_request request_of(bench *b, bool training, const tutti_para
 static void make(bench *b, bool training, const tutti_param_desc *params_as)
 {
     tutti_failure err = {0};
-    b->plain = b->in = tutti_value_plain(&b->c->in);
-    b->in.dtype = b->f->type;
-    b->in.bytes = b->in.bytes / sizeof(float) * tutti_dtype_bytes(b->in.dtype);
-    if (b->c->in.ndims == 4) tutti_order_apply(b->f->order, &b->in, &b->layout);
+    b->plain = tutti_value_plain(&b->c->in);
+    b->in = rig_value(&b->c->in, b->f->type, b->f->order, &b->layout);
     tutti_kernel_request r = request_of(b, training, params_as);
     if (tutti_kernel_create(&r, &b->card, &err)) fail_msg("%s, %s: %s", b->c->op, b->f->name, err.text);
     assert_string_equal(b->card.chosen[TUTTI_PASS_FORWARD].name, b->engine);
@@ -160,7 +142,7 @@ static void make(bench *b, bool training, const tutti_param_desc *params_as)
 static void place(bench *b, bool training)
 {
     float *in = draw(tutti_shape_count(&b->c->in), 10);
-    b->r.in[0] = in, b->a.in[0] = upload(b, &b->in, in);
+    b->r.in[0] = in, b->a.in[0] = rig_upload(b->rig, &b->in, in, 0);
     b->r.din[0] = malloc(b->plain.bytes), b->a.din[0] = rig_buffer(b->rig, NULL, b->in.bytes, 0);
     for (int p = 0; p < b->card.nparams; p++) {
         const size_t bytes = (size_t)b->card.params[p].elements * sizeof(float);
@@ -190,15 +172,9 @@ static void finish(bench *b)
 
 /* ---- what is compared ---- */
 
-/* Again and again the same bits, replayed too. */
 static void check_forward(bench *b)
 {
-    rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD);
-    void *first = rig_read(b->rig, b->a.out, b->card.out.bytes);
-    for (int again = 0; again < 2; again++) rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD);
-    void *last = rig_read(b->rig, b->a.out, b->card.out.bytes);
-    assert_memory_equal(first, last, b->card.out.bytes);
-    free(first), free(last);
+    rig_launch_forward(b->rig, &b->card, &b->a);
     b->reference.row->forward(&b->reference, &b->r);
     const tutti_dtype type = b->card.out.dtype;
     compare_value(b, "output", &b->card.out, b->r.out, b->a.out, product_off(b->c, type, TUTTI_F32));
@@ -224,7 +200,7 @@ static void compare_gradients(const bench *b)
 static void check_backward(bench *b)
 {
     b->r.dout = draw(tutti_shape_count(&b->card.out.shape), 1);
-    b->a.dout = upload(b, &b->card.out, b->r.dout);
+    b->a.dout = rig_upload(b->rig, &b->card.out, b->r.dout, 0);
     rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_PARAMS);
     rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_DATA);
     b->reference.row->backward_params(&b->reference, &b->r);
@@ -236,7 +212,7 @@ static void check_backward(bench *b)
 static void check_data_alone(bench *b)
 {
     for (int p = 0; p < b->card.nparams; p++) b->a.dparam[p] = NULL;
-    b->a.dout = upload(b, &b->card.out, b->r.dout);
+    b->a.dout = rig_upload(b->rig, &b->card.out, b->r.dout, 0);
     free(b->r.dout);
     b->r.dout = NULL;
     if (b->card.feeds_data) rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_PARAMS);
