@@ -27,13 +27,22 @@ typedef struct {
     int n;
 } cuda_rig;
 
+/* Whether a library of CUDA's is here ("cudnn"); says what is skipped without it. */
+static inline bool rig_has(const char *library)
+{
+    void *handle = NULL;
+    tutti_failure err = {0};
+    if (!tutti_cuda_library(library, &handle, NULL, &err)) return true;
+    print_message("skipped: %s\n", err.text);
+    return false;
+}
+
 static inline int cuda_rig_open(void **state)
 {
     cuda_rig *r = tutti_alloc(sizeof *r);
     tutti_failure err = {0};
     void *nvrtc = NULL;
-    char path[256];
-    if (tutti_cuda_library("nvrtc", &nvrtc, path, &err) || tutti_device_connect("cuda", 0, &r->d, NULL, &err)) {
+    if (tutti_cuda_library("nvrtc", &nvrtc, NULL, &err) || tutti_device_connect("cuda", 0, &r->d, NULL, &err)) {
         print_message("skipped: %s (a card, its driver, NVRTC)\n", err.text);
         free(r);
         return 0;

@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_ops.c: every op on a device against the CPU, on the small shapes of bench/gpu: on a card, where there is one or a library that plays
  * it; on the row whose memory the host cannot follow; and on devices that are wrong in some way, which must be found. */
-#include "testing.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "cuda/cuda_rig.h"
 
 #include "../bench/gpu/gpu_cases.h"
 #include "device/apart_device.h"
-#include "device/cuda/cuda.h"
 #include "training/run/step_work.h"
-
-static bool is_found(const char *library)
-{
-    void *handle;
-    char path[256];
-    tutti_failure err = {0};
-    const bool found = tutti_cuda_library(library, &handle, path, &err) == TUTTI_OK;
-    if (!found) print_message("left out: %s\n", err.text);
-    return found;
-}
 
 /* On a card convolutions and dense layers are others' libraries'. */
 static bool can_compute(const tutti_device *d, const char *op)
 {
     if (d->kind != TUTTI_DEVICE_CUDA) return true;
-    return !strcmp(op, "conv") ? is_found("cudnn") : !strcmp(op, "dense") ? is_found("cublasLt") : true;
+    return !strcmp(op, "conv") ? rig_has("cudnn") : !strcmp(op, "dense") ? rig_has("cublasLt") : true;
 }
 
 /* All small cases; stops at the first that fails. */
@@ -68,10 +54,10 @@ static void every_op_on_a_card_gives_what_the_cpu_gives(void **state)
     (void)state;
     const tutti_device *card = NULL;
     tutti_failure err = {0};
-    if (!is_found("nvrtc")) skip();
+    if (!rig_has("nvrtc")) skip();
     if (tutti_device_connect("cuda", 0, &card, NULL, &err)) {
         if (getenv("TUTTI_CUDA_PATH")) fail_msg("%s", err.text);
-        print_message("no card: %s\n", err.text);
+        print_message("skipped: %s (a card, its driver)\n", err.text);
         skip();
     }
     check_all(card);

@@ -248,32 +248,23 @@ static void check_one(cuda_rig *rig, const char *engine, const op_case *c, const
     finish(&trained);
 }
 
-static bool has(const char *library)
-{
-    void *handle = NULL;
-    tutti_failure err = {0};
-    if (!tutti_cuda_library(library, &handle, NULL, &err)) return true;
-    print_message("skipped: %s\n", err.text);
-    return false;
-}
-
 static void convolutions_compute_as_the_reference_does(void **state)
 {
-    if (!*state || !has("cudnn")) skip();
+    if (!*state || !rig_has("cudnn")) skip();
     for (size_t c = 0; c < sizeof convs / sizeof *convs; c++)
         for (int f = 0; f < NFORMS; f++) check_one(*state, "cudnn", &convs[c], &forms[f]);
 }
 
 static void dense_layers_compute_as_the_reference_does(void **state)
 {
-    if (!*state || !has("cublasLt")) skip();
+    if (!*state || !rig_has("cublasLt")) skip();
     for (size_t c = 0; c < sizeof denses / sizeof *denses; c++)
         for (int f = 0; f < NFORMS; f++) check_one(*state, "cublaslt", &denses[c], &forms[f]);
 }
 
 static void dense_layers_do_by_weights_that_are_transposed_first(void **state)
 {
-    if (!*state || !has("cublasLt")) skip();
+    if (!*state || !rig_has("cublasLt")) skip();
     for (size_t c = 0; c < sizeof denses / sizeof *denses; c++) check_one(*state, "cuda-tnn", &denses[c], &forms[0]);
 }
 
