@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "tensor/convert.h"
+#include "tensor/convert_one.h"
 #include "training/run/step_work.h"
 
 enum { ROUNDS = 4 }; /* run, recorded, replayed twice */
@@ -21,22 +21,16 @@ static uint32_t next_bits(uint64_t *seed)
     return (uint32_t)(*seed >> 32);
 }
 
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static float draw(filling how, uint64_t *seed)
 {
     static const uint32_t wild[] = {0x7fc00000u, 0x7f800000u, 0xff800000u, 0x00000001u, 0x80000000u, 0x7f7fffffu};
     const uint32_t bits = next_bits(seed);
     switch (how) {
-    case WILD: return bits % 16 < 6 ? float_of(wild[bits % 16]) : (float)(int32_t)bits * 0x1p-31f;
-    case TINY: return float_of(bits & 0x80ffffffu);                      /* 2^-149 to 2^-125 */
-    case HUGE_ONES: return float_of((bits & 0x80ffffffu) | 0x7e000000u); /* up to the largest */
-    case ALL_SIZES: return float_of((bits & 0x7f800000u) == 0x7f800000u ? bits ^ 1u << 30 : bits); /* any but no NaN */
+    case WILD: return bits % 16 < 6 ? tutti_f32_of_bits(wild[bits % 16]) : (float)(int32_t)bits * 0x1p-31f;
+    case TINY: return tutti_f32_of_bits(bits & 0x80ffffffu);                      /* 2^-149 to 2^-125 */
+    case HUGE_ONES: return tutti_f32_of_bits((bits & 0x80ffffffu) | 0x7e000000u); /* up to the largest */
+    case ALL_SIZES:
+        return tutti_f32_of_bits((bits & 0x7f800000u) == 0x7f800000u ? bits ^ 1u << 30 : bits); /* any but no NaN */
     case ZERO: return bits % 2 ? 0.0f : -0.0f;
     default: return (float)(int32_t)bits * 0x1p-31f;
     }

@@ -2,14 +2,12 @@
 /* test_fake_cuda.c: the fake card computes what a card computes: kernels that NVRTC compiled, beside C. */
 #include "testing.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "fake_card.h"
+#include "tensor/convert_one.h"
 
 static void *nvrtc;
 static fake_card card;
@@ -109,14 +107,7 @@ static void atomics_count(void **state)
     with_each_target(atomics);
 }
 
-/* To half by counting: the nearest of all 65536 values would take long, so by its neighbours. */
-static float value_of_half(uint16_t h)
-{
-    const int e = h >> 10 & 31, f = h & 1023;
-    const float v = e == 31 ? (f ? NAN : INFINITY) : e ? ldexpf((float)(1024 + f), e - 25) : ldexpf((float)f, -24);
-    return h & 0x8000 ? -v : v;
-}
-
+/* The nearest of all 65536 halves would take long to find: what is taken is held against its neighbours. */
 static void halves(void)
 {
     static float a[N], back[N];
@@ -134,11 +125,11 @@ static void halves(void)
     card_get(&card, back, dk, sizeof(back));
     for (int i = 0; i < N; i++) {
         assert_int_equal(b[i], rounded[i]);
-        const float v = value_of_half(h[i]);
+        const float v = tutti_f32_of_f16(h[i]);
         assert_true(isnan(v) ? isnan(back[i]) && isnan(a[i]) : v == back[i]);
         if (!isfinite(a[i]) || fabsf(a[i]) >= 65504) continue;
-        const float up = fabsf(value_of_half((uint16_t)(h[i] + 1)) - a[i]), here = fabsf(v - a[i]);
-        const float down = h[i] & 0x7fff ? fabsf(value_of_half((uint16_t)(h[i] - 1)) - a[i]) : up;
+        const float up = fabsf(tutti_f32_of_f16((uint16_t)(h[i] + 1)) - a[i]), here = fabsf(v - a[i]);
+        const float down = h[i] & 0x7fff ? fabsf(tutti_f32_of_f16((uint16_t)(h[i] - 1)) - a[i]) : up;
         assert_true(here < up || (here == up && !(h[i] & 1)));
         assert_true(here < down || (here == down && !(h[i] & 1)));
     }
@@ -334,12 +325,9 @@ static void speed(void)
     int rounds = 2000;
     run("busy", BLOCKS, THREADS, (void *[]){&out, &rounds});
     const uint64_t before = card.instructions();
-    struct timespec a, b;
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    const int64_t begin = tutti_clock_ns();
     assert_int_equal(card.cuStreamSynchronize(card.stream), 0);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    const double took = (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec),
-                 done = (double)(card.instructions() - before);
+    const double took = 1e-9 * (double)(tutti_clock_ns() - begin), done = (double)(card.instructions() - before);
     assert_true(done > (double)BLOCKS * THREADS * rounds);
     print_message("%.0f million instructions a second\n", done / took * 1e-6);
     card.cuMemFree_v2(out);

@@ -4,7 +4,8 @@
 #include "fake_libs_rig.h"
 
 #include <math.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* ---- convolutions ---- */
 
@@ -323,13 +324,6 @@ static void a_graph_computes_what_its_inputs_are_then(void **state)
     conv_free(&v);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Says it; a bound far below what any machine does, for one that is busy. */
 static void small_networks_take_seconds(void **state)
 {
@@ -343,10 +337,10 @@ static void small_networks_take_seconds(void **state)
         assert_int_equal(conv_workspace(&v, (conv_pass)pass, 1, &bytes), 0);
         const uint64_t workspace = card_new(&card, bytes);
         const conv_memory m = {x.at, w.at, y.at, (void *)(uintptr_t)workspace, bytes, 1, 0};
-        const double begin = now();
+        const int64_t begin = tutti_clock_ns();
         assert_int_equal(conv_run(&v, (conv_pass)pass, 1, &m), 0);
         assert_int_equal(card.cuStreamSynchronize(card.stream), 0);
-        const double rate = flops / (now() - begin) * 1e-9;
+        const double rate = flops / (double)(tutti_clock_ns() - begin);
         print_message("pass %d: %.1f GFLOP/s\n", pass, rate);
         assert_true(rate > 0.05);
         card.cuMemFree_v2(workspace);
