@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command_line.h"
+#include "cuda/fakenvml/machine.h"
 
 static void every_key_of_a_kind_is_a_flag(void **state)
 {
@@ -53,11 +54,8 @@ static void this_machine_is_detected(void **state)
 static void cards_are_detected_and_their_line_is_taken(void **state)
 {
     (void)state;
-    char path[] = "/tmp/tutti-nvml-XXXXXX", command[600];
-    FILE *f = fdopen(mkstemp(path), "w");
-    fputs("cards 2\nname NVIDIA A100\ncompute 8 0\npcie 4 16\nlevel 0 1 40\npair 0 1 4\nnowhere 1 1\n", f);
-    fclose(f);
-    setenv("FAKE_NVML", path, 1);
+    char path[NVML_PATH], command[600];
+    nvml_machine("cards 2\nname NVIDIA A100\ncompute 8 0\npcie 4 16\nlevel 0 1 40\npair 0 1 4\nnowhere 1 1\n", path);
     setenv("TUTTI_NVML_LIBRARY", FAKE_NVML_LIBRARY, 1);
     int code;
     char *text = command_run("topo detect --cards 2>/dev/null", &code);
@@ -87,17 +85,14 @@ static void the_library_of_the_driver_is_the_loaders_to_find(void **state)
 {
     (void)state;
     const char *paths = getenv("LD_LIBRARY_PATH");
-    char *before = strdup(paths ? paths : ""), path[] = "/tmp/tutti-nvml-XXXXXX", folder[400];
+    char *before = strdup(paths ? paths : ""), path[NVML_PATH], folder[400];
     if (!dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) { /* no driver here */
         expect("topo detect --cards", 1, "there is no libnvidia-ml.so.1");
         char *text = command_says("topo detect --describe", 0, "this machine");
         assert_null(strstr(text, "\n  card"));
         free(text);
     }
-    FILE *f = fdopen(mkstemp(path), "w");
-    fputs("cards 1\nname NVIDIA H200\ncompute 9 0\npcie 5 16\n", f);
-    fclose(f);
-    setenv("FAKE_NVML", path, 1);
+    nvml_machine("cards 1\nname NVIDIA H200\ncompute 9 0\npcie 5 16\n", path);
     snprintf(folder, sizeof folder, "%s", FAKE_NVML_LIBRARY);
     *strrchr(folder, '/') = '\0';
     setenv("LD_LIBRARY_PATH", folder, 1);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collective/pack/packing_of.h"
+#include "cuda/fakenvml/machine.h"
 #include "topology/parsed_topology.h"
 
 #define DGX1V_TREE                                                                                                     \
@@ -26,11 +27,8 @@
 
 static tutti_status detect(const char *machine, tutti_host_cards *cards, tutti_failure *err)
 {
-    char path[] = "/tmp/tutti-nvml-XXXXXX";
-    FILE *f = fdopen(mkstemp(path), "w");
-    fputs(machine, f);
-    fclose(f);
-    setenv("FAKE_NVML", path, 1);
+    char path[NVML_PATH];
+    nvml_machine(machine, path);
     setenv("TUTTI_NVML_LIBRARY", FAKE_NVML_LIBRARY, 1);
     tutti_status st = tutti_topology_detect_cards(cards, err);
     unlink(path);
