@@ -34,7 +34,9 @@ typedef struct {
 
 fakelib_type fake_cublaslt_type(int type);
 bool fake_cublaslt_has_bias(const fake_cublaslt_problem *p);
-size_t fake_cublaslt_span(const fake_cublaslt_matrix *m); /* bytes, from the first number to the last */
+size_t fake_cublaslt_bias_bytes(const fake_cublaslt_problem *p); /* 0: there is none */
+int64_t fake_cublaslt_inner(const fake_cublaslt_problem *p);     /* how many terms a sum has */
+size_t fake_cublaslt_span(const fake_cublaslt_matrix *m);        /* bytes, from the first number to the last */
 
 typedef struct {
     fake_cublaslt_problem problem;

@@ -34,7 +34,12 @@ static bool is_matrix(const fake_cublaslt_matrix *m)
     return is_type(m->type) && m->rows > 0 && m->columns > 0 && m->step >= m->rows;
 }
 
-static int64_t inner_of(const fake_cublaslt_problem *p)
+size_t fake_cublaslt_bias_bytes(const fake_cublaslt_problem *p)
+{
+    return fake_cublaslt_has_bias(p) ? (size_t)p->d.rows * fakelib_bytes(fake_cublaslt_type(p->d.type)) : 0;
+}
+
+int64_t fake_cublaslt_inner(const fake_cublaslt_problem *p)
 {
     return p->product.transpose_a == TUTTI_CUBLAS_OP_T ? p->a.rows : p->a.columns;
 }
@@ -47,9 +52,10 @@ static int check_shapes(const fake_cublaslt_problem *p)
                            (second || p->product.transpose_b == TUTTI_CUBLAS_OP_N);
     if (!are_known || !is_matrix(&p->a) || !is_matrix(&p->b) || !is_matrix(&p->c) || !is_matrix(&p->d))
         return FAKE_CUBLAS_INVALID_VALUE;
-    const bool fits =
-        p->d.rows == (first ? p->a.columns : p->a.rows) && p->d.columns == (second ? p->b.rows : p->b.columns) &&
-        inner_of(p) == (second ? p->b.columns : p->b.rows) && p->c.rows == p->d.rows && p->c.columns == p->d.columns;
+    const bool fits = p->d.rows == (first ? p->a.columns : p->a.rows) &&
+                      p->d.columns == (second ? p->b.rows : p->b.columns) &&
+                      fake_cublaslt_inner(p) == (second ? p->b.columns : p->b.rows) && p->c.rows == p->d.rows &&
+                      p->c.columns == p->d.columns;
     return fits ? FAKE_CUBLAS_OK : FAKE_CUBLAS_INVALID_VALUE;
 }
 
@@ -151,7 +157,7 @@ static void tell(const told *what, tutti_cublaslt_found *out)
 /* Of a long sum of few numbers, in parts; odd. 0: it is computed in one. */
 static size_t parts_of(const fake_cublaslt_problem *p)
 {
-    const int64_t numbers = p->d.rows * p->d.columns, inner = inner_of(p);
+    const int64_t numbers = p->d.rows * p->d.columns, inner = fake_cublaslt_inner(p);
     return inner >= 64 && numbers <= 65536 ? (size_t)numbers * sizeof(float) + 12 : 0;
 }
 
@@ -189,13 +195,11 @@ int cublasLtMatmulAlgoGetHeuristic(tutti_cublaslt_handle handle, tutti_cublaslt_
 static int check_memory(const fake_cublaslt_work *k, const told *t, const char *name)
 {
     const fake_cublaslt_problem *p = &k->problem;
-    const size_t bias =
-        fake_cublaslt_has_bias(p) ? (size_t)p->d.rows * fakelib_bytes(fake_cublaslt_type(p->d.type)) : 0;
     const fakelib_range ranges[] = {
         {"d", k->d, fake_cublaslt_span(&p->d), true},
         {"a", k->a, fake_cublaslt_span(&p->a), false},
         {"b", k->b, fake_cublaslt_span(&p->b), false},
-        {"the bias", k->bias, bias, false},
+        {"the bias", k->bias, fake_cublaslt_bias_bytes(p), false},
         {"the workspace", k->workspace, t->workspace_bytes, true},
     };
     const fakelib_range c = {"c", k->c, k->beta != 0 ? fake_cublaslt_span(&p->c) : 0, false};

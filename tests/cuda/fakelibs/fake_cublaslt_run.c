@@ -29,8 +29,7 @@ static bool touch_all(const fake_cublaslt_work *k)
     if (!fakelib_spoil(k->workspace, k->workspace_bytes)) return false;
     if (!touch(&p->a, k->a, false) || !touch(&p->b, k->b, false)) return false;
     if (k->beta != 0 && !touch(&p->c, k->c, false)) return false;
-    const size_t bias = (size_t)p->d.rows * fakelib_bytes(fake_cublaslt_type(p->d.type));
-    if (fake_cublaslt_has_bias(p) && !fakelib_reads(k->bias, bias)) return false;
+    if (fake_cublaslt_has_bias(p) && !fakelib_reads(k->bias, fake_cublaslt_bias_bytes(p))) return false;
     return touch(&p->d, k->d, true);
 }
 
@@ -64,10 +63,9 @@ void fake_cublaslt_run(void *args)
     /* d^T = op(b)^T * op(a)^T, by rows: op(b)^T[n][k], op(a)^T[k][m] */
     float *first = load(&p->b, k.b, p->product.transpose_b == TUTTI_CUBLAS_OP_T),
           *second = load(&p->a, k.a, p->product.transpose_a == TUTTI_CUBLAS_OP_T);
-    const int64_t m = p->d.rows, n = p->d.columns,
-                  inner = p->product.transpose_a == TUTTI_CUBLAS_OP_T ? p->a.rows : p->a.columns;
+    const int64_t m = p->d.rows, n = p->d.columns;
     float *sums = fakelib_alloc((size_t)(m * n) * sizeof *sums);
-    fakelib_product((int64_t[]){n, m, inner}, first, second, sums);
+    fakelib_product((int64_t[]){n, m, fake_cublaslt_inner(p)}, first, second, sums);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++)
             fakelib_put(fake_cublaslt_type(p->d.type), k.d, j * p->d.step + i, finished(&k, sums[j * m + i], i, j));

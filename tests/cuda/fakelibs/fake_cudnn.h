@@ -51,6 +51,7 @@ typedef struct {
 
 fakelib_type fake_cudnn_type(int type);
 int64_t fake_cudnn_filter_count(const fake_cudnn_filter *w);
+size_t fake_cudnn_filter_bytes(const fake_cudnn_filter *w);
 /* Whether it is a convolution that the library has at all: a status. */
 int fake_cudnn_check(const fake_cudnn_problem *p);
 

@@ -30,6 +30,11 @@ int64_t fake_cudnn_filter_count(const fake_cudnn_filter *w)
     return w->dim[0] * w->dim[1] * w->dim[2] * w->dim[3];
 }
 
+size_t fake_cudnn_filter_bytes(const fake_cudnn_filter *w)
+{
+    return (size_t)fake_cudnn_filter_count(w) * fakelib_bytes(fake_cudnn_type(w->type));
+}
+
 /* ---- what there is ---- */
 
 static int64_t out_of(const fake_cudnn_problem *p, int axis) /* 0: height, 1: width */

@@ -128,8 +128,7 @@ static int check_memory(const call *c, const fake_cudnn_problem *p, const memory
 {
     const fakelib_range ranges[] = {
         {"x", m->x, fake_cudnn_span(&p->x), c->pass == FAKE_CUDNN_BACKWARD_DATA},
-        {"w", m->w, (size_t)fake_cudnn_filter_count(&p->w) * fakelib_bytes(fake_cudnn_type(p->w.type)),
-         c->pass == FAKE_CUDNN_BACKWARD_FILTER},
+        {"w", m->w, fake_cudnn_filter_bytes(&p->w), c->pass == FAKE_CUDNN_BACKWARD_FILTER},
         {"y", m->y, fake_cudnn_span(&p->y), c->pass == FAKE_CUDNN_FORWARD},
         {"the workspace", m->workspace, needs, true},
     };

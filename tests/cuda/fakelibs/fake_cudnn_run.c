@@ -49,7 +49,7 @@ static bool touch_tensor(const fake_cudnn_tensor *t, void *at, bool writes)
 static bool touch(const fake_cudnn_work *k)
 {
     const fake_cudnn_problem *p = &k->problem;
-    const size_t weights = (size_t)fake_cudnn_filter_count(&p->w) * fakelib_bytes(fake_cudnn_type(p->w.type));
+    const size_t weights = fake_cudnn_filter_bytes(&p->w);
     const bool is_in = p->pass == FAKE_CUDNN_BACKWARD_DATA, is_w = p->pass == FAKE_CUDNN_BACKWARD_FILTER,
                is_out = p->pass == FAKE_CUDNN_FORWARD, reads_all = k->beta != 0;
     if (!fakelib_spoil(k->workspace, k->workspace_bytes)) return false;
