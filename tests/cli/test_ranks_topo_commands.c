@@ -50,7 +50,7 @@ static void this_machine_is_detected(void **state)
     expect("topo detect now", 2, "unexpected argument 'now'");
 }
 
-/* A card for each of two ranks, by a driver's library that is a fake (tests/cuda/fakenvml), from the line to trees. */
+/* Each of two ranks has a card, by a driver's library that is a fake (tests/cuda/fakenvml): from the line to trees. */
 static void cards_are_detected_and_their_line_is_taken(void **state)
 {
     (void)state;

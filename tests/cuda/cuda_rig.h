@@ -27,7 +27,7 @@ typedef struct {
     int n;
 } cuda_rig;
 
-/* Whether a library of CUDA's is here ("cudnn"); says what is skipped without it. */
+/* Says whether a library of CUDA's is here ("cudnn"), and prints what is skipped without it. */
 static inline bool rig_has(const char *library)
 {
     void *handle = NULL;
@@ -60,7 +60,8 @@ static inline int cuda_rig_close(void **state)
     return 0;
 }
 
-/* nbytes of the card's at a multiple of 64, plus `shift`; a guard behind them. from NULL: NaN in every type. */
+/* Takes nbytes of the card, `shift` behind a multiple of 64, with a guard behind them, and copies `from` there; from NULL fills them with NaN in
+ * every type. */
 static inline void *rig_buffer(cuda_rig *r, const void *from, size_t nbytes, size_t shift)
 {
     const size_t all = shift + nbytes + RIG_GUARD;
@@ -87,7 +88,7 @@ static inline void *rig_read(cuda_rig *r, const void *at, size_t nbytes)
     return host;
 }
 
-/* Nothing was written behind them, nothing has failed. */
+/* Gives all buffers back; nothing was written behind them, and nothing has failed. */
 static inline void rig_release(cuda_rig *r)
 {
     tutti_failure err = {0};
@@ -104,7 +105,7 @@ static inline void rig_release(cuda_rig *r)
 
 /* ---- values ---- */
 
-/* A value of this shape and type; layout: room for that of the order, which values of four dims have. */
+/* Describes a value of shape s and this type. A value of four dims has the order, by `layout`, which is filled in. */
 static inline tutti_value rig_value(const tutti_shape *s, tutti_dtype type, tutti_order order, tutti_layout *layout)
 {
     tutti_value v = tutti_value_plain(s);
@@ -114,7 +115,7 @@ static inline tutti_value rig_value(const tutti_shape *s, tutti_dtype type, tutt
     return v;
 }
 
-/* Numbers as a value v of the card, `shift` bytes behind a multiple of 64. *numbers becomes what v's type holds of them. */
+/* Puts numbers onto the card as v describes them, `shift` bytes behind a multiple of 64. *numbers becomes what v's type holds of them. */
 static inline void *rig_upload(cuda_rig *r, const tutti_value *v, float *numbers, size_t shift)
 {
     void *memory = malloc(v->bytes + 1);
@@ -134,7 +135,7 @@ static inline float *rig_download(cuda_rig *r, const tutti_value *v, const void 
     return numbers;
 }
 
-/* Half of the last place of its type. */
+/* The error of one rounding to the type, in parts of a number: half of the last place. */
 static inline double rig_rounding(tutti_dtype type)
 {
     return type == TUTTI_BF16 ? 0x1p-8 : type == TUTTI_F16 ? 0x1p-11 : 0;
@@ -180,7 +181,7 @@ static inline void rig_launch(cuda_rig *r, tutti_kernel *k, const tutti_kernel_a
     r->d->finish(r->d);
 }
 
-/* Launches forward, which is recorded and replayed then: each time it leaves the same bits. */
+/* Launches forward three times: the card runs, records and replays the pass. Each time the output has the same bits. */
 static inline void rig_launch_forward(cuda_rig *r, tutti_kernel *k, const tutti_kernel_args *a)
 {
     rig_launch(r, k, a, TUTTI_PASS_FORWARD);

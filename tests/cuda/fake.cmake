@@ -20,7 +20,7 @@ foreach(name test_fake_cuda test_fake_cuda_faults test_fake_cuda_calls)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0") # NVRTC's
 endforeach()
 
-# What suites on the fake card find in their environment.
+# Suites on the fake card find this in their environment.
 set(fake_card "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc"
     "TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache" "ASAN_OPTIONS=detect_leaks=0")
 
@@ -32,6 +32,6 @@ foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
                        ENVIRONMENT "${fake_card};TUTTI_FAKE_CUDA_RACES=1")
 endforeach()
 
-# Says the PTX that NVRTC makes of a file: ptx_of FILE.cu [compute_90].
+# ptx_of FILE.cu [compute_90] says the PTX that NVRTC makes of a file.
 add_executable(ptx_of EXCLUDE_FROM_ALL ${CMAKE_CURRENT_SOURCE_DIR}/cuda/ptx_of.c)
 target_link_libraries(ptx_of PRIVATE tutti_flags ${CMAKE_DL_LIBS})

@@ -68,7 +68,7 @@ typedef struct {
 #undef CARD_FIELD
 } fake_card;
 
-/* Opens the library; nothing has been called. */
+/* Opens the library and finds its calls; nothing has been called then. */
 static inline void card_load(fake_card *c)
 {
     memset(c, 0, sizeof(*c));
@@ -82,7 +82,7 @@ static inline void card_load(fake_card *c)
     c->instructions = (uint64_t(*)(void))(uintptr_t)dlsym(c->library, "tutti_fake_cuda_instructions");
 }
 
-/* A context, a stream and the module of this PTX (NULL: none). */
+/* Opens the library, a context, a stream and the module of ptx (NULL: no module). */
 static inline void card_open(fake_card *c, const char *ptx)
 {
     card_load(c);

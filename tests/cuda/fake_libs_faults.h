@@ -6,7 +6,7 @@
 #include "fake_child.h"
 #include "fake_libs_rig.h"
 
-/* The case itself looks at statuses; words NULL: nothing may be reported. */
+/* The case `what` looks at statuses itself. Its report has the words; words NULL: nothing may be reported. */
 static inline void must_say(void (*what)(void), const char *words)
 {
     char said[4096];

@@ -68,7 +68,7 @@ static const int dnn_types[] = {TUTTI_CUDNN_DATA_FLOAT, TUTTI_CUDNN_DATA_BFLOAT1
                  lt_types[] = {TUTTI_CUDA_R_32F, TUTTI_CUDA_R_16BF, TUTTI_CUDA_R_16F};
 static const double roundings[] = {0x1p-24, 0x1p-8, 0x1p-11}; /* half of the last place */
 
-/* An operand as the host and the card have it: numbers in the order of the card's memory. */
+/* An operand has its numbers on the host and on the card, in the order of the card's memory. */
 typedef struct {
     number_type type;
     int64_t n;
@@ -105,7 +105,7 @@ static inline void unpack(operand *o, const void *from)
                                          : tutti_f32_of_f16(narrow[i]);
 }
 
-/* Numbers from -1 to 1 as the type has them. */
+/* Makes an operand of n numbers from -1 to 1 as the type has them. */
 static inline operand operand_new(number_type type, int64_t n, uint32_t seed)
 {
     operand o = {type, n, malloc((size_t)n * sizeof(float)), NULL};
@@ -120,7 +120,7 @@ static inline operand operand_new(number_type type, int64_t n, uint32_t seed)
     return o;
 }
 
-/* What the card has now. */
+/* Brings the card's numbers to the host. */
 static inline void operand_read(operand *o)
 {
     void *bytes = malloc(bytes_of(o));

@@ -27,7 +27,7 @@ def find_nvrtc(folders):
 
 
 def compile_text(nvrtc, name, text, arch):
-    """The compiler's log, and whether it made anything."""
+    """Returns the compiler's log, and whether it made anything."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
     options = [("--gpu-architecture=sm_" + arch).encode(), b"--std=c++17", b"-default-device", b"--ptxas-options=-v", b"-diag-suppress=177"]
@@ -40,7 +40,7 @@ def compile_text(nvrtc, name, text, arch):
 
 
 def read_kernels(log):
-    """Kernel -> (registers, bytes spilled)."""
+    """Returns kernel -> (registers, bytes spilled)."""
     kernels, name, spilled = {}, None, 0
     for line in log.splitlines():
         found = re.search(r"(?:Compiling entry function|Function properties for) '?(\w+)", line)

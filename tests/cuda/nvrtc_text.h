@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In one folder ("": the loader's); NULL: not there. */
+/* Opens NVRTC in one folder ("": the loader's); NULL: it is not there. */
 static inline void *nvrtc_open_in(const char *folder)
 {
     static const char *names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
@@ -21,7 +21,7 @@ static inline void *nvrtc_open_in(const char *folder)
     return NULL;
 }
 
-/* The library, from the folders of TUTTI_CUDA_PATH (":" between), the loader's or /usr/local/cuda; NULL: there is none. */
+/* Opens NVRTC from the folders of TUTTI_CUDA_PATH (":" between), the loader's or /usr/local/cuda; NULL: there is none. */
 static inline void *nvrtc_open(void)
 {
     char *folders = strdup(getenv("TUTTI_CUDA_PATH") ? getenv("TUTTI_CUDA_PATH") : ""), *rest = folders;
@@ -35,7 +35,7 @@ static inline void *nvrtc_open(void)
 
 #define NVRTC_CALL(library, name, ...) ((int (*)(__VA_ARGS__))(uintptr_t)dlsym(library, name))
 
-/* PTX for "compute_90" and so on, to be freed; NULL: it did not compile, and the log is on stderr if `log`. */
+/* Compiles a text into PTX for a target ("compute_90"), which the caller frees. NULL: the text did not compile, and the log is on stderr if `log`. */
 static inline char *nvrtc_ptx(void *library, const char *text, const char *target, int log)
 {
     typedef void *program;
@@ -81,7 +81,7 @@ static inline char *nvrtc_read(FILE *f)
     return text;
 }
 
-/* nvrtc_ptx of all that f has; f is closed. */
+/* Compiles all that f has as nvrtc_ptx does, and closes f. */
 static inline char *nvrtc_ptx_of(void *library, FILE *f, const char *target, int log)
 {
     char *text = nvrtc_read(f), *ptx = text ? nvrtc_ptx(library, text, target, log) : NULL;

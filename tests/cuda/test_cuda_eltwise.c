@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops that memory bounds, on a card, beside the reference's plain loops: odd sizes, every type, both orders, types and orders mixed. What rounds one
- * by one has the reference's bits, exponentials are within 2e-6 of it. */
+/* test_cuda_eltwise.c: ops that memory bounds, on a card, beside the reference's plain loops: odd sizes, every type, both orders, types and orders
+ * mixed. Ops that round one by one have the reference's bits, exponentials are within 2e-6 of it. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static const op_case cases[] = {
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
-/* How inputs lie; the second is that of all inputs but the first. */
+/* A form says how inputs lie; the second type and order are those of all inputs but the first. */
 typedef struct {
     const char *name;
     tutti_dtype type[2];
@@ -90,13 +90,13 @@ static float *draw(const tutti_shape *s, uint64_t tensor)
     return x;
 }
 
-/* In memory that begins where the form says. */
+/* Uploads into memory that begins where the form says. */
 static void *upload(bench *b, const tutti_value *v, float *numbers)
 {
     return rig_upload(b->rig, v, numbers, b->f->shift * tutti_dtype_bytes(v->dtype));
 }
 
-/* want: of f32, which v's type rounds. */
+/* Compares what the card got with `want`, which is of f32 and is rounded to v's type. */
 static void compare(const bench *b, const char *what, const tutti_value *v, float *want, const float *got)
 {
     const int64_t n = tutti_shape_count(&v->shape);
@@ -212,7 +212,7 @@ static void check_forward(bench *b)
     free(got);
 }
 
-/* The output over the first input. */
+/* Runs forward with the output over the first input. */
 static void check_in_place(bench *b)
 {
     tutti_kernel_args a = b->a;
@@ -298,7 +298,7 @@ static void do_value(cuda_rig *r, const value_work *w)
     r->d->finish(r->d);
 }
 
-/* Bits of every kind: zeros, subnormal ones, infinities, NaNs with payloads, halves between two numbers. */
+/* Makes n numbers with bits of every kind: zeros, subnormal ones, infinities, NaNs with payloads, halves between two numbers. */
 static float *odd_numbers(int64_t n)
 {
     static const uint32_t bits[] = {0,          0x80000000, 1,          0x807fffff, 0x7f800000, 0xff800000, 0x7f800001,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norms, pools and LRN on a card, beside the reference's plain loops: odd sizes, both orders, every type, types and orders mixed. Whole numbers go
- * through max pools and so come out the same; else f32 is within 1e-5 of the largest number, f16 within 2e-3, bf16 within 1e-2. */
+/* test_cuda_norm.c: batch norms, pools and LRN on a card, beside the reference's plain loops: odd sizes, both orders, every type, types and orders
+ * mixed. Whole numbers go through max pools and so come out the same; else f32 is within 1e-5 of the largest number, f16 within 2e-3, bf16 within
+ * 1e-2. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ static const op_case cases[] = {
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
-/* How inputs lie: the first, the second. */
+/* A form says how the first and the second input lie. */
 typedef struct {
     const char *name;
     tutti_dtype type[2];
@@ -82,7 +83,7 @@ typedef struct {
 
 /* ---- numbers ---- */
 
-/* Whole ones, of which many are equal, or in between. */
+/* Draws n numbers: whole ones, of which many are equal, where the case is exact; others in between. */
 static float *draw(const bench *b, int64_t n, uint64_t tensor, double offset)
 {
     float *x = malloc((size_t)n * sizeof *x + 1);
@@ -201,7 +202,7 @@ static void check_forward(bench *b)
     if (b->a.training) compare_params(b, true);
 }
 
-/* In two parts where the kernel adds them up itself. The reference gets their sum. */
+/* The gradient comes in two parts where the kernel adds them up itself. The reference gets their sum. */
 static void place_gradient(bench *b)
 {
     const tutti_value *v = &b->card.out;

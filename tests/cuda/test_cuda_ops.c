@@ -7,14 +7,14 @@
 #include "device/apart_device.h"
 #include "training/run/step_work.h"
 
-/* On a card convolutions and dense layers are others' libraries'. */
+/* Convolutions and dense layers on a card are the business of NVIDIA's libraries. */
 static bool can_compute(const tutti_device *d, const char *op)
 {
     if (d->kind != TUTTI_DEVICE_CUDA) return true;
     return !strcmp(op, "conv") ? rig_has("cudnn") : !strcmp(op, "dense") ? rig_has("cublasLt") : true;
 }
 
-/* All small cases; stops at the first that fails. */
+/* Checks all small cases; stops at the first that fails. */
 static void check_all(const tutti_device *d)
 {
     const gpu_case *c;
@@ -68,7 +68,7 @@ static void every_op_on_a_card_gives_what_the_cpu_gives(void **state)
 
 typedef enum { RIGHT, IDLE, OFF, MOVING, BEYOND, ONES, NWRONGS } wrong;
 
-/* The CPU, but for one pass. */
+/* The device is the CPU, but wrong in one pass. */
 typedef struct {
     tutti_device row; /* first */
     wrong how;
@@ -76,7 +76,7 @@ typedef struct {
     int nruns;
 } wrong_device;
 
-/* What the pass writes first. */
+/* Finds what the pass writes first, and how many numbers that has. */
 static void *written(const tutti_kernel_work *w, tutti_kernel_pass pass, int64_t *n)
 {
     const tutti_value *v = pass == TUTTI_PASS_FORWARD ? &w->kernel->out : &w->kernel->in[0];
@@ -149,7 +149,7 @@ static void a_device_that_is_wrong_is_found(void **state)
             }
 }
 
-/* dout + 1 where a ReLU gave zero: the gradient of the input is no longer that of the CPU. */
+/* Adds 1 to dout where a ReLU gave zero: the gradient of the input is no longer that of the CPU. */
 static tutti_event launch_masking(const tutti_device *row, const tutti_queue_work *work, const void *args)
 {
     const tutti_kernel_work *w = args;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and dense layers by libraries on a card, beside the reference's plain loops. Numbers are small whole ones, so that all sums are exact:
- * what differs is what is rounded to 16 bits, and what an algorithm of cuDNN's that transforms its numbers leaves. Channels that must be filled up, groups, both orders, types mixed, weights as a
- * training kernel orders them and row-major. Without a card, or without the library, the suite is skipped. */
+/* test_cuda_products.c: convolutions and dense layers by libraries on a card, beside the reference's plain loops. Numbers are small whole ones, so
+ * that all sums are exact: results differ by roundings to 16 bits, and by what an algorithm of cuDNN's that transforms its numbers leaves. Cases have
+ * channels that must be filled up, groups, both orders, types mixed, weights as a training kernel orders them and row-major. Without a card, or
+ * without the library, the suite is skipped. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -73,12 +74,13 @@ static float *draw(int64_t n, uint64_t tensor)
     return x;
 }
 
-/* How far numbers may be off: so much of their own size (a rounding to a type), so much of the largest one's. */
+/* Numbers may be off by `each` of their own size (a rounding to a type) and `of_most` of the largest one's. */
 typedef struct {
     double each, of_most;
 } allowed;
 
-/* Of a product, after roundings to both types. cuDNN may take an algorithm that transforms its numbers, which a product of matrices does not. */
+/* Says how far a product may be off after roundings to both types. cuDNN may take an algorithm that transforms its numbers, which a product of
+ * matrices does not. */
 static allowed product_off(const op_case *c, tutti_dtype multiplied, tutti_dtype kept)
 {
     const bool is_conv = c->conv.out_channels;
@@ -208,7 +210,7 @@ static void check_backward(bench *b)
     compare_gradients(b);
 }
 
-/* Without anybody who wants gradients of parameters: those of the input are the same. */
+/* Gradients of the input are the same where nobody wants those of parameters. */
 static void check_data_alone(bench *b)
 {
     for (int p = 0; p < b->card.nparams; p++) b->a.dparam[p] = NULL;
@@ -230,7 +232,7 @@ static void check_evaluation(const bench *like, const form *f, const tutti_param
     finish(&b);
 }
 
-/* Also with weights that were trained for the other order, where they can be read. */
+/* Checks one case, also with weights that were trained for the other order, where they can be read. */
 static void check_one(cuda_rig *rig, const char *engine, const op_case *c, const form *f)
 {
     bench trained = {.rig = rig, .engine = engine, .c = c, .f = f};

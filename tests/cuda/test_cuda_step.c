@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work of a step on a card beside the cpu's table, the same bits: odd sizes, vectors that lie alike and apart, NaNs, infinities, the smallest and the
- * largest numbers. All is launched several times with other varying parts, so that it is run, recorded and replayed. With TUTTI_LONG all that
- * is looked at is longer than what all blocks take at once. */
+/* test_cuda_step.c: work of a step on a card has the bits of the cpu's table: odd sizes, vectors that lie alike and apart, NaNs, infinities, the
+ * smallest and the largest numbers. Work is launched several times with other varying parts, so that it is run, recorded and replayed. With
+ * TUTTI_LONG all that is looked at is longer than what all blocks take at once. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ typedef struct {
     int64_t n;
 } vector;
 
-/* shift: in numbers, from a multiple of 64 bytes. */
+/* Makes a vector of n numbers on the host and on the card, `shift` numbers behind a multiple of 64 bytes there. */
 static vector make(cuda_rig *r, int64_t n, filling how, int shift)
 {
     vector v = {malloc(sizeof *v.host * (size_t)(n + 1)), NULL, n};
@@ -76,7 +76,7 @@ static void prepare(cuda_rig *r, const tutti_rule_row *rule)
     if (tutti_step_prepare(r->d, rule, &err)) fail_msg("%s", err.text);
 }
 
-/* How several vectors lie. */
+/* A row says how several vectors lie. */
 static const int shifts[][5] = {{0, 0, 0, 0, 0}, {3, 3, 3, 3, 3}, {1, 1, 1, 2, 1}, {0, 1, 2, 3, 0}};
 enum { NSHIFTS = sizeof shifts / sizeof *shifts };
 static const int64_t sizes[] = {1, 2, 3, 4, 5, 1023, 1024, 4099};
@@ -189,7 +189,7 @@ static void normalise(int64_t *limbs)
     }
 }
 
-/* numbers: a count of what is not finite, then so many sums. */
+/* Compares a count of what is not finite and the nsums sums behind it. */
 static void check_numbers(cuda_rig *r, const int64_t *card, int64_t *host, int nsums, const char *what)
 {
     int64_t *seen = rig_read(r, card, sizeof *seen * (size_t)(1 + nsums * TUTTI_SQUARES_LIMBS));
@@ -206,7 +206,7 @@ static void check_numbers(cuda_rig *r, const int64_t *card, int64_t *host, int n
     free(seen);
 }
 
-/* Long ones only where a card computes. */
+/* Vectors are long only where a card computes. */
 static int64_t longest(void)
 {
     return getenv("TUTTI_LONG") ? INT64_C(4096) * 2500 + 77 : 4096 * 2 + 77;
@@ -286,7 +286,7 @@ static void norms_of_tensors_are_those_of_the_cpu(void **state)
 
 /* ---- the centre ---- */
 
-/* in_place: what a worker sees of the centre takes the place of what it brought. */
+/* Checks one kind of work on the centre. in_place: what a worker sees of the centre takes the place of what the worker brought. */
 static void check_centre(cuda_rig *r, tutti_work_kind kind, int64_t n, const int *shift, bool in_place)
 {
     vector centre = make(r, n, WILD, shift[0]), from = make(r, n, PLAIN, shift[2]), other = make(r, n, PLAIN, shift[3]);
@@ -354,7 +354,7 @@ static void control_numbers_are_written(void **state)
     rig_release(r);
 }
 
-/* What varies is replayed with other values: the same arguments otherwise. */
+/* A replay has other values of what varies, and the same arguments otherwise. */
 static void a_replay_reads_what_varies_anew(void **state)
 {
     cuda_rig *r = *state;

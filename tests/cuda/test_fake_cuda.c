@@ -362,7 +362,7 @@ static void replays(void)
     for (int i = 0; i < 32; i++) assert_true(got[i] == ((v[i] * 2 + 1) * 2 + 2) * 2 + 3);
     assert_int_equal(card.cuGraphExecDestroy(instance), 0);
     assert_int_equal(card.cuGraphDestroy(graph), 0);
-    /* Another stream joins by an event; what it does must be waited for. */
+    /* Another stream joins by an event; its work must be waited for. */
     for (int joins = 0; joins < 2; joins++) {
         void *other, *event, *forked = NULL;
         assert_int_equal(card.cuStreamCreate(&other, 1), 0);
@@ -378,7 +378,7 @@ static void replays(void)
         assert_int_equal(card.cuEventDestroy_v2(event), 0);
         assert_int_equal(card.cuStreamDestroy_v2(other), 0);
     }
-    /* What may not be captured ends the capture. */
+    /* A call that may not be captured ends the capture. */
     assert_int_equal(card.cuStreamBeginCapture_v2(card.stream, 1), 0);
     assert_int_equal(card.cuStreamSynchronize(card.stream), 900);
     assert_int_equal(card.cuStreamEndCapture(card.stream, &graph), 901);

@@ -9,7 +9,7 @@
 
 /* ---- convolutions ---- */
 
-/* Where numbers lie. */
+/* These say where numbers of the input, the output and the weights lie. */
 static int64_t x_at(const conv *v, int n, int c, int h, int w)
 {
     const conv_shape *s = &v->s;
@@ -32,7 +32,7 @@ static int64_t w_at(const conv *v, int k, int c, int y, int x)
                       : ((int64_t)(k * kernel + y) * kernel + x) * channels + c;
 }
 
-/* Each product of an input, a weight and an output's number: visited in any order, the sums are those of all three passes. */
+/* A triple is a product's input, weight and output: visited in any order, triples give the sums of all three passes. */
 typedef struct {
     int64_t x, w, y;
 } triple;
@@ -82,7 +82,7 @@ typedef struct {
     float alpha, beta;
 } way;
 
-/* The largest error, in parts of the sum's size. `bits`: of the result. */
+/* Runs a pass and says the largest error, in parts of the sum's size. `bits` gets the result, where it is not NULL. */
 static double error_of(const conv_shape *s, conv_pass pass, way how, float *bits)
 {
     static const int results[] = {2, 0, 1};
@@ -324,7 +324,7 @@ static void a_graph_computes_what_its_inputs_are_then(void **state)
     conv_free(&v);
 }
 
-/* Says it; a bound far below what any machine does, for one that is busy. */
+/* Prints the rate. The bound is far below what any machine does, for one that is busy. */
 static void small_networks_take_seconds(void **state)
 {
     (void)state;

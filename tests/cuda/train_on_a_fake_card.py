@@ -14,7 +14,7 @@ import sys
 
 PROGRAM, SCRATCH = sys.argv[1], sys.argv[2]
 DATA = ["data.set=digits", "data.train_samples=256", "data.test_samples=16", "epochs=0", "log_every=1", "optimiser.lr=0.01"]
-failures, said = [], []  # said: of each run
+failures, said = [], []  # said has what each run printed
 
 
 def train(name, device, *settings, ranks=1, fresh=True):

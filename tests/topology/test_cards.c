@@ -35,7 +35,7 @@ static tutti_status detect(const char *machine, tutti_host_cards *cards, tutti_f
     return st;
 }
 
-/* The topology of such a machine; notes of TUTTI_TOPOLOGY_NOTES bytes. Its text is one that gives the same topology. */
+/* Makes the topology of a machine; notes has room of TUTTI_TOPOLOGY_NOTES bytes. The text of the topology gives the same one again. */
 static tutti_topology seated(const char *machine, char *notes)
 {
     tutti_host_cards cards;
@@ -62,7 +62,7 @@ static void says(const tutti_topology *t, const char *wanted)
 
 enum { MAX_NODES = 32 };
 
-/* Rates and latencies of links by their ends; the way of every pair of ranks as nodes. */
+/* A picture has rates and latencies of links by their ends, and the way of every pair of ranks as nodes. */
 typedef struct {
     int32_t nnodes, nlinks;
     tutti_link between[MAX_NODES][MAX_NODES];
@@ -86,7 +86,7 @@ static void draw(const tutti_topology *t, int32_t nranks, picture *out)
     tutti_fabric_release(&net);
 }
 
-/* The same nodes, links and ways, whatever the kinds are called and however their links are numbered. */
+/* t has the nodes, links and ways of a known topology, whatever the kinds are called and however their links are numbered. */
 static void has_the_links_of(const tutti_topology *t, const char *known, int32_t nranks)
 {
     static picture a, b;
@@ -130,7 +130,7 @@ static void a_dgx1v_is_what_its_own_kind_makes(void **state)
     assert_true(are_near(packed(&t, 8), 24.0 / 7 * 20e9));
 }
 
-/* Any four of its cards, over NVLinks, PCIe and both: trees carry what they carry on the DGX-1V that is known. */
+/* Trees on any cards of a DGX-1V, over NVLinks, PCIe and both, carry what they carry on the one that is known. */
 static void subsets_of_a_dgx1v_carry_what_is_known(void **state)
 {
     (void)state;
@@ -194,14 +194,14 @@ static void a_box_of_pcie_switches_is_that_of_its_kind(void **state)
     const tutti_topology slower = seated(PCIE_BOX "slow 2 3\n", notes);
     assert_true(slower.figure[TUTTI_FIGURE_PCIE] == 12e9);
     assert_non_null(strstr(notes, "PCIe links differ"));
-    /* Switches that are not full, and sockets with cards of their own. */
+    /* This machine has switches that are not full, and sockets with cards of their own. */
     const tutti_topology uneven =
         seated("cards 4\nname L4\ncompute 8 9\npcie 4 8\nlevel 1 2 10\nlevel 0 1 40\nlevel 0 2 20\n", notes);
     says(&uneven, "cards,gpus=0.2.3.4,sockets=2,switches=2,slots=2,pcie=12GB,qpi=10GB,near=1us,soft=5.7us,add=300GB,"
                   "place=block");
 }
 
-/* Without other cards, and as drivers in virtual machines are: no NVLink is supported. */
+/* A driver in a virtual machine has one card and supports no NVLink. */
 static void one_card_has_one_seat(void **state)
 {
     (void)state;

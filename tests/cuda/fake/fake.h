@@ -41,7 +41,7 @@ enum { /* cuda.h's CUresult */
 
 /* ---- reports (fake_report.c) ---- */
 
-/* fake_say of the library "cuda", counted. */
+/* Counts a report and says it by fake_say. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* FAKE_CALL takes the lock and counts the call; the end of the scope releases it. A call that is to fail, or that needs a context and has none,
@@ -89,7 +89,7 @@ static inline bool fake_is_device(uint64_t at)
 {
     return at - fake_arena < fake_arena_size;
 }
-/* Where the fake itself finds the byte; the address must be the device's. */
+/* Says where the fake itself finds the byte; the address must be the device's. */
 static inline uint8_t *fake_bytes(uint64_t at)
 {
     return (uint8_t *)(uintptr_t)(at - fake_arena + fake_alias);
@@ -98,10 +98,10 @@ static inline uint8_t *fake_marks(uint64_t at)
 {
     return (uint8_t *)(uintptr_t)(at - fake_arena + fake_shadow);
 }
-/* Checks a range and marks what is written. Host memory is taken as it is when `any` says so, otherwise it must be registered. NULL: reported,
- * in the name of `who`. */
+/* Checks a range of nbytes and marks it as written where `writes` says so. Host memory must be registered unless `any` is set. NULL: the access was
+ * reported in the name of `who`. */
 uint8_t *fake_range(uint64_t at, size_t nbytes, bool writes, bool any, const char *who);
-/* In words, what stands at the address. */
+/* Writes into `out`, of `size` bytes, what stands at the nbytes behind the address. */
 void fake_describe(uint64_t at, size_t nbytes, char *out, size_t size);
 
 /* ---- contexts (fake_device.c) ---- */
@@ -168,15 +168,15 @@ struct fake_graph {
     fake_graph *next;
 };
 
-/* The stream behind a handle, NULL for one that is none or destroyed (reported). */
+/* Finds the stream behind a handle. NULL: there is none or it was destroyed, which was reported in the name of `call`. */
 fake_stream *fake_stream_of(void *handle, const char *call);
 fake_event *fake_event_of(void *handle, const char *call);
-/* Takes a copy of the op (args too, nbytes of them), onto the stream or into the graph that it captures. */
+/* Puts a copy of the op and of its arg_bytes of arguments onto the stream, or into the graph that the stream captures. */
 int fake_enqueue(fake_stream *s, const fake_op *op, size_t arg_bytes);
 void fake_free_op(fake_op *op);
 fake_op *fake_copy_op(const fake_op *op, size_t arg_bytes);
 size_t fake_op_args(const fake_op *op);
-/* Runs what stands on the stream, at most so many operations; false: some are left. */
+/* Runs what stands on the stream, at most so many operations (0: all); false: some are left. */
 bool fake_run_stream(fake_stream *s, int at_most);
 bool fake_run_until(fake_stream *s, int at_most, const fake_event *e,
                     uint64_t ticket); /* until e is recorded; e may be NULL */

@@ -31,14 +31,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Puts work on a stream (CUstream), which may be one that captures; nbytes of args are copied. During the work device memory is open to the host.
- * 0, or a CUresult. The work must not wait for a stream. */
+/* Puts work on a stream (CUstream), which may be one that captures, with a copy of nbytes of args. Device memory is open to the host while the work
+ * runs; the work must not wait for a stream. Returns 0 or a CUresult. */
 int tutti_fake_cuda_enqueue(void *stream, void (*work)(void *args), const void *args, size_t nbytes);
-/* A fake library is about to read (writes 0) or to have written (writes 1) this device memory: 0 where it may; otherwise it was reported. */
+/* A fake library tells that it is about to read (writes 0) or has written (writes 1) nbytes of device memory. Returns 0 where it may; otherwise the
+ * access was reported. */
 int tutti_fake_cuda_touch(const void *at, size_t nbytes, int writes);
-/* Reports so far. */
+/* Says how many reports there were so far. */
 int tutti_fake_cuda_reports(void);
-/* PTX instructions that threads have run so far. */
+/* Says how many PTX instructions threads have run so far. */
 uint64_t tutti_fake_cuda_instructions(void);
 
 #endif

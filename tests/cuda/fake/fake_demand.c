@@ -29,7 +29,7 @@ static int calls_of(const char *name)
     return 0;
 }
 
-/* TUTTI_FAKE_CUDA_FAIL="NAME:N[:CODE][,NAME:N[:CODE]...]" */
+/* TUTTI_FAKE_CUDA_FAIL is "NAME:N[:CODE][,NAME:N[:CODE]...]". */
 int fake_failure_of(const char *name, int otherwise)
 {
     const char *wanted = getenv("TUTTI_FAKE_CUDA_FAIL");

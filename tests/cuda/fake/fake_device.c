@@ -103,7 +103,7 @@ FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total)
     return FAKE_OK;
 }
 
-/* CU_DEVICE_ATTRIBUTE_*: as an H200 has them; what is not listed is 0. */
+/* An attribute (CU_DEVICE_ATTRIBUTE_*) is that of an H200; one that is not listed is 0. */
 static int attribute_of(int attribute, int device)
 {
     static const int known_ones[][2] = {

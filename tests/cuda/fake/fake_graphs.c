@@ -182,7 +182,7 @@ FAKE_EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
     return FAKE_OK;
 }
 
-/* What other streams did for the capture and nobody waits for. */
+/* Says whether other streams did something for the capture that nobody waits for, and takes them out of it. */
 static bool unjoined(const fake_graph *g)
 {
     bool left = false;

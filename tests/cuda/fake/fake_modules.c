@@ -174,7 +174,7 @@ static int check_launch(const ptx_function *f, const uint32_t grid[3], const uin
     return FAKE_OK;
 }
 
-/* Parameters as one buffer: CU_LAUNCH_PARAM_BUFFER_POINTER is 1, SIZE 2, END 0. */
+/* Copies parameters that are given as one buffer: CU_LAUNCH_PARAM_BUFFER_POINTER is 1, SIZE 2, END 0. */
 static bool take_extra(void **extra, uint8_t *params, uint32_t nbytes)
 {
     const void *from = NULL;

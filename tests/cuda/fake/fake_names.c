@@ -8,7 +8,7 @@
 
 int cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status);
 
-/* This library, wherever it was loaded from: names are looked up in it. */
+/* Opens this library, wherever it was loaded from: names are looked up in it. */
 static void *ourselves(void)
 {
     Dl_info info;
@@ -16,7 +16,7 @@ static void *ourselves(void)
     return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* The newest form of a call whose name has none: cuMemAlloc is cuMemAlloc_v2. */
+/* A name without a version finds the newest form of its call: cuMemAlloc is cuMemAlloc_v2. */
 FAKE_EXPORT int cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
 {
     (void)version, (void)flags;

@@ -59,7 +59,7 @@ double fake_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What nobody gave back, once the contexts have been released. */
+/* Reports what nobody gave back, once the contexts have been released. */
 __attribute__((destructor)) static void say_leaks(void)
 {
     if (!fake_released()) return;

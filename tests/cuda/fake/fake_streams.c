@@ -130,7 +130,7 @@ static void say(const fake_op *op)
             (unsigned long long)op->from, op->nbytes);
 }
 
-/* Does it, or says that it must wait. */
+/* Does the operation; false: the operation must wait. */
 static bool do_op(fake_op *op)
 {
     if (op->kind == FAKE_OP_WAIT && op->event->done < op->ticket) return false;
@@ -160,7 +160,7 @@ static bool do_op(fake_op *op)
 
 /* ---- running ---- */
 
-/* One operation of this stream, or of one that it waits for; false: none could run. */
+/* Runs one operation of this stream, or of one that this stream waits for; false: none could run. */
 static bool step(fake_stream *s)
 {
     fake_op *op = s->first;
@@ -176,7 +176,7 @@ static bool step(fake_stream *s)
     return true;
 }
 
-/* Other streams, when this one cannot go on: one operation of each. */
+/* Runs one operation of each other stream, for one that cannot go on. */
 static bool step_others(const fake_stream *s)
 {
     bool moved = false;
@@ -277,7 +277,7 @@ FAKE_EXPORT int cuStreamDestroy_v2(void *handle)
     return FAKE_OK;
 }
 
-/* What may not be done while a stream is captured ends the capture. */
+/* A call that may not be made while a stream is captured ends the capture. */
 static int refuse_capture(fake_stream *s)
 {
     if (!s->capture && !s->invalidated) return FAKE_OK;

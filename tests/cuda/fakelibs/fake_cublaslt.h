@@ -14,7 +14,7 @@ enum { /* of cublasStatus_t */
        FAKE_CUBLAS_NOT_SUPPORTED = 15
 };
 
-/* Columns first. */
+/* A matrix lies in columns, `step` numbers from one to the next. */
 typedef struct {
     int type; /* cudaDataType_t */
     int64_t rows, columns, step;
@@ -26,7 +26,7 @@ typedef struct {
     uint32_t epilogue;
 } fake_cublaslt_product;
 
-/* Compared by bytes. */
+/* Problems are compared by bytes: gaps are zero. */
 typedef struct {
     fake_cublaslt_product product;
     fake_cublaslt_matrix a, b, c, d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cublaslt_calls.c: which products there are, what a caller was told of them, and the product itself.
  *
- * Of 16 bits with an epilogue there is none whose columns do not begin at multiples of 16 bytes: whoever wants one must do without the epilogue. */
+ * A product of 16 bits with an epilogue needs columns that begin at multiples of 16 bytes: whoever has others must do without the epilogue. */
 #include <string.h>
 
 #include "fake_cublaslt_calls.h"
@@ -96,7 +96,7 @@ typedef struct {
     const char *name;
 } call;
 
-/* Copies of what they say now; a status. */
+/* Copies what the descriptions say now into p, and the address of the bias; returns a status. */
 static int read_problem(const call *c, fake_cublaslt_problem *p, const void **bias)
 {
     const fake_cublaslt_described *product = fakelib_of(c->product, FAKE_CUBLASLT_PRODUCT, c->name);
@@ -128,7 +128,7 @@ typedef struct told {
 
 static told *all_told;
 
-/* NULL: nobody was told of it. */
+/* Finds what a caller was told of an algorithm; NULL: nobody was told. */
 static const told *told_of(const tutti_cublaslt_algorithm *algorithm)
 {
     const told *t = algorithm->data[0] == MAGIC ? all_told : NULL;
@@ -154,7 +154,7 @@ static void tell(const told *what, tutti_cublaslt_found *out)
         .algorithm = {{MAGIC, t->number}}, .workspace_bytes = t->workspace_bytes, .status = FAKE_CUBLAS_OK, .waves = 1};
 }
 
-/* Of a long sum of few numbers, in parts; odd. 0: it is computed in one. */
+/* Says the bytes of workspace, an odd size, for the parts of a long sum of few numbers. 0: the sum is computed in one. */
 static size_t parts_of(const fake_cublaslt_problem *p)
 {
     const int64_t numbers = p->d.rows * p->d.columns, inner = fake_cublaslt_inner(p);
@@ -211,7 +211,7 @@ static int check_memory(const fake_cublaslt_work *k, const told *t, const char *
     return fakelib_are_apart(ranges, 5, name) ? FAKE_CUBLAS_OK : FAKE_CUBLAS_INVALID_VALUE;
 }
 
-/* NULL: reported. */
+/* Finds the algorithm that was named for this problem; NULL: there is none, which was reported. */
 static const told *find_told(const fake_cublaslt_problem *p, const tutti_cublaslt_algorithm *algorithm,
                              const char *name)
 {

@@ -10,7 +10,7 @@ size_t fake_cublaslt_span(const fake_cublaslt_matrix *m)
     return (size_t)((m->columns - 1) * m->step + m->rows) * fakelib_bytes(fake_cublaslt_type(m->type));
 }
 
-/* What lies between its columns is not touched. */
+/* Touches a matrix at `at`, but not what lies between the columns. */
 static bool touch(const fake_cublaslt_matrix *m, const void *at, bool writes)
 {
     const size_t each = fakelib_bytes(fake_cublaslt_type(m->type));
@@ -33,7 +33,7 @@ static bool touch_all(const fake_cublaslt_work *k)
     return touch(&p->d, k->d, true);
 }
 
-/* As rows of memory: to[major][minor], where minor is what stands together in the result. */
+/* Loads a matrix as rows of memory: to[major][minor], where minor is what stands together in the result. */
 static float *load(const fake_cublaslt_matrix *m, const void *from, bool turns)
 {
     const fakelib_type type = fake_cublaslt_type(m->type);

@@ -24,7 +24,7 @@ typedef struct {
     void *stream;
 } fake_cudnn_handle;
 
-/* dim[0] = 0: not set yet. */
+/* A descriptor whose dim[0] is 0 is not set yet. */
 typedef struct {
     int64_t dim[4], stride[4]; /* n, c, h, w */
     int type;                  /* cudnnDataType_t */
@@ -41,7 +41,7 @@ typedef struct {
 
 typedef enum { FAKE_CUDNN_FORWARD, FAKE_CUDNN_BACKWARD_DATA, FAKE_CUDNN_BACKWARD_FILTER } fake_cudnn_pass;
 
-/* x: the input or its gradient; y: the output or its gradient. Compared by bytes: made by fake_cudnn_problem_of alone. */
+/* x is the input or its gradient, y the output or its gradient. Problems are compared by bytes: gaps are zero. */
 typedef struct {
     fake_cudnn_tensor x, y;
     fake_cudnn_filter w;
@@ -52,7 +52,7 @@ typedef struct {
 fakelib_type fake_cudnn_type(int type);
 int64_t fake_cudnn_filter_count(const fake_cudnn_filter *w);
 size_t fake_cudnn_filter_bytes(const fake_cudnn_filter *w);
-/* Whether it is a convolution that the library has at all: a status. */
+/* Says by a status whether p is a convolution that the library has at all. */
 int fake_cudnn_check(const fake_cudnn_problem *p);
 
 /* ---- algorithms (fake_cudnn_algorithms.c) ---- */
@@ -61,12 +61,12 @@ typedef struct {
     int algorithm, math;
 } fake_cudnn_way;
 bool fake_cudnn_is_deterministic(fake_cudnn_pass pass, int algorithm);
-/* False: this algorithm does not compute this. */
+/* Says how much workspace p takes by this way; false: the algorithm does not compute p. */
 bool fake_cudnn_workspace(const fake_cudnn_problem *p, fake_cudnn_way way, size_t *bytes);
-/* The caller has been told of the way for this problem. */
+/* Remembers that the caller has been told of the way for this problem. */
 void fake_cudnn_remember(const fake_cudnn_problem *p, fake_cudnn_way way);
 bool fake_cudnn_was_told(const fake_cudnn_problem *p, int algorithm);
-/* As cudnnGetConvolution*Algorithm_v7 does. */
+/* Gives advice as cudnnGetConvolution*Algorithm_v7 does: n of `most` algorithms at `found`. */
 int fake_cudnn_advise(const fake_cudnn_problem *p, int most, int *n, tutti_cudnn_algorithm *found);
 
 /* ---- the work (fake_cudnn_run.c) ---- */

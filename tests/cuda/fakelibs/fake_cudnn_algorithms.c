@@ -2,7 +2,7 @@
 /* fake_cudnn_algorithms.c: which convolutions there are, by which algorithms, in how much workspace, and what a caller was told of them.
  *
  * Advice begins, as the real one's often does, with what is soon: not deterministic in the gradients, then of another math than the convolution's.
- * What does not compute the problem stands at its end, with a status that says so. */
+ * Algorithms that do not compute the problem stand at the end, with a status that says so. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ static bool has_winograd(const fake_cudnn_problem *p)
     return is_three && !steps && !dilated && p->c.groups == 1 && p->w.format == FAKE_CUDNN_NCHW;
 }
 
-/* Those that are always there: number 1, and number 0 but for products of 16 bits forward; the filter's number 3 for its products of f32. */
+/* Some algorithms are always there: number 1, number 0 but for products of 16 bits forward, and the filter's number 3 for products of f32. */
 static bool has_plain(const fake_cudnn_problem *p, int algorithm)
 {
     const bool is_half = p->x.type != TUTTI_CUDNN_DATA_FLOAT;
@@ -110,7 +110,7 @@ static bool has_plain(const fake_cudnn_problem *p, int algorithm)
     return p->pass == FAKE_CUDNN_BACKWARD_FILTER && algorithm == FILTER_3 && !is_half;
 }
 
-/* Sizes are what it takes to be odd: no multiple of what callers round to, another one for each math. */
+/* Workspaces have odd sizes: no multiple of what callers round to, another size for each math. */
 bool fake_cudnn_workspace(const fake_cudnn_problem *p, fake_cudnn_way way, size_t *bytes)
 {
     const size_t window = (size_t)(p->w.dim[2] * p->w.dim[3]), plane = (size_t)(p->y.dim[2] * p->y.dim[3]),

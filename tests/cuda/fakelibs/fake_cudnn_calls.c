@@ -9,7 +9,7 @@ TUTTI_CUDNN_FUNCTIONS(DECLARE)
 
 enum { ALIGNMENT = 16 };
 
-/* What the caller names, in the library's order of input, filter, output. */
+/* A call has what the caller names, in the order of input, filter, convolution, output. */
 typedef struct {
     tutti_cudnn_handle handle;
     tutti_cudnn_descriptor x, w, convolution, y;
@@ -17,7 +17,7 @@ typedef struct {
     const char *name;
 } call;
 
-/* Copies of what the descriptors say now; a status. */
+/* Copies what the descriptors say now into p; returns a status. */
 static int read_problem(const call *c, fake_cudnn_problem *p)
 {
     const fake_cudnn_tensor *x = fakelib_of(c->x, FAKE_CUDNN_TENSOR, c->name),
@@ -116,7 +116,7 @@ int cudnnGetConvolutionBackwardFilterWorkspaceSize(tutti_cudnn_handle handle, tu
 
 /* ---- passes ---- */
 
-/* The memory of a call: addresses and factors as the caller gives them. */
+/* The memory of a call has addresses and factors as the caller gives them. */
 typedef struct {
     const void *x, *w, *y;
     void *workspace;

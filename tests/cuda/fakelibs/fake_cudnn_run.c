@@ -22,7 +22,7 @@ static int64_t count_of(const fake_cudnn_tensor *t)
     return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
 }
 
-/* Where a number of the dense order (n, h, w, c) lies. */
+/* Says where number i of the dense order (n, h, w, c) lies. */
 static int64_t place_of(const fake_cudnn_tensor *t, int64_t i)
 {
     const int64_t c = i % t->dim[1], w = i / t->dim[1] % t->dim[3], h = i / t->dim[1] / t->dim[3] % t->dim[2],
@@ -35,7 +35,7 @@ static bool touch_bytes(void *at, size_t nbytes, bool writes)
     return writes ? fakelib_writes(at, nbytes) : fakelib_reads(at, nbytes);
 }
 
-/* What lies between its numbers is not touched. */
+/* Touches the numbers of a tensor, but not what lies between them. */
 static bool touch_tensor(const fake_cudnn_tensor *t, void *at, bool writes)
 {
     const size_t each = fakelib_bytes(fake_cudnn_type(t->type));
@@ -65,7 +65,7 @@ static float as_multiplied(const fake_cudnn_problem *p, float value)
     return p->x.type == TUTTI_CUDNN_DATA_FLOAT && p->c.math != TUTTI_CUDNN_FMA_MATH ? fakelib_tf32(value) : value;
 }
 
-/* Dense (n, h, w, c). */
+/* Loads a tensor into the dense order (n, h, w, c). */
 static float *load_tensor(const fake_cudnn_problem *p, const fake_cudnn_tensor *t, const void *from)
 {
     const int64_t n = count_of(t);
@@ -89,7 +89,7 @@ static void store_tensor(const fake_cudnn_work *k, const fake_cudnn_tensor *t, c
     }
 }
 
-/* Where a weight of the dense order (k, h, w, c) lies. */
+/* Says where weight i of the dense order (k, h, w, c) lies. */
 static int64_t weight_at(const fake_cudnn_filter *w, int64_t i)
 {
     const int64_t window = w->dim[2] * w->dim[3], c = i % w->dim[1], at = i / w->dim[1] % window,
@@ -118,7 +118,7 @@ static void store_weights(const fake_cudnn_work *k, const float *from, void *to)
 
 /* ---- windows ---- */
 
-/* One sample's group. in, out: its first number; steps are those of whole rows of channels. */
+/* A part is one sample's group. `in` and `out` are its first numbers, in rows of all channels. */
 typedef struct {
     const fake_cudnn_problem *p;
     float *in, *out;
@@ -141,7 +141,7 @@ static part part_of(const fake_cudnn_problem *p, float *x, float *y, int64_t sam
     };
 }
 
-/* The input's number that window position `at` of an output position begins with; NULL: outside. */
+/* Finds the input's number with which place `at` of the window of an output position begins; NULL: outside. */
 static float *input_at(const part *q, int64_t position, int64_t at)
 {
     const fake_cudnn_problem *p = q->p;
@@ -151,7 +151,7 @@ static float *input_at(const part *q, int64_t position, int64_t at)
     return q->in + (y * p->x.dim[3] + x) * p->x.dim[1];
 }
 
-/* windows[positions][k] */
+/* Gathers windows[positions][k]. */
 static void gather(const part *q, float *windows)
 {
     const size_t row = (size_t)q->channels * sizeof(float);
@@ -176,7 +176,7 @@ static void scatter(const part *q, const float *windows)
         }
 }
 
-/* to[columns][rows] */
+/* Makes to[columns][rows] of from[rows][columns]. */
 static void transpose(const float *from, int64_t rows, int64_t columns, float *to)
 {
     enum { BLOCK = 32 };
@@ -220,7 +220,7 @@ static void backward_data(const part *q, const float *weights)
     free(begun);
 }
 
-/* sums[k][filters] */
+/* Adds to sums[k][filters]. */
 static void backward_filter(const part *q, float *sums)
 {
     float *windows = fakelib_alloc((size_t)(q->positions * q->k) * sizeof(float)),
@@ -243,7 +243,7 @@ static void backward_filter(const part *q, float *sums)
 
 /* ---- the whole ---- */
 
-/* Neither the same in two works of a process nor in two processes. Works may run on several cards. */
+/* Turns differ from one work of a process to the next and from process to process. Works may run on several cards. */
 static int64_t turn_of(const fake_cudnn_work *k)
 {
     static _Atomic int64_t turns;

@@ -52,19 +52,19 @@ void fakelib_leave(const int *code);
 enum { FAKELIB_HANDLE = 0 };
 void *fakelib_new(int kind,
                   size_t nbytes); /* zeroed; kept to the end of the process, so that none is taken for another */
-/* NULL: it is none, or reported as destroyed or of another kind. */
+/* Finds the object of this kind behind a handle. NULL: the handle is NULL, or reported as no object, destroyed or of another kind. */
 void *fakelib_of(const void *object, int kind, const char *call);
 bool fakelib_destroy(void *object, int kind, const char *call);
 bool fakelib_has_context(void); /* the thread has a current one; remembered for the end */
 
 /* ---- the card ---- */
 
-/* 0 where the work is on the stream; args are copied. */
+/* Puts work on the stream with a copy of nbytes of args; 0 where the work is there. */
 int fakelib_enqueue(void *stream, void (*work)(void *args), const void *args, size_t nbytes);
-/* During the work. False: reported. */
+/* The work tells what it reads and writes. False: the access was reported. */
 bool fakelib_reads(const void *at, size_t nbytes);
 bool fakelib_writes(void *at, size_t nbytes);
-/* Rubbish: NaN in every type. */
+/* Fills a workspace with rubbish: NaN in every type. */
 bool fakelib_spoil(void *workspace, size_t nbytes);
 
 typedef struct {
@@ -73,7 +73,7 @@ typedef struct {
     size_t nbytes;
     bool written;
 } fakelib_range;
-/* True: none that is written overlaps another one. */
+/* Says whether no range that is written overlaps another one; reports where one does. */
 bool fakelib_are_apart(const fakelib_range *ranges, int n, const char *call);
 bool fakelib_is_aligned(const fakelib_range *range, size_t bytes, const char *call);
 

@@ -26,7 +26,7 @@ void fakelib_put(fakelib_type type, void *to, int64_t i, float value)
         ((uint16_t *)to)[i] = type == FAKELIB_BF16 ? tutti_bf16_of_f32(value) : tutti_f16_of_f32(value);
 }
 
-/* 10 bits of mantissa, to nearest even. */
+/* TF32 keeps 10 bits of mantissa, to nearest even. */
 float fakelib_tf32(float value)
 {
     const uint32_t bits = tutti_bits_of_f32(value);
@@ -46,14 +46,14 @@ void *fakelib_alloc(size_t nbytes)
 enum { LANES = 16, ROWS = 4 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
-/* Rows of c that start at the panel's first column; a has `rows` rows of k. */
+/* A slab has `rows` rows of k numbers of a. */
 typedef struct {
     const float *a;
     int64_t k;
     int rows;
 } slab;
 
-/* `sums` of up to four rows by one panel. */
+/* Multiplies up to four rows by one panel into `sums`. */
 static void multiply_rows(const slab *s, const lanes *panel, lanes sums[ROWS])
 {
     const float *row[ROWS];

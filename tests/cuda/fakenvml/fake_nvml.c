@@ -181,7 +181,7 @@ int nvmlDeviceGetTopologyCommonAncestor(int *a, int *b, unsigned *out)
     return code;
 }
 
-/* What a question about a link is answered with where it may not be asked. */
+/* Says the code that a question about a link is answered with where it may not be asked; 0 where it may. */
 static int link_refusal(const int *device, unsigned link, const char *function)
 {
     const int n = *device;

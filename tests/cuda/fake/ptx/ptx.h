@@ -33,7 +33,7 @@ typedef struct ptx_inst ptx_inst;
 typedef struct ptx_warp ptx_warp;
 typedef struct ptx_block ptx_block;
 typedef struct ptx_function ptx_function;
-/* Does the instruction for these lanes; the mask is not zero. */
+/* Does the instruction for the lanes of the mask, which is not zero. */
 typedef void ptx_run(ptx_warp *w, const ptx_inst *i, uint32_t mask);
 
 typedef enum {
@@ -153,12 +153,12 @@ typedef struct {
     char error[512];       /* what could not be read; empty: nothing */
 } ptx_module;
 
-/* Reads a text; variables get device memory. false: m->error says what and in which line. */
+/* Reads a text into m; variables get device memory. false: m->error says what could not be read and in which line. */
 bool ptx_module_read(ptx_module *m, const char *text);
 void ptx_module_free(ptx_module *m);
 ptx_function *ptx_module_find(ptx_module *m, const char *name);
 
-/* One launch. */
+/* A launch runs f in grid blocks of block threads. */
 typedef struct {
     const ptx_function *f;
     uint32_t grid[3], block[3], dynamic_bytes;
@@ -166,7 +166,7 @@ typedef struct {
 } ptx_launch;
 void ptx_launch_run(const ptx_launch *l);
 
-/* What happened to a byte of shared memory (or of global memory, where races are looked for there). */
+/* A trace tells what happened to a byte of shared memory, and of global memory where races are looked for there. */
 typedef struct {
     uint32_t write_epoch, read_epoch; /* epochs are never used twice */
     uint32_t write_clock, read_clock; /* of ptx_global_sync */
@@ -214,7 +214,7 @@ static inline void ptx_set_pred(ptx_warp *w, uint32_t at, uint32_t bits, uint32_
     *p = (*p & ~mask) | (bits & mask);
 }
 
-/* An operation by its name: "add.u32". kinds: a letter an operand, the result first: p predicate, 1 2 4 8 bytes. */
+/* A row is an operation by its name ("add.u32"). kinds has a letter an operand, the result first: p predicate, 1 2 4 8 bytes. */
 typedef struct {
     const char *name;
     ptx_run *run;
@@ -233,13 +233,13 @@ ptx_rows ptx_rows_compare(void);
 ptx_rows ptx_rows_carry(void);
 const ptx_row *ptx_row_find(const char *name);
 
-/* inst->what of PTX_BARRIER */
+/* A barrier has one of these in `what`. */
 enum { PTX_BAR_SYNC, PTX_BAR_POPC, PTX_BAR_AND, PTX_BAR_OR };
 
 ptx_run ptx_load, ptx_load_fast, ptx_store, ptx_atomic, ptx_sync_warp, ptx_shuffle, ptx_vote, ptx_reduce, ptx_match,
     ptx_active, ptx_directed, ptx_clock, ptx_convert_slow, ptx_in_space, ptx_fence, ptx_copy_async;
 
-/* Words of an atomic: what. */
+/* An atomic has one of these in `what`. */
 enum {
     PTX_ATOM_ADD,
     PTX_ATOM_MIN,
@@ -252,7 +252,7 @@ enum {
     PTX_ATOM_INC,
     PTX_ATOM_DEC
 };
-/* Types: flags of an atomic, and of slow conversions. */
+/* An atomic and a slow conversion have one of these types in `flags`. */
 typedef enum {
     PTX_T_NONE,
     PTX_T_PRED,
@@ -282,9 +282,9 @@ ptx_type ptx_type_named(const char *name);
 /* ---- checks; each returns where the host finds the bytes, NULL where the access was reported and does not take place ---- */
 
 uint8_t *ptx_reach(ptx_warp *w, int lane, uint64_t address, ptx_space space, uint32_t nbytes, bool writes, bool atomic);
-/* Says what this lane did, with kernel, block, thread and line. */
+/* Reports what lane `lane` did, with kernel, block, thread and line. */
 void ptx_say(ptx_warp *w, int lane, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Before a global access, where races are looked for there. value: what a write writes, NULL of a read. */
+/* Looks for a race before lane `lane` makes a global access to nbytes. value: the bytes that a write writes; NULL: a read. */
 void ptx_global_race(ptx_warp *w, int lane, uint64_t address, const uint8_t *value, uint32_t nbytes, bool atomic);
 extern bool ptx_races;             /* whether they are looked for; asked before each launch */
 void ptx_global_sync(ptx_warp *w); /* an atomic or a fence: what other blocks wrote before is seen */

@@ -13,7 +13,7 @@ static uint32_t aligned(uint32_t at, uint32_t align)
     return align ? (at + align - 1) / align * align : at;
 }
 
-/* .reg .b32 %r<12>, a; */
+/* Reads .reg .b32 %r<12>, a; */
 static bool read_registers(ptx_reader *r)
 {
     const ptx_type t = ptx_type_named(ptx_look(r)->at + 1);
@@ -52,7 +52,8 @@ static bool read_variable(ptx_reader *r, ptx_space space)
 
 /* ---- labels ---- */
 
-/* Targets of what waits for labels of this scope; what is not found waits on, for the scope around it. */
+/* Gives their targets to instructions that wait for labels of this scope; an instruction whose label is not found waits on, for the scope around this
+ * one. */
 static void close_labels(ptx_reader *r, uint32_t first_label, uint32_t first_pending)
 {
     uint32_t kept = first_pending;
@@ -78,7 +79,7 @@ static void add_label(ptx_reader *r, const ptx_label *l)
     r->labels[r->nlabels++] = *l;
 }
 
-/* name: .branchtargets A, B, C; */
+/* Reads name: .branchtargets A, B, C; */
 static bool read_targets(ptx_reader *r, const char *name)
 {
     ptx_label l = {.name = name, .table = true, .pc = r->f->nextra};
@@ -122,7 +123,7 @@ static bool name_of(ptx_reader *r, const ptx_param *p)
     return true;
 }
 
-/* (a, b): symbols of the callee's names for them */
+/* Reads (a, b) and gives them the callee's names. */
 static bool read_arguments(ptx_reader *r, const ptx_param *params, int count)
 {
     if (!ptx_want(r, '(')) return false;
@@ -131,7 +132,7 @@ static bool read_arguments(ptx_reader *r, const ptx_param *params, int count)
     return ptx_want(r, ')');
 }
 
-/* Where the call's callee is named: call (ret), name, (args); */
+/* Finds the callee's name: call (ret), name, (args); */
 static const char *called_name(const ptx_reader *r)
 {
     uint32_t pos = r->pos;

@@ -31,7 +31,7 @@ void ptx_global_sync(ptx_warp *w)
     w->block->acquired = ++the_clock;
 }
 
-/* Whether what was done then, by this thread, comes before what this lane does now. */
+/* Says whether an access of `thread`, with the epoch, sync and clock of then, comes before what this warp does now. */
 static bool before(const ptx_warp *w, bool shared, uint32_t thread, uint32_t epoch, uint32_t sync, uint32_t clock)
 {
     const ptx_block *b = w->block;
@@ -41,7 +41,7 @@ static bool before(const ptx_warp *w, bool shared, uint32_t thread, uint32_t epo
     return thread != PTX_MANY && thread / PTX_LANES == w->index && sync != w->sync;
 }
 
-/* 0: none; 1: with a write; 2: with a read. */
+/* Says with what an access of `thread` races: 0 nothing, 1 a write, 2 a read. */
 static int conflict(const ptx_warp *w, bool shared, uint32_t thread, const ptx_trace *t, bool writes, bool atomic)
 {
     const bool other_write = t->writer != thread || t->write_epoch < w->block->block_epoch;
@@ -83,7 +83,7 @@ static void shared_race(ptx_warp *w, int lane, uint32_t offset, uint32_t nbytes,
     const uint32_t thread = w->index * PTX_LANES + (uint32_t)lane, epoch = w->block->epoch;
     ptx_trace *traces = w->block->traces + offset;
     for (uint32_t n = 0; n < nbytes; n++) {
-        /* What an earlier epoch saw comes before this one. */
+        /* An access of an earlier epoch comes before this one. */
         const bool quiet = traces[n].write_epoch < epoch && (!writes || traces[n].read_epoch < epoch);
         const int with = quiet ? 0 : conflict(w, true, thread, &traces[n], writes, atomic);
         const uint32_t other = with == 1 ? traces[n].writer : traces[n].reader;
@@ -99,7 +99,7 @@ static void shared_race(ptx_warp *w, int lane, uint32_t offset, uint32_t nbytes,
     }
 }
 
-/* Traces of global memory: a map as large as the arena, of which pages come into being when they are touched. */
+/* Finds the traces of global memory in a map as large as the arena, whose pages come into being when they are touched. */
 static ptx_trace *global_traces(uint64_t address)
 {
     static ptx_trace *all;

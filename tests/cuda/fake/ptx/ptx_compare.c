@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_compare.c: comparisons. Of floats, those that end in u hold also where one is not a number. */
+/* ptx_compare.c: comparisons. A comparison of floats that ends in u holds also where one of them is not a number. */
 #include "ptx_lanes.h"
 
 #define ORDERED(suffix, A)                                                                                             \

@@ -51,7 +51,7 @@ static double rounded_to_whole(double v, int mode)
     }
 }
 
-/* Ends of the range of a whole type; signed ones below. */
+/* Saturates v to the range of the whole type t; NaN becomes what the card makes of it. */
 static uint64_t whole_of(double v, ptx_type t, ptx_type from)
 {
     const uint32_t bits = 8 * ptx_type_size(t);
@@ -87,8 +87,8 @@ static double value_at(ptx_warp *w, uint32_t at, ptx_type t, int l)
     }
 }
 
-/* All that has no row: what: the result's type, flags: the source's, imm: the rounding, count 1: to a whole number, size 1: to be in 0..1. A
- * whole result is saturated, as floats always are and integers with .sat. */
+/* Converts where there is no row. `what` is the result's type, `flags` the source's, `imm` the rounding; count 1 rounds to a whole number, size 1
+ * keeps the result in 0..1. A whole result is saturated, as floats always are and integers with .sat. */
 void ptx_convert_slow(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     const ptx_type to = (ptx_type)i->what, from = (ptx_type)i->flags;

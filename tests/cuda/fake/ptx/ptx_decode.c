@@ -28,7 +28,7 @@ static bool is_manner(const char *part)
     return false;
 }
 
-/* The type as operations name it where signs make no difference: s32 and b32 are u32; for moves f32 too. */
+/* Gives a type the name that operations have where signs make no difference: s32 and b32 are u32, and for moves (`bits`) f32 is, too. */
 static void plain_type(char *part, size_t size, bool bits)
 {
     const ptx_type t = ptx_type_named(part);
@@ -53,7 +53,7 @@ static void joined(const ptx_reader *r, char *out, size_t size, bool manners, bo
     }
 }
 
-/* Operations in which signs count, of which all that are known have rows. */
+/* Says whether signs count in the operation; all such operations that are known have rows. */
 static bool sign_counts(const ptx_reader *r)
 {
     static const char *bases[] = {"bfind", "sad", "bfe", "div", "rem", "min", "max", "shr", "mul24", "mad24", "dp4a"};
@@ -109,7 +109,7 @@ static bool read_operands(ptx_reader *r, operation *o, const char *kinds, ptx_ty
     return true;
 }
 
-/* The sources' registers; those of 32 bit floats flushed where .ftz says so. */
+/* Finds the sources' registers; floats of 32 bits are flushed where `flush` says so. */
 static bool take_sources(ptx_reader *r, operation *o, const char *kinds, bool flush)
 {
     for (int n = 0; n < o->nsources; n++) {
@@ -227,7 +227,7 @@ static bool read_conversion(ptx_reader *r)
 
 /* ---- setp, set ---- */
 
-/* setp.lt{.and}{.ftz}.s32 p{|q}, a, b{, {!}c}; set.lt.u32.f32 d, a, b */
+/* Reads setp.lt{.and}{.ftz}.s32 p{|q}, a, b{, {!}c}; set.lt.u32.f32 d, a, b */
 static bool read_comparison(ptx_reader *r)
 {
     const ptx_type t = ptx_last_type(r);

@@ -41,7 +41,7 @@ static bool read_return(ptx_reader *r)
     return ptx_want(r, ';');
 }
 
-/* bar.sync a{, n}; bar.red.popc.u32 d, a{, n}, {!}p; barrier.sync and barrier.cta.sync likewise */
+/* Reads bar.sync a{, n}; bar.red.popc.u32 d, a{, n}, {!}p; barrier.sync and barrier.cta.sync likewise. */
 static bool read_barrier(ptx_reader *r)
 {
     if (ptx_has(r, "arrive") || ptx_has(r, "cluster")) return ptx_fail(r, "this barrier is not known");
@@ -78,7 +78,7 @@ typedef struct {
     int n;
 } together;
 
-/* d{|p}, a, b, c, mask */
+/* Reads d{|p}, a, b, c, mask; `result`: there is a d. */
 static bool read_together(ptx_reader *r, together *t, bool result)
 {
     t->d.kind = t->p.kind = PTX_OPD_SINK;
@@ -202,7 +202,7 @@ static bool read_active(ptx_reader *r)
     return true;
 }
 
-/* What has no effect here: hints, waits, and fences of what is done at once. */
+/* Says whether the instruction has no effect here: hints, waits, fences of what is done at once. */
 static bool is_nothing(const ptx_reader *r)
 {
     static const char *bases[] = {"prefetch", "prefetchu",      "discard",      "nanosleep",

@@ -129,7 +129,7 @@ static bool read_atomic(ptx_reader *r, bool red)
 
 /* ---- addresses ---- */
 
-/* cvta.shared.u64 d, a; cvta.to.shared.u64 d, a */
+/* Reads cvta.shared.u64 d, a; cvta.to.shared.u64 d, a */
 static bool read_cvta(ptx_reader *r)
 {
     ptx_operand d, a;
@@ -157,7 +157,7 @@ static bool read_isspacep(ptx_reader *r)
     return true;
 }
 
-/* cp.async.ca.shared.global [to], [from], 16{, size}; groups are nothing here. */
+/* Reads cp.async.ca.shared.global [to], [from], 16{, size}; groups have no effect here. */
 static bool read_copy_async(ptx_reader *r)
 {
     if (ptx_has(r, "commit_group") || ptx_has(r, "wait_group") || ptx_has(r, "wait_all")) {

@@ -13,7 +13,7 @@ float ptx_half_to_float(uint16_t h)
     return sign ? -v : v;
 }
 
-/* To nearest even: `bits` of fraction, the least exponent of a normal number, the greatest. */
+/* Rounds v to nearest even. The type has `bits` of fraction; exponents of normal numbers go from `least` to `most`. */
 static uint16_t narrowed(double v, int bits, int least, int most)
 {
     const uint16_t sign = signbit(v) ? 0x8000 : 0, infinite = (uint16_t)((most - least + 2) << bits);
@@ -40,7 +40,7 @@ uint16_t ptx_bf16_from_double(double v)
 {
     return narrowed(v, 7, -126, 127);
 }
-/* The common case, a float that is rounded once. */
+/* A float that is rounded once is the common case. */
 static inline uint16_t bf16_from_float(float v)
 {
     const uint32_t bits = ptx_bits_of(v);
@@ -54,7 +54,7 @@ static inline uint16_t half_from_float(float v)
     return (uint16_t)(sign | (r < 0x7c00 ? r : 0x7c00));
 }
 
-/* One operation for one value a lane and for two. */
+/* An operation is made for one value a lane and for two. */
 #define LOOP(count, statement)                                                                                         \
     for (int n = 0; n < PTX_LANES * count; n++)                                                                        \
         if (mask >> (n / count) & 1) {                                                                                 \

@@ -8,7 +8,8 @@
 
 #include "ptx.h"
 
-/* All 32 lanes in a loop without conditions, or those of the mask. A lane reads and writes its own values only, which ivdep says. */
+/* PTX_EACH runs the statement for all 32 lanes in a loop without conditions, or for the lanes of the mask. A lane reads and writes its own values
+ * only, which ivdep says. */
 #define PTX_EACH(mask, statement)                                                                                      \
     do {                                                                                                               \
         if ((mask) == ~UINT32_C(0)) {                                                                                  \
@@ -48,7 +49,7 @@
         const C *z = PTX_REG(C, w, i->c);                                                                              \
         PTX_EACH(mask, const A a = x[l]; const B b = y[l]; const C c = z[l]; d[l] = (D)(expression););                 \
     }
-/* A comparison: the result is a predicate. */
+/* PTX_TEST makes a comparison, whose result is a predicate. */
 #define PTX_TEST(name, A, expression)                                                                                  \
     static void op_##name(ptx_warp *w, const ptx_inst *i, uint32_t mask)                                               \
     {                                                                                                                  \

@@ -3,7 +3,7 @@
 #include "../fake.h"
 #include "ptx_lanes.h"
 
-/* i->a: the address, i->flags: it has 64 bits; the values are registers of `extra`. */
+/* Register i->a has the address, of 64 bits where i->flags says so. */
 static inline uint64_t address_of(ptx_warp *w, const ptx_inst *i, int l)
 {
     const uint64_t at = i->flags ? PTX_REG(uint64_t, w, i->a)[l] : PTX_REG(uint32_t, w, i->a)[l];
@@ -32,7 +32,7 @@ static inline uint8_t *reach(ptx_warp *w, int l, uint64_t at, const ptx_inst *i,
     return ptx_reach(w, l, at, (ptx_space)i->space, nbytes, writes, false);
 }
 
-/* Where all 32 lanes reach, one beside the other, on device memory that was written; otherwise NULL. */
+/* Finds the memory that all 32 lanes reach, one beside the other, where that is device memory that was written; otherwise NULL. */
 static uint8_t *side_by_side(ptx_warp *w, const ptx_inst *i, uint32_t each)
 {
     const uint64_t *at = PTX_REG(uint64_t, w, i->a), first = at[0] + (uint64_t)i->imm;
@@ -206,8 +206,8 @@ void ptx_fence(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     ptx_global_sync(w);
 }
 
-/* cp.async, at once. a: where to, in shared memory, b: where from; imm and extra: their offsets; size: bytes; count: register c says how many of them
- * are read, the others become zero. flags, what: the addresses have 64 bits. */
+/* cp.async copies at once. Register a has the address in shared memory (of 64 bits where `flags` says so), b the source; imm and extra are their
+ * offsets. `size` bytes are written; where `count` is set, register c says how many of them are read, and the others become zero. */
 void ptx_copy_async(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     for (int l = 0; l < PTX_LANES; l++) {
@@ -226,7 +226,7 @@ void ptx_copy_async(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     }
 }
 
-/* A parameter, the same for all lanes. */
+/* Loads a parameter, which is the same for all lanes. */
 void ptx_load_fast(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     const ptx_launch *launch = w->block->launch;

@@ -104,7 +104,7 @@ static bool read_variable(ptx_module *m, uint32_t *pos, ptx_space space, bool ou
 
 /* ---- functions ---- */
 
-/* ( .param .u64 a, .param .align 8 .b8 b[16] ) */
+/* Reads ( .param .u64 a, .param .align 8 .b8 b[16] ). */
 static bool read_params(ptx_module *m, uint32_t *pos, ptx_param **params, int *count, uint32_t *bytes)
 {
     uint32_t at = 0;
@@ -138,7 +138,7 @@ static uint32_t body_end(const ptx_module *m, uint32_t pos)
     return pos;
 }
 
-/* .maxntid 256, 1, 1 and so on, up to the body or the ';' */
+/* Reads .maxntid 256, 1, 1 and so on, up to the body or the ';'. */
 static bool read_directives(ptx_module *m, uint32_t *pos, ptx_function *f)
 {
     while (m->tokens[*pos].mark && m->tokens[*pos].mark != '{' && m->tokens[*pos].mark != ';') {

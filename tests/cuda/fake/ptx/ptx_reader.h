@@ -54,7 +54,7 @@ typedef struct {
     } parts[PTX_EXTRA];
 } ptx_operand;
 
-/* An address in memory: what register `at` holds, and imm. */
+/* An address in memory is what register `at` holds, and imm. */
 typedef struct {
     ptx_space space;
     uint32_t at;
@@ -102,12 +102,13 @@ void *ptx_grown(void *at, uint32_t have, size_t each); /* room for one more; end
 
 /* ---- operands ---- */
 bool ptx_operand_read(ptx_reader *r, ptx_type t, ptx_operand *out);
-/* Reads [register+imm] or [name+imm]. p->space is the opcode's before; it becomes that of a name. */
+/* Reads [register+imm] or [name+imm] into p. p->space is the opcode's at first; a name's space takes its place. */
 bool ptx_address_read(ptx_reader *r, ptx_address *p);
-ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n); /* of a list; what is none is its own part */
-/* The register that holds a source as this many bytes (0: predicate). */
+/* Takes part n of a list; an operand that is no list is its own part. */
+ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n);
+/* Finds the register that holds a source as `size` bytes (0: a predicate). */
 bool ptx_source(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);
-/* The register for a result of this many bytes; `after` is to be given to ptx_result_done. */
+/* Finds the register for a result of `size` bytes, which ptx_result_done brings into the operand behind the instruction. */
 bool ptx_result(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);
 void ptx_result_done(ptx_reader *r, const ptx_operand *o, uint32_t at, uint32_t size, bool is_signed);
 

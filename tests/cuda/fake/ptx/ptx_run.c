@@ -39,7 +39,7 @@ static uint32_t smallest_pc(const ptx_warp *w, uint32_t lanes)
     return least;
 }
 
-/* Whether all that live of the lanes that these wait for have come. */
+/* Says whether all living lanes that the lanes `here` wait for have come. */
 static bool complete(ptx_warp *w, const ptx_inst *i, uint32_t here)
 {
     uint32_t wanted = 0;
@@ -48,7 +48,7 @@ static bool complete(ptx_warp *w, const ptx_inst *i, uint32_t here)
     return !(wanted & w->live & ~here);
 }
 
-/* Lanes that came to a PTX_MEET: runs it or leaves them parked there. The lanes that go on; 0: none. */
+/* Runs a PTX_MEET for lanes that came there, or leaves them parked. Returns the lanes that go on; 0: none. */
 static uint32_t meet(ptx_warp *w, const ptx_inst *i, uint32_t lanes, uint32_t pc)
 {
     const uint32_t here = lanes | at_pc(w, w->parked, pc);
@@ -66,7 +66,7 @@ static uint32_t meet(ptx_warp *w, const ptx_inst *i, uint32_t lanes, uint32_t pc
     return here;
 }
 
-/* Runs lanes that are at one place until they part, wait or end, or come to where others are (limit). */
+/* Runs the lanes m, which are all at pc, until they part, wait or end, or come to `limit`, where others are. */
 static void run_lanes(ptx_warp *w, uint32_t pc, uint32_t m, uint32_t limit)
 {
     const ptx_inst *code = w->block->launch->f->code;
@@ -128,7 +128,7 @@ static void check_end(ptx_warp *w)
     w->block->deadline = ~UINT64_C(0);
 }
 
-/* Until all lanes have ended or wait for the block. */
+/* Runs a warp until all lanes have ended or wait for the block. */
 static void run_warp(ptx_warp *w)
 {
     for (;;) {
@@ -154,7 +154,8 @@ static void run_warp(ptx_warp *w)
 
 /* ---- barriers of a block ---- */
 
-/* a: the barrier's number; b: threads, where flags; what: a reduction of predicate c (imm: its complement) into d. */
+/* A barrier's instruction has the barrier's number in register a, how many threads come in b where `flags` is set, and in `what` how predicate c (its
+ * complement where imm is 1) is reduced into d. */
 typedef struct {
     uint32_t number, wanted, have, popc, line;
     bool lines_differ;
@@ -205,7 +206,7 @@ static void release(ptx_block *b, const barrier_count *c)
     b->epoch = ++epochs;
 }
 
-/* Lets those go that all have come to one barrier; says so where some never will. false: nobody waits. */
+/* Lets the threads go that have all come to one barrier; reports where some never will. false: nobody waits. */
 static bool pass_barrier(ptx_block *b)
 {
     for (uint32_t n = 0; n < b->nwarps; n++) {
@@ -309,7 +310,7 @@ static void run_block(ptx_block *b)
     while (pass_barrier(b));
 }
 
-/* Memory of a launch, kept for the next one. */
+/* Memory of a launch is kept for the next one, and grows to `want` bytes. */
 static void *kept(void **at, size_t *have, size_t want)
 {
     if (want > *have) {

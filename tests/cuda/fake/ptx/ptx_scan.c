@@ -12,7 +12,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%' || c == '.';
 }
 
-/* Length of the word or number at s. "shared::cta" is one word. */
+/* Says the length of the word or number at s. "shared::cta" is one word. */
 static size_t word_length(const char *s)
 {
     size_t n = 0;
@@ -97,7 +97,7 @@ static double double_of_bits(uint64_t bits)
     return v;
 }
 
-/* A floating constant as this type. */
+/* Says the bits of a floating constant as type t. */
 static uint64_t bits_as(double v, ptx_type t)
 {
     switch (t) {

@@ -11,9 +11,9 @@ typedef struct ptx_token {
     char mark; /* the sign itself for {}()[],;:|!@<>=+- ; 'w' a word, '0' a number, '"' a text */
 } ptx_token;
 
-/* Tokens and their text, both to be freed by the module. */
+/* Makes a text into the module's tokens and their text, both of which ptx_module_free frees. */
 bool ptx_scan(ptx_module *m, const char *text);
-/* The bits of a number as a constant of this type; false: not a number. */
+/* Reads a number as the bits of a constant of type t, `negative` where a minus stood before; false: no number. */
 bool ptx_number(const char *text, ptx_type t, bool negative, uint64_t *bits);
 
 #endif

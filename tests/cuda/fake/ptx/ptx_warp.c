@@ -5,13 +5,13 @@
 
 #include "ptx_lanes.h"
 
-/* Lanes that do this together with lane l. */
+/* Says which lanes do the instruction together with lane l. */
 static uint32_t members(ptx_warp *w, const ptx_inst *i, uint32_t mask, int l)
 {
     return PTX_REG(uint32_t, w, i->mask_at)[l] & mask;
 }
 
-/* a: value, b: how far, c: segments, what: up, down, bfly, idx; imm: a predicate's offset or -1. */
+/* A shuffle has the value in register a, how far in b, segments in c and its mode in `what`; imm is a predicate's offset or -1. */
 enum { UP, DOWN, BUTTERFLY, INDEX };
 static int source_of(int what, int l, uint32_t by, uint32_t segments, bool *inside)
 {
@@ -59,7 +59,7 @@ void ptx_shuffle(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     if (i->imm >= 0) ptx_set_pred(w, (uint32_t)i->imm, in, mask);
 }
 
-/* a: a predicate, flags: its complement; what: ballot, all, any, uni. */
+/* A vote is on predicate a, its complement where `flags` is set, and has its mode in `what`. */
 enum { BALLOT, ALL, ANY, UNIFORM };
 void ptx_vote(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
@@ -75,7 +75,7 @@ void ptx_vote(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     if (i->what != BALLOT) ptx_set_pred(w, i->d, result, mask);
 }
 
-/* redux.sync: what: as of an atomic, flags: the type. */
+/* redux.sync has its operation in `what`, as an atomic, and its type in `flags`. */
 static uint32_t combined(const ptx_inst *i, uint32_t x, uint32_t y)
 {
     const bool less = i->flags == PTX_T_S32 ? (int32_t)x < (int32_t)y : x < y;
@@ -102,7 +102,8 @@ void ptx_reduce(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     }
 }
 
-/* match.sync: what: all of the mask (otherwise: which), size: bytes of a value, imm: a predicate's offset or -1. */
+/* match.sync asks whether all lanes of the mask have one value where `what` is set, otherwise which lanes have it. A value has `size` bytes; imm is a
+ * predicate's offset or -1. */
 void ptx_match(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     uint64_t values[PTX_LANES];
@@ -125,14 +126,14 @@ void ptx_active(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     PTX_EACH(mask, d[l] = mask;);
 }
 
-/* bar.warp.sync: what lanes of this warp did before is seen by them after it. */
+/* After bar.warp.sync lanes of this warp see what they did before. */
 void ptx_sync_warp(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     (void)i, (void)mask;
     w->sync++;
 }
 
-/* size: bytes of the result; what: nanoseconds of the day, otherwise ticks. */
+/* A clock counts nanoseconds here, in a result of `size` bytes. */
 void ptx_clock(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     struct timespec t;
@@ -145,7 +146,7 @@ void ptx_clock(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     }
 }
 
-/* isspacep: space. */
+/* isspacep asks whether an address is of `space`. */
 void ptx_in_space(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     const uint64_t *a = PTX_REG(uint64_t, w, i->a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_wide.c: integers of two widths, fields of bits, packing, carries. */
+/* ptx_wide.c: integers of two widths, fields of bits, packing. */
 #include "ptx_lanes.h"
 
 PTX_OP2(mul_wide_u16, uint32_t, uint16_t, uint16_t, (uint32_t)a *b)
@@ -110,7 +110,7 @@ static int32_t dot4(uint32_t a, uint32_t b, int32_t c, bool sa, bool sb)
 PTX_OP3(dp4a_ss, int32_t, uint32_t, uint32_t, int32_t, dot4(a, b, c, true, true))
 PTX_OP3(dp4a_uu, int32_t, uint32_t, uint32_t, int32_t, dot4(a, b, c, false, false))
 
-/* lop3: the table of the function is imm. */
+/* lop3 has its table in the register whose offset is imm. */
 static void op_lop3(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     uint32_t *d = PTX_REG(uint32_t, w, i->d);
