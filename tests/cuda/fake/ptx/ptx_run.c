@@ -209,9 +209,11 @@ static void release(ptx_block *b, const barrier_count *c)
 /* Lets the threads go that have all come to one barrier; reports where some never will. false: nobody waits. */
 static bool pass_barrier(ptx_block *b)
 {
+    ptx_warp *stuck = NULL;
     for (uint32_t n = 0; n < b->nwarps; n++) {
         ptx_warp *w = &b->warps[n];
         if (!w->waiting) continue;
+        if (!stuck) stuck = w;
         const int l = __builtin_ctz(w->waiting);
         const barrier_count c = count_at(b, number_of(w, l));
         if (c.have < c.wanted) continue;
@@ -221,20 +223,15 @@ static bool pass_barrier(ptx_block *b)
         release(b, &c);
         return true;
     }
-    for (uint32_t n = 0; n < b->nwarps; n++) {
-        ptx_warp *w = &b->warps[n];
-        if (!w->waiting) continue;
-        const int l = __builtin_ctz(w->waiting);
-        const barrier_count c = count_at(b, number_of(w, l));
-        w->at = barrier_of(w, l);
-        ptx_say(
-            w, l,
+    if (!stuck) return false;
+    const int l = __builtin_ctz(stuck->waiting);
+    const barrier_count c = count_at(b, number_of(stuck, l));
+    stuck->at = barrier_of(stuck, l);
+    ptx_say(stuck, l,
             "a divergent barrier: %u threads of the block wait, %u were to come; the others ended or wait elsewhere",
             c.have, c.wanted);
-        release(b, &c);
-        return true;
-    }
-    return false;
+    release(b, &c);
+    return true;
 }
 
 /* ---- registers that are filled before ---- */
