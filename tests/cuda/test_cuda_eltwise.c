@@ -151,9 +151,8 @@ static void place(bench *b, bool training)
     const size_t out = (size_t)tutti_shape_count(&b->card.out.shape) * sizeof(float);
     for (int i = 0; i < b->nin; i++) {
         float *numbers = draw(&b->in[i].shape, 10 + (uint64_t)i);
-        for (int64_t e = 0; e < 2 * b->c->in.dim[1] && b->card.op->is_loss; e++)
-            numbers[e] =
-                1.5f; /* of two samples all are equal: the first is the largest, which is the label of one of them */
+        /* All numbers of two samples are equal: the first is the largest, which is the label of one of the two. */
+        for (int64_t e = 0; e < 2 * b->c->in.dim[1] && b->card.op->is_loss; e++) numbers[e] = 1.5f;
         b->a.in[i] = upload(b, &b->in[i], numbers);
         b->r.in[i] = numbers;
         b->r.din[i] = malloc(b->plain[i].bytes);
@@ -164,11 +163,10 @@ static void place(bench *b, bool training)
     b->r.training = training, b->r.layer = 3, b->r.loss_scale = 0.125f;
     b->r.seed = 5, b->r.step = 11, b->r.first_sample = 1000;
     b->r.out = malloc(out + 1), b->r.saved = malloc(b->reference.saved_bytes + 1);
-    const tutti_kernel_args same = b->r;
     b->a.labels = rig_buffer(b->rig, b->labels, sizeof b->labels, 0);
     b->a.loss = rig_buffer(b->rig, NULL, sizeof(float), 0), b->a.correct = rig_buffer(b->rig, NULL, sizeof(int32_t), 0);
-    b->a.training = training, b->a.layer = same.layer, b->a.loss_scale = same.loss_scale;
-    b->a.seed = same.seed, b->a.step = same.step, b->a.first_sample = same.first_sample;
+    b->a.training = training, b->a.layer = b->r.layer, b->a.loss_scale = b->r.loss_scale;
+    b->a.seed = b->r.seed, b->a.step = b->r.step, b->a.first_sample = b->r.first_sample;
     b->a.out = rig_buffer(b->rig, NULL, b->card.out.bytes, 0);
     b->a.saved = rig_buffer(b->rig, NULL, b->card.saved_bytes, 0);
     b->a.scratch = rig_buffer(b->rig, NULL, b->card.scratch_bytes, 0);

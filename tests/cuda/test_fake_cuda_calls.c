@@ -210,14 +210,11 @@ static void shares_memory(void)
 {
     int to[2], from[2];
     assert_int_equal(pipe(to) | pipe(from), 0);
-    const pid_t child =
-        fork(); /* of a process whose card is open: the child's card must be its own, so it starts anew */
+    const pid_t child = fork(); /* the card is open here, and the child's must be its own: the child starts anew */
     if (!child) {
         char name[32];
-        card_handle h;
         snprintf(name, sizeof(name), "%d,%d", to[0], from[1]);
         execl("/proc/self/exe", "peer", "--peer", name, NULL);
-        memset(&h, 0, sizeof(h));
         _exit(1);
     }
     const uint64_t v = floats(32);

@@ -212,8 +212,7 @@ void ptx_copy_async(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     for (int l = 0; l < PTX_LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        const uint64_t at =
-            (i->flags ? PTX_REG(uint64_t, w, i->a)[l] : PTX_REG(uint32_t, w, i->a)[l]) + (uint64_t)i->imm;
+        const uint64_t at = address_of(w, i, l);
         const uint64_t source = PTX_REG(uint64_t, w, i->b)[l] + (uint64_t)(int64_t)(int32_t)i->extra;
         const uint32_t wanted = i->count ? PTX_REG(uint32_t, w, i->c)[l] : i->size;
         uint8_t bytes[16] = {0};
