@@ -61,6 +61,12 @@ static inline void libraries_close(void)
     card_close(&card);
 }
 
+/* Takes nbytes of the card. */
+static inline void *room_of(size_t nbytes)
+{
+    return (void *)(uintptr_t)card_new(&card, nbytes);
+}
+
 /* ---- numbers ---- */
 
 typedef enum { F32, BF16, F16 } number_type;

@@ -24,14 +24,8 @@ static product_rig product_rig_of(const product_shape *s)
     if (s->epilogue & TUTTI_CUBLASLT_EPILOGUE_BIAS) product_bias(&r.p, r.bias.at);
     assert_int_equal(product_advice(&r.p, 1, &r.found, &n), 0);
     assert_int_equal(n, 1);
-    r.m = (product_memory){r.a.at,
-                           r.b.at,
-                           r.d.at,
-                           r.d.at,
-                           (void *)(uintptr_t)card_new(&card, r.found.workspace_bytes + 16),
-                           r.found.workspace_bytes,
-                           1,
-                           0};
+    r.m = (product_memory){
+        r.a.at, r.b.at, r.d.at, r.d.at, room_of(r.found.workspace_bytes + 16), r.found.workspace_bytes, 1, 0};
     return r;
 }
 
@@ -151,13 +145,13 @@ static void destroyed_layout(void)
 static void operand_that_nobody_wrote(void)
 {
     product_rig r = product_rig_of(&dense);
-    r.m.b = (void *)(uintptr_t)card_new(&card, 4096);
+    r.m.b = room_of(4096);
     assert_int_equal(run_product(&r), 0); /* the call cannot know */
 }
 static void memory_that_is_too_small(void)
 {
     product_rig r = product_rig_of(&dense);
-    r.m.d = (void *)(uintptr_t)card_new(&card, 64);
+    r.m.d = room_of(64);
     assert_int_equal(run_product(&r), 0);
 }
 

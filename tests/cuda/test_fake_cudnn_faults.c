@@ -25,7 +25,7 @@ static rig rig_of(const conv_shape *s, int math)
         assert_true(bytes % 64 != 0);
         if (bytes > most) most = bytes;
     }
-    r.m = (conv_memory){r.x.at, r.w.at, r.y.at, (void *)(uintptr_t)card_new(&card, most), most, 1, 0};
+    r.m = (conv_memory){r.x.at, r.w.at, r.y.at, room_of(most), most, 1, 0};
     return r;
 }
 
@@ -159,7 +159,7 @@ static void math_is_set_as_advised(void)
     assert_int_equal(conv_advice(&v, FORWARD, &n, found), 0);
     while (found[at].algorithm != 1 || found[at].math != TUTTI_CUDNN_TENSOR_OP_MATH) at++;
     r.m.workspace_bytes = found[at].workspace_bytes;
-    r.m.workspace = (void *)(uintptr_t)card_new(&card, r.m.workspace_bytes);
+    r.m.workspace = room_of(r.m.workspace_bytes);
     assert_int_equal(dnn.cudnnSetConvolutionMathType(v.convolution, TUTTI_CUDNN_TENSOR_OP_MATH), 0);
     assert_int_equal(conv_run(&v, FORWARD, 1, &r.m), 0);
 }
@@ -206,14 +206,14 @@ static void workspace_in_an_operand(void)
 static void memory_that_is_too_small(void)
 {
     rig r = plain_rig();
-    r.m.x = (void *)(uintptr_t)card_new(&card, 64);
+    r.m.x = room_of(64);
     assert_int_equal(conv_run(&r.v, DATA, 1, &r.m), 0); /* the call cannot know */
     card.cuStreamSynchronize(card.stream);
 }
 static void input_that_nobody_wrote(void)
 {
     rig r = plain_rig();
-    r.m.x = (void *)(uintptr_t)card_new(&card, 4096 * 4);
+    r.m.x = room_of(4096 * 4);
     assert_int_equal(conv_run(&r.v, FORWARD, 1, &r.m), 0);
     card.cuStreamSynchronize(card.stream);
 }
