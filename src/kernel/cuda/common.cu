@@ -260,6 +260,30 @@ template <class T> DEVICE void store16(void *at, i64 i, const lanes_of<T> &v)
     *(uint4 *)((char *)at + i * T::bytes) = words;
 }
 
+// Eight numbers from a multiple of eight on, at an address that is a multiple of 16.
+enum { EIGHT = 8 };
+
+template <class T> DEVICE void load8(const void *at, i64 i, float *x)
+{
+#pragma unroll
+    for (int w = 0; w < EIGHT; w += T::lanes) {
+        const lanes_of<T> q = load16<T>(at, i + w);
+#pragma unroll
+        for (int j = 0; j < T::lanes; j++) x[w + j] = q.x[j];
+    }
+}
+
+template <class T> DEVICE void store8(void *at, i64 i, const float *x)
+{
+#pragma unroll
+    for (int w = 0; w < EIGHT; w += T::lanes) {
+        lanes_of<T> q;
+#pragma unroll
+        for (int j = 0; j < T::lanes; j++) q.x[j] = x[w + j];
+        store16<T>(at, i + w, q);
+    }
+}
+
 // ---- threads, places ----
 
 DEVICE i64 thread_number()

@@ -8,28 +8,7 @@ struct planes {
     int side_by_side; // channels lie so
 };
 
-enum { EIGHT = 8, WIDE = 32, HIGH = 8 }; // a block: vectors of channels, parts of a plane
-
-template <class T> DEVICE void take(const void *at, i64 i, float *x)
-{
-#pragma unroll
-    for (int w = 0; w < EIGHT; w += T::lanes) {
-        const lanes_of<T> q = load16<T>(at, i + w);
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) x[w + j] = q.x[j];
-    }
-}
-
-template <class T> DEVICE void put(void *at, i64 i, const float *x)
-{
-#pragma unroll
-    for (int w = 0; w < EIGHT; w += T::lanes) {
-        lanes_of<T> q;
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) q.x[j] = x[w + j];
-        store16<T>(at, i + w, q);
-    }
-}
+enum { WIDE = 32, HIGH = 8 }; // a block: vectors of channels, parts of a plane
 
 // Grid: tiles of channels, samples.
 template <class T> DEVICE void mean_of_planes(const planes &p)
@@ -45,7 +24,7 @@ template <class T> DEVICE void mean_of_planes(const planes &p)
         for (i64 e = threadIdx.y; e < p.plane; e += HIGH) {
             if (!is_inside) continue;
             float x[EIGHT];
-            take<T>(p.in, (sample * p.plane + e) * p.channels + channel, x);
+            load8<T>(p.in, (sample * p.plane + e) * p.channels + channel, x);
 #pragma unroll
             for (int j = 0; j < EIGHT; j++) sum[j] += x[j];
         }
@@ -58,7 +37,7 @@ template <class T> DEVICE void mean_of_planes(const planes &p)
                 for (int y = 1; y < HIGH; y++) sum[j] += sums[y][j][threadIdx.x];
                 sum[j] = __fdiv_rn(sum[j], (float)p.plane);
             }
-            put<T>(p.out, sample * p.channels + channel, sum);
+            store8<T>(p.out, sample * p.channels + channel, sum);
         }
         __syncthreads();
     }
@@ -70,10 +49,10 @@ template <class T> DEVICE void spread(const planes &p)
     const i64 channel = EIGHT * (at - position * vectors);
     if (sample >= p.batch) return;
     float x[EIGHT];
-    take<T>(p.out, sample * p.channels + channel, x);
+    load8<T>(p.out, sample * p.channels + channel, x);
 #pragma unroll
     for (int j = 0; j < EIGHT; j++) x[j] = __fdiv_rn(x[j], (float)p.plane);
-    put<T>(p.in, position * p.channels + channel, x);
+    store8<T>(p.in, position * p.channels + channel, x);
 }
 
 ENTRY mean_of_planes_any(const __grid_constant__ planes p)

@@ -15,7 +15,7 @@ struct lrn {
     float share, k, beta, slope; // share: alpha / size; slope: 2 alpha beta / size
 };
 
-enum { EIGHT = 8, HALF = 2 }; // HALF: neighbours on each side
+enum { HALF = 2 }; // neighbours on each side
 
 DEVICE float power(float base, float exponent)
 {
@@ -32,17 +32,6 @@ template <class T> DEVICE void take_around(const void *at, i64 position, int cha
         if (from >= 0 && from < channels) q = load16<T>(at, position * channels + from);
 #pragma unroll
         for (int j = 0; j < T::lanes; j++) x[w + j] = q.x[j];
-    }
-}
-
-template <class T> DEVICE void put(void *at, i64 i, const float *x)
-{
-#pragma unroll
-    for (int w = 0; w < EIGHT; w += T::lanes) {
-        lanes_of<T> q;
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) q.x[j] = x[w + j];
-        store16<T>(at, i + w, q);
     }
 }
 
@@ -63,7 +52,7 @@ template <class T> DEVICE void normalise(const lrn &l)
     take_around<T>(l.in, position, channel, (int)l.channels, x);
 #pragma unroll
     for (int j = 0; j < EIGHT; j++) y[j] = x[EIGHT + j] * power(base_of(l, x, EIGHT + j), -l.beta);
-    put<T>(l.to, position * l.channels + channel, y);
+    store8<T>(l.to, position * l.channels + channel, y);
 }
 
 template <class T> DEVICE void differentiate(const lrn &l)
@@ -88,7 +77,7 @@ template <class T> DEVICE void differentiate(const lrn &l)
         for (int i = j; i <= j + 2 * HALF; i++) sum += term[i];
         to[j] = straight[HALF + j] - l.slope * x[EIGHT + j] * sum;
     }
-    put<T>(l.to, position * l.channels + channel, to);
+    store8<T>(l.to, position * l.channels + channel, to);
 }
 
 // ---- one number, in any order ----

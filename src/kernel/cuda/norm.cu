@@ -8,7 +8,7 @@
 // Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and slabs are combined by means and
 // squares around them, slabs in double. The order is the grid's alone.
 
-enum { VECTOR = 8, THREADS = 320, MOST_TILES = 1024 };
+enum { VECTOR = EIGHT, THREADS = 320, MOST_TILES = 1024 };
 
 // How many blocks of a tile have left their sums. The last one puts it back to zero.
 __device__ u32 turns[MOST_TILES];
@@ -41,17 +41,6 @@ template <class T> DEVICE float number_of(const pack<T> &p, int j)
     return float_of_half((u16)(j % 2 ? word >> 16 : word), T::type);
 }
 
-template <class T> DEVICE void put(void *at, i64 i, const float *x)
-{
-#pragma unroll
-    for (int w = 0; w < pack<T>::words; w++) {
-        lanes_of<T> q;
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) q.x[j] = x[w * T::lanes + j];
-        store16<T>(at, i + w * T::lanes, q);
-    }
-}
-
 // ---- where a thread is ----
 
 struct spot {
@@ -75,13 +64,6 @@ DEVICE int rows_of(const spot &s, int y)
 {
     const u32 n = (u32)(s.end - s.begin), each = n / blockDim.y;
     return (int)(each + (y < n - each * blockDim.y));
-}
-
-DEVICE void take_eight(const float *from, int channel, float *to)
-{
-    const quad low = load4(from, F32, channel), high = load4(from, F32, channel + 4);
-#pragma unroll
-    for (int j = 0; j < 4; j++) to[j] = low.x[j], to[4 + j] = high.x[j];
 }
 
 // ---- sums of a block and of a tile ----
@@ -265,7 +247,7 @@ DEVICE void apply_to_one(const application &a, const rows_of_channels &r, i64 at
         bits |= is_cut ? 0u : 1u << j;
         if (is_cut) y[j] = 0;
     }
-    put<T>(a.y, at, y);
+    store8<T>(a.y, at, y);
     if (a.bits) a.bits[at / VECTOR] = (u8)bits;
 }
 
@@ -275,7 +257,7 @@ template <class T> DEVICE void apply(const application &a, const rows_of_channel
     const spot s = find_spot(r);
     if (!s.is_inside) return;
     float of[3][VECTOR]; // mean, scale, bias
-    take_eight(a.mean, s.channel, of[0]), take_eight(a.weight, s.channel, of[1]), take_eight(a.bias, s.channel, of[2]);
+    load8<f32>(a.mean, s.channel, of[0]), load8<f32>(a.weight, s.channel, of[1]), load8<f32>(a.bias, s.channel, of[2]);
 #pragma unroll
     for (int j = 0; j < VECTOR; j++) {
         const float spread = a.spread[s.channel + j];
@@ -329,7 +311,7 @@ DEVICE void reduce_one(const reduction &d, i64 at, const pack<T> &x, const pack<
         sum[j] += g[j];
         product[j] = fmaf(g[j], apart, product[j]);
     }
-    if (MASK == BY_BITS) put<T>(d.dout, at, g);
+    if (MASK == BY_BITS) store8<T>(d.dout, at, g);
 }
 
 template <class T, int MASK>
@@ -338,11 +320,11 @@ DEVICE void reduce_rows(const reduction &d, const rows_of_channels &r, const spo
     enum { AHEAD = T::type == F32 ? 1 : MASK == BY_BITS ? 2 : 3 };
     float of[3][VECTOR] = {}; // mean, scale, bias
     const int n = s.is_inside ? rows_of(s, threadIdx.y) : 0;
-    if (n) take_eight(d.mean, s.channel, of[0]);
+    if (n) load8<f32>(d.mean, s.channel, of[0]);
     if (n && MASK == BY_FORMULA) {
         float rstd[VECTOR];
-        take_eight(d.weight, s.channel, of[1]), take_eight(d.rstd, s.channel, rstd),
-            take_eight(d.bias, s.channel, of[2]);
+        load8<f32>(d.weight, s.channel, of[1]), load8<f32>(d.rstd, s.channel, rstd),
+            load8<f32>(d.bias, s.channel, of[2]);
 #pragma unroll
         for (int j = 0; j < VECTOR; j++) of[1][j] *= rstd[j];
     }
@@ -413,8 +395,8 @@ template <class T, int MASK> DEVICE void differentiate(const gradient &d, const 
     const spot s = find_spot(r);
     if (!s.is_inside) return;
     float mean[VECTOR], scale[VECTOR], bias[VECTOR], tilt[VECTOR], drop[VECTOR];
-    take_eight(d.mean, s.channel, mean), take_eight(d.weight, s.channel, scale), take_eight(d.bias, s.channel, bias);
-    take_eight(d.slope, s.channel, tilt), take_eight(d.offset, s.channel, drop);
+    load8<f32>(d.mean, s.channel, mean), load8<f32>(d.weight, s.channel, scale), load8<f32>(d.bias, s.channel, bias);
+    load8<f32>(d.slope, s.channel, tilt), load8<f32>(d.offset, s.channel, drop);
 #pragma unroll
     for (int j = 0; j < VECTOR; j++) {
         scale[j] *= d.rstd[s.channel + j];
@@ -437,7 +419,7 @@ template <class T, int MASK> DEVICE void differentiate(const gradient &d, const 
                 out[j] = fmaf(tilt[j], apart, drop[j]);
                 if (!is_cut) out[j] = fmaf(scale[j], number_of<T>(g[u], j), out[j]);
             }
-            if (u < i) put<T>(d.din, at - u * step, out);
+            if (u < i) store8<T>(d.din, at - u * step, out);
         }
     }
 }

@@ -13,8 +13,6 @@ struct pool {
     int wide;         // winners have four bytes
 };
 
-enum { EIGHT = 8 };
-
 // ---- windows ----
 
 struct window {
@@ -53,33 +51,6 @@ DEVICE span covering(int at, int kernel, int stride, int pad, int nout)
 
 // ---- eight channels ----
 
-template <class T> struct eight {
-    float x[EIGHT];
-};
-
-template <class T> DEVICE eight<T> take(const void *at, i64 i)
-{
-    eight<T> e;
-#pragma unroll
-    for (int w = 0; w < EIGHT; w += T::lanes) {
-        const lanes_of<T> q = load16<T>(at, i + w);
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) e.x[w + j] = q.x[j];
-    }
-    return e;
-}
-
-template <class T> DEVICE void put(void *at, i64 i, const eight<T> &e)
-{
-#pragma unroll
-    for (int w = 0; w < EIGHT; w += T::lanes) {
-        lanes_of<T> q;
-#pragma unroll
-        for (int j = 0; j < T::lanes; j++) q.x[j] = e.x[w + j];
-        store16<T>(at, i + w, q);
-    }
-}
-
 // Where a thread is in a plane of channels side by side. Its number is below 2^31.
 struct spot {
     int sample, y, x, channel;
@@ -112,7 +83,7 @@ template <class T, int KERNEL> DEVICE void max_forward(const pool &p)
     const spot s = find_spot(p, p.out_height, p.out_width);
     if (!s.is_inside) return;
     const window w = find_window(p, kernel, s.y, s.x);
-    eight<T> best = {};
+    float best[EIGHT] = {};
     u32 winner[EIGHT] = {};
     bool is_first = true;
 #pragma unroll
@@ -121,15 +92,16 @@ template <class T, int KERNEL> DEVICE void max_forward(const pool &p)
         for (int dx = 0; dx < kernel; dx++) {
             const int y = w.top + dy, x = w.left + dx;
             if (y < 0 || x < 0 || y >= p.height || x >= p.width) continue;
-            const eight<T> here = take<T>(p.in, place_of(p, s, p.height, p.width, y, x));
+            float here[EIGHT];
+            load8<T>(p.in, place_of(p, s, p.height, p.width, y, x), here);
 #pragma unroll
             for (int j = 0; j < EIGHT; j++)
-                if (is_first || here.x[j] > best.x[j] || here.x[j] != here.x[j])
-                    best.x[j] = here.x[j], winner[j] = (u32)(dy * kernel + dx);
+                if (is_first || here[j] > best[j] || here[j] != here[j])
+                    best[j] = here[j], winner[j] = (u32)(dy * kernel + dx);
             is_first = false;
         }
     const i64 at = place_of(p, s, p.out_height, p.out_width, s.y, s.x);
-    put<T>(p.out, at, best);
+    store8<T>(p.out, at, best);
     if (p.winners)
         *(uint2 *)((u8 *)p.winners + at) = make_uint2(winner[0] | winner[1] << 8 | winner[2] << 16 | winner[3] << 24,
                                                       winner[4] | winner[5] << 8 | winner[6] << 16 | winner[7] << 24);
@@ -141,18 +113,19 @@ template <class T> DEVICE void max_backward(const pool &p)
     if (!s.is_inside) return;
     const span ys = covering(s.y, p.kernel, p.stride, p.pad, p.out_height);
     const span xs = covering(s.x, p.kernel, p.stride, p.pad, p.out_width);
-    eight<T> sum = {};
+    float sum[EIGHT] = {};
     for (int oy = ys.first; oy < ys.end; oy++)
         for (int ox = xs.first; ox < xs.end; ox++) {
             const i64 at = place_of(p, s, p.out_height, p.out_width, oy, ox);
             const uint2 winner = *(const uint2 *)((const u8 *)p.winners + at);
-            const eight<T> g = take<T>(p.out, at);
+            float g[EIGHT];
+            load8<T>(p.out, at, g);
             const u32 own = (u32)((s.y + p.pad - oy * p.stride) * p.kernel + s.x + p.pad - ox * p.stride);
 #pragma unroll
             for (int j = 0; j < EIGHT; j++)
-                if (((j < 4 ? winner.x : winner.y) >> 8 * (j % 4) & 255u) == own) sum.x[j] += g.x[j];
+                if (((j < 4 ? winner.x : winner.y) >> 8 * (j % 4) & 255u) == own) sum[j] += g[j];
         }
-    put<T>(p.in, place_of(p, s, p.height, p.width, s.y, s.x), sum);
+    store8<T>(p.in, place_of(p, s, p.height, p.width, s.y, s.x), sum);
 }
 
 template <class T> DEVICE void average_forward(const pool &p)
@@ -161,17 +134,18 @@ template <class T> DEVICE void average_forward(const pool &p)
     if (!s.is_inside) return;
     const window w = find_window(p, p.kernel, s.y, s.x);
     const float area = area_of(p, p.kernel, w);
-    eight<T> sum = {};
+    float sum[EIGHT] = {};
     for (int y = w.y0; y < w.y1; y++)
 #pragma unroll 4
         for (int x = w.x0; x < w.x1; x++) {
-            const eight<T> here = take<T>(p.in, place_of(p, s, p.height, p.width, y, x));
+            float here[EIGHT];
+            load8<T>(p.in, place_of(p, s, p.height, p.width, y, x), here);
 #pragma unroll
-            for (int j = 0; j < EIGHT; j++) sum.x[j] += here.x[j];
+            for (int j = 0; j < EIGHT; j++) sum[j] += here[j];
         }
 #pragma unroll
-    for (int j = 0; j < EIGHT; j++) sum.x[j] = __fdiv_rn(sum.x[j], area);
-    put<T>(p.out, place_of(p, s, p.out_height, p.out_width, s.y, s.x), sum);
+    for (int j = 0; j < EIGHT; j++) sum[j] = __fdiv_rn(sum[j], area);
+    store8<T>(p.out, place_of(p, s, p.out_height, p.out_width, s.y, s.x), sum);
 }
 
 template <class T> DEVICE void average_backward(const pool &p)
@@ -180,15 +154,16 @@ template <class T> DEVICE void average_backward(const pool &p)
     if (!s.is_inside) return;
     const span ys = covering(s.y, p.kernel, p.stride, p.pad, p.out_height);
     const span xs = covering(s.x, p.kernel, p.stride, p.pad, p.out_width);
-    eight<T> sum = {};
+    float sum[EIGHT] = {};
     for (int oy = ys.first; oy < ys.end; oy++)
         for (int ox = xs.first; ox < xs.end; ox++) {
             const float area = area_of(p, p.kernel, find_window(p, p.kernel, oy, ox));
-            const eight<T> g = take<T>(p.out, place_of(p, s, p.out_height, p.out_width, oy, ox));
+            float g[EIGHT];
+            load8<T>(p.out, place_of(p, s, p.out_height, p.out_width, oy, ox), g);
 #pragma unroll
-            for (int j = 0; j < EIGHT; j++) sum.x[j] += __fdiv_rn(g.x[j], area);
+            for (int j = 0; j < EIGHT; j++) sum[j] += __fdiv_rn(g[j], area);
         }
-    put<T>(p.in, place_of(p, s, p.height, p.width, s.y, s.x), sum);
+    store8<T>(p.in, place_of(p, s, p.height, p.width, s.y, s.x), sum);
 }
 
 // ---- one number, in any order ----
