@@ -291,6 +291,14 @@ DEVICE i64 thread_number()
     return (i64)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+// Kernels that map numbers take QUADS times four of them a thread, `4 * blockDim.x` apart: a warp reads 512 bytes of f32 at a time.
+enum { QUADS = 2 };
+
+DEVICE i64 first_of_thread()
+{
+    return (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+}
+
 // i / by and what is left, both not negative: mostly by 32 bits, which are quick.
 struct division {
     i64 quotient, rest;

@@ -3,8 +3,6 @@
  * are dout itself; the others' are copies. */
 #include "cuda_rows.h"
 
-enum { EACH = 8 }; /* numbers of a thread, as in eltwise.cu */
-
 /* As eltwise.cu has it. */
 typedef struct {
     const void *in[TUTTI_MAX_OP_INPUTS];
@@ -63,7 +61,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     addition sum = s->like;
     for (int i = 0; i < k->ninputs; i++) sum.in[i] = a->in[i];
     sum.out = a->out;
-    tutti_cuda_run(s->cuda, s->sum, tutti_cuda_cover(sum.n, TUTTI_CUDA_THREADS, s->one_order ? EACH : 1),
+    tutti_cuda_run(s->cuda, s->sum, tutti_cuda_cover(sum.n, TUTTI_CUDA_THREADS, s->one_order ? TUTTI_CUDA_EACH : 1),
                    (void *[]){&sum});
 }
 

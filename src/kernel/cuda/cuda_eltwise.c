@@ -2,8 +2,6 @@
 /* cuda_eltwise.c: relu, sigmoid and tanh on a card, in place. Gradients follow from the output. */
 #include "cuda_rows.h"
 
-enum { EACH = 8 }; /* numbers of a thread, as in eltwise.cu */
-
 typedef struct {
     tutti_cuda *cuda;
     tutti_cuda_function forward, backward;
@@ -35,7 +33,7 @@ static void map(const eltwise *s, tutti_cuda_function f, tutti_cuda_place x, tut
 {
     int64_t n = tutti_value_elements(to.value);
     int32_t x_type = (int32_t)x.value->dtype, y_type = (int32_t)y.value->dtype, type = (int32_t)to.value->dtype;
-    tutti_cuda_run(s->cuda, f, tutti_cuda_cover(n, TUTTI_CUDA_THREADS, EACH),
+    tutti_cuda_run(s->cuda, f, tutti_cuda_cover(n, TUTTI_CUDA_THREADS, TUTTI_CUDA_EACH),
                    (void *[]){&x.memory, &x_type, &y.memory, &y_type, &to.memory, &type, &n});
 }
 

@@ -39,6 +39,9 @@ tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_
 /* Of a row whose state is one piece of memory. */
 void tutti_cuda_free_state(tutti_kernel *k);
 
-enum { TUTTI_CUDA_THREADS = 256 }; /* of a block, where nothing speaks for another number */
+enum {
+    TUTTI_CUDA_THREADS = 256, /* of a block, where nothing speaks for another number */
+    TUTTI_CUDA_EACH = 8       /* numbers of a thread whose first one is first_of_thread() (common.cu) */
+};
 
 #endif

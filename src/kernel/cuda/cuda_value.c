@@ -7,7 +7,7 @@
 #include "cuda_rows.h"
 
 /* As value.cu has them. */
-enum { QUADS = 2, TILE = 32, TILE_ROWS = 8, FEW = 8 /* rows or columns of which a tile would hold little */ };
+enum { TILE = 32, TILE_ROWS = 8, FEW = 8 /* rows or columns of which a tile would hold little */ };
 
 typedef struct {
     const void *part[TUTTI_MAX_SUM_PARTS];
@@ -55,7 +55,7 @@ bool tutti_cuda_is_nhwc(const tutti_value *v)
 
 static tutti_cuda_grid cover(int64_t n)
 {
-    return tutti_cuda_cover(n, TUTTI_CUDA_THREADS, 4 * QUADS);
+    return tutti_cuda_cover(n, TUTTI_CUDA_THREADS, TUTTI_CUDA_EACH);
 }
 
 static void transpose(tutti_cuda *c, const tutti_cuda_values *f, tutti_cuda_place from, tutti_cuda_place to)

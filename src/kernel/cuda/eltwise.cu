@@ -1,12 +1,7 @@
-// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Two times four numbers a thread: a warp reads 512 bytes of f32 at a
-// time. Multiplications and sums round one by one, as the plain loops do. Outputs may be the memory of inputs: all is read before it is written.
+// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Multiplications and sums round one by one, as the plain loops do.
+// Outputs may be the memory of inputs: all is read before it is written.
 
-enum { QUADS = 2, MOST_INPUTS = 8 };
-
-DEVICE i64 first_of_thread()
-{
-    return (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
-}
+enum { MOST_INPUTS = 8 };
 
 // NaN stays NaN; -0 becomes 0.
 struct relu_map {

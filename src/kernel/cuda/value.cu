@@ -1,6 +1,6 @@
 // value.cu: whole values: sums of gradients, copies into another type or order, how many numbers are zero.
 
-enum { MOST_PARTS = 64, QUADS = 2, TILE = 32, TILE_ROWS = 8 };
+enum { MOST_PARTS = 64, TILE = 32, TILE_ROWS = 8 };
 
 // Numbers of one type. out may be one of the parts.
 struct parts_of_sum {
@@ -12,7 +12,7 @@ struct parts_of_sum {
 
 ENTRY value_sum(const __grid_constant__ parts_of_sum s)
 {
-    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    const i64 first = first_of_thread();
     quad sum[QUADS];
     raw4 next[QUADS];
 #pragma unroll
@@ -39,7 +39,7 @@ ENTRY value_sum(const __grid_constant__ parts_of_sum s)
 // The same order, another type.
 ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
 {
-    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    const i64 first = first_of_thread();
     raw4 raw[QUADS];
 #pragma unroll
     for (int k = 0; k < QUADS; k++) raw[k] = fetch_up_to_4(from, type, first + k * 4 * blockDim.x, n);
@@ -82,7 +82,7 @@ ENTRY value_transpose_few(const void *from, int type, void *to, int to_type, i64
 ENTRY value_zeros(const void *at, int type, i64 n, u64 *zeros)
 {
     __shared__ u64 scratch[32];
-    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    const i64 first = first_of_thread();
     u64 count = 0;
     raw4 raw[QUADS];
 #pragma unroll

@@ -36,12 +36,10 @@ ENTRY weights_unfill(const void *from, int type, float *to, const __grid_constan
     to[i] = load(from, type, (filter * f.window + tap) * f.filled_channels + channel);
 }
 
-enum { QUADS = 2 };
-
 // As they lie, into another type: weights, and a bias behind them in the launch (NULL: none).
 ENTRY weights_round(const float *from, void *to, i64 n, const float *bias, void *to_bias, i64 nbias, int type)
 {
-    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    const i64 first = first_of_thread();
     quad q[QUADS];
 #pragma unroll
     for (int k = 0; k < QUADS; k++) q[k] = load_up_to_4(from, F32, first + k * 4 * blockDim.x, n);

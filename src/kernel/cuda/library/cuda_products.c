@@ -7,7 +7,7 @@
 #include "../cuda_rows.h"
 
 /* As weights.cu and channels.cu have them. */
-enum { EACH = 8 /* numbers of a thread that rounds */, FILL = 8, ACROSS = 32, THREADS = 256, GATHERING = 8 };
+enum { FILL = 8, ACROSS = 32, THREADS = 256, GATHERING = 8 };
 
 typedef struct {
     int64_t n, filters, filled_filters, channels, filled_channels, window;
@@ -100,7 +100,7 @@ void tutti_cuda_weights_round(const tutti_cuda_products *p, const tutti_cuda_bia
     tutti_cuda_bias w = *weights, b = *bias;
     int32_t number = (int32_t)type;
     if (!b.from) b.n = 0;
-    tutti_cuda_run(p->cuda, p->weights_round, tutti_cuda_cover(w.n ? w.n : b.n, TUTTI_CUDA_THREADS, EACH),
+    tutti_cuda_run(p->cuda, p->weights_round, tutti_cuda_cover(w.n ? w.n : b.n, TUTTI_CUDA_THREADS, TUTTI_CUDA_EACH),
                    (void *[]){&w.from, &w.to, &w.n, &b.from, &b.to, &b.n, &number});
 }
 
