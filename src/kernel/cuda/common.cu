@@ -299,6 +299,34 @@ DEVICE i64 first_of_thread()
     return (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
 }
 
+// out = ((in[0] + in[1]) + in[2]) + ..., in f32, rounded once: this thread's of n numbers in one order. S: the parameters of a kernel. out may be one
+// of the inputs.
+template <class S> DEVICE void add_inputs(const S &s)
+{
+    const i64 first = first_of_thread();
+    quad sum[QUADS];
+    raw4 next[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) next[k] = fetch_up_to_4(s.in[0], s.type_of(0), first + k * 4 * blockDim.x, s.n);
+    for (int p = 0; p < s.ninputs; p++) {
+        raw4 now[QUADS];
+#pragma unroll
+        for (int k = 0; k < QUADS; k++) {
+            now[k] = next[k];
+            if (p + 1 < s.ninputs) // is on its way while this one is added
+                next[k] = fetch_up_to_4(s.in[p + 1], s.type_of(p + 1), first + k * 4 * blockDim.x, s.n);
+        }
+#pragma unroll
+        for (int k = 0; k < QUADS; k++) {
+            const quad more = widen4(now[k], s.type_of(p));
+#pragma unroll
+            for (int j = 0; j < 4; j++) sum[k].x[j] = p == 0 ? more.x[j] : __fadd_rn(sum[k].x[j], more.x[j]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.out_type, first + k * 4 * blockDim.x, s.n, sum[k]);
+}
+
 // i / by and what is left, both not negative: mostly by 32 bits, which are quick.
 struct division {
     i64 quotient, rest;

@@ -10,10 +10,10 @@
 enum { TILE = 32, TILE_ROWS = 8, FEW = 8 /* rows or columns of which a tile would hold little */ };
 
 typedef struct {
-    const void *part[TUTTI_MAX_SUM_PARTS];
+    const void *in[TUTTI_MAX_SUM_PARTS];
     void *out;
     int64_t n;
-    int32_t nparts, type;
+    int32_t ninputs, out_type;
 } parts_of_sum;
 
 static tutti_status make(tutti_cuda *c, void **out, tutti_failure *err)
@@ -105,8 +105,8 @@ void tutti_cuda_value_from_plain(tutti_cuda *c, const tutti_cuda_values *f, cons
 void tutti_cuda_value_sum(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *const *parts,
                           int n, void *out)
 {
-    parts_of_sum s = {.out = out, .n = tutti_value_elements(v), .nparts = n, .type = (int32_t)v->dtype};
-    for (int i = 0; i < n; i++) s.part[i] = parts[i];
+    parts_of_sum s = {.out = out, .n = tutti_value_elements(v), .ninputs = n, .out_type = (int32_t)v->dtype};
+    for (int i = 0; i < n; i++) s.in[i] = parts[i];
     tutti_cuda_run(c, f->sum, cover(s.n), (void *[]){&s});
 }
 

@@ -88,32 +88,16 @@ struct addition {
     i64 n, channels, plane; // the last two: of values in different orders
     int type[MOST_INPUTS], is_nhwc[MOST_INPUTS];
     int ninputs, out_type, out_is_nhwc;
+
+    __device__ __forceinline__ int type_of(int input) const
+    {
+        return type[input];
+    }
 };
 
 ENTRY add(const __grid_constant__ addition a)
 {
-    const i64 first = first_of_thread();
-    quad sum[QUADS];
-    raw4 next[QUADS];
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) next[k] = fetch_up_to_4(a.in[0], a.type[0], first + k * 4 * blockDim.x, a.n);
-    for (int p = 0; p < a.ninputs; p++) {
-        raw4 now[QUADS];
-#pragma unroll
-        for (int k = 0; k < QUADS; k++) {
-            now[k] = next[k];
-            if (p + 1 < a.ninputs) // is on its way while this one is added
-                next[k] = fetch_up_to_4(a.in[p + 1], a.type[p + 1], first + k * 4 * blockDim.x, a.n);
-        }
-#pragma unroll
-        for (int k = 0; k < QUADS; k++) {
-            const quad more = widen4(now[k], a.type[p]);
-#pragma unroll
-            for (int j = 0; j < 4; j++) sum[k].x[j] = p == 0 ? more.x[j] : __fadd_rn(sum[k].x[j], more.x[j]);
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) store_up_to_4(a.out, a.out_type, first + k * 4 * blockDim.x, a.n, sum[k]);
+    add_inputs(a);
 }
 
 // In different orders: a thread a number of the output.

@@ -4,36 +4,20 @@ enum { MOST_PARTS = 64, TILE = 32, TILE_ROWS = 8 };
 
 // Numbers of one type. out may be one of the parts.
 struct parts_of_sum {
-    const void *part[MOST_PARTS];
+    const void *in[MOST_PARTS];
     void *out;
     i64 n;
-    int nparts, type;
+    int ninputs, out_type;
+
+    __device__ __forceinline__ int type_of(int) const
+    {
+        return out_type;
+    }
 };
 
 ENTRY value_sum(const __grid_constant__ parts_of_sum s)
 {
-    const i64 first = first_of_thread();
-    quad sum[QUADS];
-    raw4 next[QUADS];
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) next[k] = fetch_up_to_4(s.part[0], s.type, first + k * 4 * blockDim.x, s.n);
-    for (int p = 0; p < s.nparts; p++) {
-        raw4 now[QUADS];
-#pragma unroll
-        for (int k = 0; k < QUADS; k++) {
-            now[k] = next[k];
-            if (p + 1 < s.nparts) // is on its way while this one is added
-                next[k] = fetch_up_to_4(s.part[p + 1], s.type, first + k * 4 * blockDim.x, s.n);
-        }
-#pragma unroll
-        for (int k = 0; k < QUADS; k++) {
-            const quad more = widen4(now[k], s.type);
-#pragma unroll
-            for (int j = 0; j < 4; j++) sum[k].x[j] = p == 0 ? more.x[j] : __fadd_rn(sum[k].x[j], more.x[j]);
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.type, first + k * 4 * blockDim.x, s.n, sum[k]);
+    add_inputs(s);
 }
 
 // The same order, another type.
