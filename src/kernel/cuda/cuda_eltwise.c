@@ -10,22 +10,14 @@ typedef struct {
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     eltwise *s = tutti_alloc(sizeof *s);
-    const bool is_relu = k->op == &tutti_op_relu, is_tanh = k->op == &tutti_op_tanh;
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
     const tutti_status st = tutti_cuda_like_input(k, r, err);
     if (st) return st;
     k->backward_reads = TUTTI_READS_OUTPUT;
     k->in_place = k->in[0].dtype == k->out.dtype;
-    const tutti_cuda_wanted wanted[] = {{is_relu   ? "map_relu"
-                                         : is_tanh ? "map_tanh"
-                                                   : "map_sigmoid",
-                                         &s->forward},
-                                        {is_relu   ? "map_relu_gradient"
-                                         : is_tanh ? "map_tanh_gradient"
-                                                   : "map_sigmoid_gradient",
-                                         &s->backward}};
-    return tutti_cuda_find_all(s->cuda, "eltwise", wanted, sizeof wanted / sizeof *wanted, err);
+    const tutti_cuda_wanted wanted[] = {{"map", &s->forward}, {"differentiate", &s->backward}};
+    return tutti_cuda_find_by(s->cuda, "eltwise", k->op->name, wanted, 2, err);
 }
 
 /* to = map(x, y) of all numbers; y may be NULL. */

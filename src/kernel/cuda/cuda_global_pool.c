@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_global_pool.c: means of planes on a card (global_pool.cu). The output is (batch, channels), row-major. */
-#include <stdio.h>
-
 #include "cuda_rows.h"
 
 /* As global_pool.cu has them. */
@@ -53,11 +51,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     const bool by_vectors = s->args.side_by_side && b.channels % EIGHT == 0 && k->in[0].dtype == k->out.dtype;
     share_out(s, by_vectors);
     const char *by = by_vectors ? tutti_dtype_name(k->out.dtype) : "any";
-    char forward[40], backward[40];
-    snprintf(forward, sizeof forward, "mean_of_planes_%s", by);
-    snprintf(backward, sizeof backward, "spread_%s", by);
-    const tutti_cuda_wanted wanted[] = {{forward, &s->forward}, {backward, &s->backward}};
-    return tutti_cuda_find_all(s->cuda, "global_pool", wanted, 2, err);
+    const tutti_cuda_wanted wanted[] = {{"mean_of_planes", &s->forward}, {"spread", &s->backward}};
+    return tutti_cuda_find_by(s->cuda, "global_pool", by, wanted, 2, err);
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_lrn.c: local response normalisation on a card (lrn.cu). Windows of five with channels last keep nothing: the backward pass computes again what a
  * vector's neighbours give. All else keeps the base of each number, f32, as the reference does. */
-#include <stdio.h>
-
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, VECTOR_SIZE = 5 };
@@ -59,11 +57,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
         k->saved_bytes = by_vectors ? 0 : (size_t)p->n * sizeof(float);
     }
     const char *by = by_vectors ? tutti_dtype_name(k->out.dtype) : "any";
-    char forward[40], backward[40];
-    snprintf(forward, sizeof forward, "normalise_%s", by);
-    snprintf(backward, sizeof backward, "differentiate_%s", by);
-    const tutti_cuda_wanted wanted[] = {{forward, &s->forward}, {backward, &s->backward}};
-    return tutti_cuda_find_all(s->cuda, "lrn", wanted, 2, err);
+    const tutti_cuda_wanted wanted[] = {{"normalise", &s->forward}, {"differentiate", &s->backward}};
+    return tutti_cuda_find_by(s->cuda, "lrn", by, wanted, 2, err);
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

@@ -10,8 +10,6 @@
  * The grid, and so the order of sums, follows from the shape and the card's multiprocessors. */
 #include "cuda_norm.h"
 
-#include <stdio.h>
-
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 
 /* As norm.cu has them. A block of so many threads fits twice on a multiprocessor. */
@@ -101,18 +99,13 @@ static void share_out(norm *s, const tutti_blocks *b)
 
 static tutti_status find(norm *s, const tutti_kernel *k, bool training, tutti_failure *err)
 {
-    char names[4][40];
-    const char *by = keeps_bits(k) ? "_by_bits"
-                     : has_relu(k) ? "_by_formula"
-                                   : "",
-               *type = tutti_dtype_name(k->out.dtype);
-    snprintf(names[0], sizeof names[0], "apply_%s", type);
-    snprintf(names[1], sizeof names[1], "statistics_%s", type);
-    snprintf(names[2], sizeof names[2], "reduce%s_%s", by, type);
-    snprintf(names[3], sizeof names[3], "gradient%s_%s", keeps_bits(k) ? "" : by, type); /* dout is masked then */
-    const tutti_cuda_wanted wanted[] = {
-        {names[0], &s->apply}, {names[1], &s->statistics}, {names[2], &s->reduce}, {names[3], &s->gradient}};
-    return tutti_cuda_find_all(s->cuda, "norm", wanted, training ? 4 : 1, err);
+    const char *reduce = keeps_bits(k) ? "reduce_by_bits" : has_relu(k) ? "reduce_by_formula" : "reduce";
+    const bool is_masked = keeps_bits(k) || !has_relu(k); /* dout, when the gradient is computed from it */
+    const tutti_cuda_wanted wanted[] = {{"apply", &s->apply},
+                                        {"statistics", &s->statistics},
+                                        {reduce, &s->reduce},
+                                        {is_masked ? "gradient" : "gradient_by_formula", &s->gradient}};
+    return tutti_cuda_find_by(s->cuda, "norm", tutti_dtype_name(k->out.dtype), wanted, training ? 4 : 1, err);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch, nothing is zeroed before. A max pool saves the place
  * of each winner in its window: a byte, or four where windows have more than 256 places. */
-#include <stdio.h>
-
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, MOST_BYTE_PLACES = 256 };
@@ -58,13 +56,11 @@ static bool is_vectors(const tutti_kernel *k, const pool_args *p)
 static tutti_status find(pool *s, const tutti_kernel *k, bool by_vectors, tutti_failure *err)
 {
     const bool is_max = k->op == &tutti_op_max_pool;
-    const char *name = is_max ? "max" : "average", *by = by_vectors ? tutti_dtype_name(k->out.dtype) : "any";
-    char forward[40], backward[40];
-    snprintf(forward, sizeof forward, "%s_forward%s_%s", name, is_max && by_vectors && s->args.kernel == 3 ? "3" : "",
-             by);
-    snprintf(backward, sizeof backward, "%s_backward_%s", name, by);
-    const tutti_cuda_wanted wanted[] = {{forward, &s->forward}, {backward, &s->backward}};
-    return tutti_cuda_find_all(s->cuda, "pool", wanted, 2, err);
+    const tutti_cuda_wanted max[] = {{by_vectors && s->args.kernel == 3 ? "max_forward3" : "max_forward", &s->forward},
+                                     {"max_backward", &s->backward}},
+                            average[] = {{"average_forward", &s->forward}, {"average_backward", &s->backward}};
+    const char *by = by_vectors ? tutti_dtype_name(k->out.dtype) : "any";
+    return tutti_cuda_find_by(s->cuda, "pool", by, is_max ? max : average, 2, err);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

@@ -2,6 +2,7 @@
 /* cuda_rows.c: see cuda_rows.h. */
 #include "cuda_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const double BYTES_A_SECOND = 2e12; /* of cards with stacked memory, about */
@@ -49,6 +50,18 @@ tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < n && !st; i++)
         st = tutti_cuda_find(c, tutti_kernel_texts, module, wanted[i].entry, wanted[i].out, err);
+    return st;
+}
+
+tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
+                                int n, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < n && !st; i++) {
+        char entry[64];
+        snprintf(entry, sizeof entry, "%s_%s", wanted[i].entry, by);
+        st = tutti_cuda_find(c, tutti_kernel_texts, module, entry, wanted[i].out, err);
+    }
     return st;
 }
 

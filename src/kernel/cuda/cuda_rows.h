@@ -36,6 +36,9 @@ typedef struct {
 } tutti_cuda_wanted;
 tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
                                  tutti_failure *err);
+/* The same where entries come in kinds: "forward" by "bf16" is forward_bf16. by: the name of a type, an op or a way. */
+tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
+                                int n, tutti_failure *err);
 /* Of a row whose state is one piece of memory. */
 void tutti_cuda_free_state(tutti_kernel *k);
 

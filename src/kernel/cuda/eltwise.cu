@@ -68,18 +68,18 @@ DEVICE void map(const void *x, int x_type, const void *y, int y_type, void *to, 
     }
 }
 
-#define MAP_ENTRY(name, has_y)                                                                                         \
-    ENTRY map_##name(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)               \
+#define ENTRIES(op)                                                                                                    \
+    ENTRY map_##op(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)                 \
     {                                                                                                                  \
-        map<name##_map, has_y>(x, x_type, y, y_type, to, to_type, n);                                                  \
+        map<op##_map, false>(x, x_type, y, y_type, to, to_type, n);                                                    \
+    }                                                                                                                  \
+    ENTRY differentiate_##op(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)       \
+    {                                                                                                                  \
+        map<op##_gradient_map, true>(x, x_type, y, y_type, to, to_type, n);                                            \
     }
-
-MAP_ENTRY(relu, false)
-MAP_ENTRY(sigmoid, false)
-MAP_ENTRY(tanh, false)
-MAP_ENTRY(relu_gradient, true)
-MAP_ENTRY(sigmoid_gradient, true)
-MAP_ENTRY(tanh_gradient, true)
+ENTRIES(relu)
+ENTRIES(sigmoid)
+ENTRIES(tanh)
 
 // out = ((in[0] + in[1]) + in[2]) + ..., in f32, rounded once.
 struct addition {
