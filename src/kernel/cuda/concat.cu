@@ -8,9 +8,8 @@ enum { MOST_INPUTS = 8 };
 struct joining {
     char *in[MOST_INPUTS]; // or their gradients, of which NULL is wanted by nobody
     char *out;
-    i64 first
-        [MOST_INPUTS +
-         1]; // where each begins in a row of the output, and where the last ends; of different orders: its first channel
+    // Where each begins in a row of the output, and where the last ends; for move_orders: the first channel of each.
+    i64 first[MOST_INPUTS + 1];
     i64 n, channels, plane;
     int type[MOST_INPUTS], is_nhwc[MOST_INPUTS];
     int ninputs, out_type, out_is_nhwc;
@@ -26,52 +25,61 @@ DEVICE int input_of(const joining &c, i64 column)
     return input;
 }
 
-template <bool JOINS> DEVICE void move4(const joining &c, int input, i64 inside, i64 i)
-{
-    char *own = c.in[input];
-    if (JOINS)
-        store_up_to_4(c.out, c.out_type, i, i + 4, load_up_to_4(own, c.type[input], inside, inside + 4));
-    else if (own)
-        store_up_to_4(own, c.type[input], inside, inside + 4, load_up_to_4(c.out, c.out_type, i, i + 4));
-}
+// A number of an input: which input, and where it lies there.
+struct spot {
+    int input;
+    i64 inside;
+};
 
-template <bool JOINS> DEVICE void move1(const joining &c, int input, i64 inside, i64 i)
+// Where number i of the output comes from. The inputs lie in its order.
+DEVICE spot find_spot(const joining &c, i64 i)
 {
-    char *own = c.in[input];
-    if (JOINS)
-        store(c.out, c.out_type, i, load(own, c.type[input], inside));
-    else if (own)
-        store(own, c.type[input], inside, load(c.out, c.out_type, i));
-}
-
-// EACH numbers of the output a thread, which are of one input: 4 where all rows are multiples of it.
-template <bool JOINS, int EACH> DEVICE void move_rows(const joining &c)
-{
-    const i64 i = EACH * thread_number();
-    if (i >= c.n) return;
     const division row = divided(i, c.first[c.ninputs]);
     const int input = input_of(c, row.rest);
     const i64 begin = c.first[input], length = c.first[input + 1] - begin;
-    const i64 inside = row.quotient * length + row.rest - begin;
-    if (EACH == 4)
-        move4<JOINS>(c, input, inside, i);
-    else
-        move1<JOINS>(c, input, inside, i);
+    return {input, row.quotient * length + row.rest - begin};
 }
 
-// Of one type: 16 bytes of one input a thread, as they are. n and first count such.
+// A thread moves 16 bytes of one input as they are. All types are the same; n and first count such 16 bytes.
 template <bool JOINS> DEVICE void move_16(const joining &c)
 {
     const i64 i = thread_number();
     if (i >= c.n) return;
-    const division row = divided(i, c.first[c.ninputs]);
-    const int input = input_of(c, row.rest);
-    const i64 begin = c.first[input], inside = row.quotient * (c.first[input + 1] - begin) + row.rest - begin;
-    uint4 *own = (uint4 *)c.in[input], *whole = (uint4 *)c.out;
+    const spot s = find_spot(c, i);
+    uint4 *own = (uint4 *)c.in[s.input], *whole = (uint4 *)c.out;
     if (JOINS)
-        whole[i] = own[inside];
+        whole[i] = own[s.inside];
     else if (own)
-        own[inside] = whole[i];
+        own[s.inside] = whole[i];
+}
+
+// A thread moves four numbers of one input: all rows are multiples of four.
+template <bool JOINS> DEVICE void move_4(const joining &c)
+{
+    const i64 i = 4 * thread_number();
+    if (i >= c.n) return;
+    const spot s = find_spot(c, i);
+    char *own = c.in[s.input];
+    const int type = c.type[s.input];
+    if (JOINS)
+        store_up_to_4(c.out, c.out_type, i, i + 4, load_up_to_4(own, type, s.inside, s.inside + 4));
+    else if (own)
+        store_up_to_4(own, type, s.inside, s.inside + 4, load_up_to_4(c.out, c.out_type, i, i + 4));
+}
+
+template <bool JOINS> DEVICE void move_one(const joining &c, const spot &s, i64 i)
+{
+    char *own = c.in[s.input];
+    if (JOINS)
+        store(c.out, c.out_type, i, load(own, c.type[s.input], s.inside));
+    else if (own)
+        store(own, c.type[s.input], s.inside, load(c.out, c.out_type, i));
+}
+
+template <bool JOINS> DEVICE void move_1(const joining &c)
+{
+    const i64 i = thread_number();
+    if (i < c.n) move_one<JOINS>(c, find_spot(c, i), i);
 }
 
 template <bool JOINS> DEVICE void move_orders(const joining &c)
@@ -81,45 +89,20 @@ template <bool JOINS> DEVICE void move_orders(const joining &c)
     place at = place_of(i, c.channels, c.plane, c.out_is_nhwc);
     const int input = input_of(c, at.channel);
     at.channel -= c.first[input];
-    move1<JOINS>(c, input, number_at(at, c.first[input + 1] - c.first[input], c.plane, c.is_nhwc[input]), i);
+    const i64 length = c.first[input + 1] - c.first[input];
+    move_one<JOINS>(c, {input, number_at(at, length, c.plane, c.is_nhwc[input])}, i);
 }
 
-ENTRY join16(const __grid_constant__ joining c)
-{
-    move_16<true>(c);
-}
-
-ENTRY part16(const __grid_constant__ joining c)
-{
-    move_16<false>(c);
-}
-
-ENTRY join4(const __grid_constant__ joining c)
-{
-    move_rows<true, 4>(c);
-}
-
-ENTRY join1(const __grid_constant__ joining c)
-{
-    move_rows<true, 1>(c);
-}
-
-ENTRY join_orders(const __grid_constant__ joining c)
-{
-    move_orders<true>(c);
-}
-
-ENTRY part4(const __grid_constant__ joining c)
-{
-    move_rows<false, 4>(c);
-}
-
-ENTRY part1(const __grid_constant__ joining c)
-{
-    move_rows<false, 1>(c);
-}
-
-ENTRY part_orders(const __grid_constant__ joining c)
-{
-    move_orders<false>(c);
-}
+#define ENTRIES(way)                                                                                                   \
+    ENTRY join_##way(const __grid_constant__ joining c)                                                                \
+    {                                                                                                                  \
+        move_##way<true>(c);                                                                                           \
+    }                                                                                                                  \
+    ENTRY part_##way(const __grid_constant__ joining c)                                                                \
+    {                                                                                                                  \
+        move_##way<false>(c);                                                                                          \
+    }
+ENTRIES(16)
+ENTRIES(4)
+ENTRIES(1)
+ENTRIES(orders)

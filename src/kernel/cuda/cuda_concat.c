@@ -71,16 +71,21 @@ static bool fits_vectors(const tutti_kernel *k, const joining *rows)
     return fits;
 }
 
+static tutti_status find_way(const concat *s, const char *by, way *out, tutti_failure *err)
+{
+    const tutti_cuda_wanted wanted[] = {{"join", &out->join}, {"part", &out->part}};
+    return tutti_cuda_find_by(s->cuda, "concat", by, wanted, 2, err);
+}
+
 static tutti_status find_vectors(const tutti_kernel *k, concat *s, tutti_failure *err)
 {
     const int64_t lanes = VECTOR_BYTES / (int64_t)tutti_dtype_bytes(k->out.dtype);
-    const tutti_cuda_wanted wanted[] = {{"join16", &s->vectors.join}, {"part16", &s->vectors.part}};
     joining *j = &s->vectors.like;
     *j = s->any.like;
     j->n /= lanes;
     for (int i = 0; i <= k->ninputs; i++) j->first[i] /= lanes;
     s->vectors.each = 1;
-    return tutti_cuda_find_all(s->cuda, "concat", wanted, sizeof wanted / sizeof *wanted, err);
+    return find_way(s, "16", &s->vectors, err);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
@@ -100,15 +105,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
         quads = quads && rows->first[i] % QUAD == 0;
     }
     s->any.each = quads ? QUAD : 1;
-    const tutti_cuda_wanted wanted[] = {{quads       ? "join4"
-                                         : one_order ? "join1"
-                                                     : "join_orders",
-                                         &s->any.join},
-                                        {quads       ? "part4"
-                                         : one_order ? "part1"
-                                                     : "part_orders",
-                                         &s->any.part}};
-    st = tutti_cuda_find_all(s->cuda, "concat", wanted, sizeof wanted / sizeof *wanted, err);
+    st = find_way(s, quads ? "4" : one_order ? "1" : "orders", &s->any, err);
     return !st && one_order && fits_vectors(k, rows) ? find_vectors(k, s, err) : st;
 }
 
