@@ -93,7 +93,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     concat *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
-    tutti_status st = tutti_cuda_like_input(k, r, err); /* for its checks */
+    tutti_status st = tutti_cuda_check(k, r, err);
     if (st) return st;
     tutti_cuda_place_output(k, r, k->in[0].layout ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NCHW, &s->layout);
     joining *rows = &s->any.like;

@@ -13,7 +13,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     flatten *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
-    const tutti_status st = tutti_cuda_like_input(k, r, err);
+    const tutti_status st = tutti_cuda_check(k, r, err);
     if (st) return st;
     tutti_cuda_place_output(k, r, TUTTI_ORDER_NCHW, NULL);
     k->in_place = k->in[0].dtype == k->out.dtype && !tutti_cuda_is_nhwc(&k->in[0]);

@@ -38,9 +38,9 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
     tutti_blocks b;
-    if (!tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD) || !tutti_blocks_of(&k->in[0], &b))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "the input of op %s lies in an order that a card does not read",
-                          k->op->name);
+    const tutti_status st = tutti_cuda_check(k, r, err);
+    if (st) return st;
+    tutti_blocks_of(&k->in[0], &b);
     tutti_cuda_place_output(k, r, TUTTI_ORDER_NCHW, NULL);
     s->args = (planes_args){.in_type = (int32_t)k->in[0].dtype,
                             .out_type = (int32_t)k->out.dtype,

@@ -58,8 +58,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->state = s;
     s->device = r->device;
     s->cuda = tutti_cuda_of(r->device);
-    if (!tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "op %s on a card: logits are of no known type", k->op->name);
+    const tutti_status st = tutti_cuda_check(k, r, err);
+    if (st) return st;
     for (s->threads = 32; s->threads < MOST_THREADS && s->threads * QUAD < classes;) s->threads *= 2;
     k->scratch_bytes = (size_t)batch * sizeof(sample_loss);
     if (r->training) {

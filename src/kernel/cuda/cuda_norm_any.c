@@ -41,24 +41,19 @@ typedef struct {
     tutti_cuda_grid grid;
 } norm;
 
-static bool has_relu(const tutti_kernel *k)
-{
-    return ((const tutti_batch_norm_attrs *)k->attrs)->relu;
-}
-
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    const tutti_batch_norm_attrs *bn = k->attrs;
     tutti_blocks b;
     norm *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
-    if (!tutti_blocks_of(&k->in[0], &b))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "inputs of op %s lie in an unknown order", k->op->name);
+    tutti_blocks_of(&k->in[0], &b);
     s->channels = (channels_of_any){b.batch * b.plane, b.plane, (int32_t)b.channels};
     s->grid = (tutti_cuda_grid){.blocks = {(uint32_t)b.channels}, .threads = {TUTTI_CUDA_THREADS}};
     if (r->training) {
         k->saved_bytes = TUTTI_CUDA_NORM_SAVED * (size_t)b.channels * sizeof(float);
-        if (has_relu(k)) k->saved_bytes += (size_t)(s->channels.n * b.channels);
+        if (bn->relu) k->saved_bytes += (size_t)(s->channels.n * b.channels);
         k->feeds_data = true;
     }
     const tutti_cuda_wanted wanted[] = {
@@ -69,7 +64,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 static any_value place_of(const tutti_value *v, const void *at)
 {
     tutti_blocks b;
-    if (!at || !tutti_blocks_of(v, &b)) return (any_value){0};
+    if (!at) return (any_value){0};
+    tutti_blocks_of(v, &b);
     const bool side_by_side = b.block == b.channels;
     return (any_value){.at = (void *)(uintptr_t)at,
                        .sample = b.sample_step,
@@ -86,20 +82,21 @@ static float *saved_at(const tutti_kernel *k, const tutti_kernel_args *a, int wh
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     norm *s = k->state;
+    const tutti_batch_norm_attrs *bn = k->attrs;
     forward_args f = {.x = place_of(&k->in[0], a->in[0]),
                       .y = place_of(&k->out, a->out),
                       .weight = a->param[WEIGHT],
                       .bias = a->param[BIAS],
                       .running_mean = a->param[RUNNING_MEAN],
                       .running_variance = a->param[RUNNING_VAR],
-                      .eps = ((const tutti_batch_norm_attrs *)k->attrs)->eps,
+                      .eps = bn->eps,
                       .training = a->training,
-                      .relu = has_relu(k)};
+                      .relu = bn->relu};
     if (k->ninputs > 1) f.added = place_of(&k->in[1], a->in[1]);
     if (a->training) {
         f.mean = saved_at(k, a, TUTTI_CUDA_NORM_MEAN), f.rstd = saved_at(k, a, TUTTI_CUDA_NORM_RSTD);
         f.batch_mean = a->dparam[RUNNING_MEAN], f.batch_variance = a->dparam[RUNNING_VAR];
-        if (has_relu(k)) f.mask = saved_at(k, a, TUTTI_CUDA_NORM_SAVED);
+        if (bn->relu) f.mask = saved_at(k, a, TUTTI_CUDA_NORM_SAVED);
     }
     tutti_cuda_run(s->cuda, s->forward, s->grid, (void *[]){&f, &s->channels});
 }
@@ -107,10 +104,11 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 static void backward(tutti_kernel *k, const tutti_kernel_args *a, tutti_cuda_function f)
 {
     norm *s = k->state;
+    const tutti_batch_norm_attrs *bn = k->attrs;
     backward_args b = {.x = place_of(&k->in[0], a->in[0]),
                        .dout = place_of(&k->out, a->dout),
                        .din = place_of(&k->in[0], a->din[0]),
-                       .mask = has_relu(k) ? saved_at(k, a, TUTTI_CUDA_NORM_SAVED) : NULL,
+                       .mask = bn->relu ? saved_at(k, a, TUTTI_CUDA_NORM_SAVED) : NULL,
                        .weight = a->param[WEIGHT],
                        .mean = saved_at(k, a, TUTTI_CUDA_NORM_MEAN),
                        .rstd = saved_at(k, a, TUTTI_CUDA_NORM_RSTD),

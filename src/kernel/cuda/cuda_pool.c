@@ -68,9 +68,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     pool *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
-    if (!tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "the input of op %s lies in an order that a card does not read",
-                          k->op->name);
+    const tutti_status st = tutti_cuda_check(k, r, err);
+    if (st) return st;
     tutti_cuda_place_output(k, r, tutti_order_of(&k->in[0]), &s->layout);
     s->args = describe(k);
     const bool by_vectors = is_vectors(k, &s->args);

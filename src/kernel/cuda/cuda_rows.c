@@ -22,8 +22,9 @@ double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, 
     return tutti_candidate_bytes(k) / BYTES_A_SECOND;
 }
 
-static tutti_status refuse(const tutti_kernel *k, tutti_failure *err)
+tutti_status tutti_cuda_check(const tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    if (tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD)) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE,
                       "op %s on a card: an input is neither row-major nor channels last, or not of f32, bf16 or f16",
                       k->op->name);
@@ -31,7 +32,8 @@ static tutti_status refuse(const tutti_kernel *k, tutti_failure *err)
 
 tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    if (!tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD)) return refuse(k, err);
+    const tutti_status st = tutti_cuda_check(k, r, err);
+    if (st) return st;
     k->out.dtype = tutti_precision_dtype(r->precision);
     k->out.layout = k->in[0].layout;
     k->out.bytes = (size_t)tutti_value_elements(&k->in[0]) * tutti_dtype_bytes(k->out.dtype);

@@ -25,7 +25,9 @@ extern const tutti_embedded_text tutti_kernel_texts[]; /* made by the build */
 bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* The output lies as the first input does, in the type that the request asks for. TUTTI_ERR_USAGE where !tutti_cuda_fits. */
+/* TUTTI_ERR_USAGE where !tutti_cuda_fits. Behind it, tutti_blocks_of says true of each input. */
+tutti_status tutti_cuda_check(const tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
+/* The output lies as the first input does, in the type that the request asks for. TUTTI_ERR_USAGE as from tutti_cuda_check. */
 tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 /* The output, of whatever shape it has, takes this order (NCHW or NHWC) and the request's type. layout: the kernel's own, is filled in. */
 void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout);
