@@ -18,7 +18,7 @@
 #include "cudnn.h"
 #include "small_conv.h"
 
-enum { FILL = 8, ALIGNMENT = 256 };
+enum { FILL = 8 };
 
 typedef struct {
     const tutti_cuda_products *products;
@@ -133,13 +133,6 @@ static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudn
     return st;
 }
 
-static size_t take(tutti_kernel *k, size_t nbytes)
-{
-    const size_t at = k->scratch_bytes;
-    k->scratch_bytes = (at + nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return at;
-}
-
 static void place_scratch(tutti_kernel *k, conv *s, bool training)
 {
     const tutti_conv_attrs *at = k->attrs;
@@ -151,11 +144,12 @@ static void place_scratch(tutti_kernel *k, conv *s, bool training)
                      wanted = is_small ? small : s->plan.workspace_bytes[pass];
         if (wanted > workspace) workspace = wanted;
     }
-    if (s->copies_in) s->at_in = take(k, tutti_cuda_channels_bytes(&s->in, &k->in[0], s->type));
-    if (s->copies_weights) s->at_weights = take(k, (size_t)tutti_cuda_weights_filled(&s->weights) * bytes);
-    if (s->copies_out) s->at_out = take(k, tutti_cuda_channels_bytes(&s->out, &k->out, s->type));
-    if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
-    s->at_workspace = take(k, workspace + TUTTI_CUDA_WORKSPACE_SLACK);
+    if (s->copies_in) s->at_in = tutti_cuda_scratch_take(k, tutti_cuda_channels_bytes(&s->in, &k->in[0], s->type));
+    if (s->copies_weights)
+        s->at_weights = tutti_cuda_scratch_take(k, (size_t)tutti_cuda_weights_filled(&s->weights) * bytes);
+    if (s->copies_out) s->at_out = tutti_cuda_scratch_take(k, tutti_cuda_channels_bytes(&s->out, &k->out, s->type));
+    if (training && at->bias) s->at_columns = tutti_cuda_scratch_take(k, tutti_cuda_columns_scratch(&k->out));
+    s->at_workspace = tutti_cuda_workspace_take(k, workspace);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
@@ -189,15 +183,10 @@ static void destroy(tutti_kernel *k)
 
 /* ---- what is multiplied: where it is, or a copy ---- */
 
-static char *in_scratch(const tutti_kernel_args *a, size_t at)
-{
-    return (char *)a->scratch + at;
-}
-
 static void *weights_of(const conv *s, const tutti_kernel_args *a)
 {
     if (!s->copies_weights) return (void *)(uintptr_t)a->param[0];
-    void *to = in_scratch(a, s->at_weights);
+    void *to = tutti_cuda_scratch_at(a, s->at_weights);
     tutti_cuda_weights_put(s->products, &s->weights, a->param[0], s->type, to);
     return to;
 }
@@ -205,7 +194,7 @@ static void *weights_of(const conv *s, const tutti_kernel_args *a)
 static void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     const conv *s = k->state;
-    void *in = (void *)(uintptr_t)a->in[0], *to = in_scratch(a, s->at_in);
+    void *in = (void *)(uintptr_t)a->in[0], *to = tutti_cuda_scratch_at(a, s->at_in);
     if (!s->copies_in) return in;
     tutti_cuda_channels_put(s->products, &s->in, (tutti_cuda_place){&k->in[0], in}, s->type, to);
     return to;
@@ -214,7 +203,7 @@ static void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
 static void *gradient_of(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     const conv *s = k->state;
-    void *to = in_scratch(a, s->at_out);
+    void *to = tutti_cuda_scratch_at(a, s->at_out);
     if (!s->copies_out) return a->dout;
     tutti_cuda_channels_put(s->products, &s->out, (tutti_cuda_place){&k->out, a->dout}, s->type, to);
     return to;
@@ -241,9 +230,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const conv *s = k->state;
     const tutti_conv_attrs *at = k->attrs;
-    void *out = s->copies_out ? in_scratch(a, s->at_out) : a->out;
-    const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out,
-                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
+    void *out = s->copies_out ? tutti_cuda_scratch_at(a, s->at_out) : a->out;
+    const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out, tutti_cuda_workspace(a, s->at_workspace)};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_FORWARD)) {
         tutti_small_conv_forward(&s->small, &m, at->bias ? a->param[1] : NULL, at->relu);
         return;
@@ -258,12 +246,11 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const tutti_conv_attrs *at = k->attrs;
     const bool wanted = tutti_kernel_params_wanted(k, a);
     const tutti_cuda_columns columns = {at->relu ? a->out : NULL, a->dout, at->bias && wanted ? a->dparam[1] : NULL,
-                                        in_scratch(a, s->at_columns)};
+                                        tutti_cuda_scratch_at(a, s->at_columns)};
     if (columns.output || columns.sums) tutti_cuda_columns_sum(s->products, &k->out, &columns);
     if (!wanted) return;
-    void *weights = s->copies_weights ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
-    const tutti_cudnn_memory m = {input_of(k, a), weights, gradient_of(k, a),
-                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
+    void *weights = s->copies_weights ? tutti_cuda_scratch_at(a, s->at_weights) : a->dparam[0];
+    const tutti_cudnn_memory m = {input_of(k, a), weights, gradient_of(k, a), tutti_cuda_workspace(a, s->at_workspace)};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_PARAMS))
         tutti_small_conv_params(&s->small, &m);
     else
@@ -275,9 +262,8 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const conv *s = k->state;
     if (!a->din[0]) return;
-    void *in = s->copies_in ? in_scratch(a, s->at_in) : a->din[0];
-    const tutti_cudnn_memory m = {in, weights_of(s, a), gradient_of(k, a),
-                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
+    void *in = s->copies_in ? tutti_cuda_scratch_at(a, s->at_in) : a->din[0];
+    const tutti_cudnn_memory m = {in, weights_of(s, a), gradient_of(k, a), tutti_cuda_workspace(a, s->at_workspace)};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_DATA))
         tutti_small_conv_data(&s->small, &m);
     else

@@ -14,7 +14,7 @@
 #include "cuda_libraries.h"
 #include "cuda_products.h"
 
-enum { ALIGNMENT = 256, MOST_ALIGNED = 64 };
+enum { MOST_ALIGNED = 64 };
 
 typedef struct {
     const tutti_cuda_products *products;
@@ -159,13 +159,6 @@ static tutti_status plan_gradients(const tutti_kernel *k, const tutti_cublaslt *
     return st ? st : tutti_cublaslt_begin(c, &data, &s->plan[TUTTI_PASS_DATA], err);
 }
 
-static size_t take(tutti_kernel *k, size_t nbytes)
-{
-    const size_t at = k->scratch_bytes;
-    k->scratch_bytes = (at + nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return at;
-}
-
 static void place_scratch(tutti_kernel *k, dense *s, bool training)
 {
     const tutti_dense_attrs *at = k->attrs;
@@ -175,11 +168,11 @@ static void place_scratch(tutti_kernel *k, dense *s, bool training)
     size_t workspace = 0;
     for (int pass = 0; pass < TUTTI_NPASSES; pass++)
         if (s->plan[pass].workspace_bytes > workspace) workspace = s->plan[pass].workspace_bytes;
-    if (s->copies_in || copies_din) s->at_in = take(k, in);
-    if (s->copies_weights || s->transposes) s->at_weights = take(k, weights);
-    if (at->bias) s->at_bias = take(k, (size_t)s->n * bytes);
-    if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
-    s->at_workspace = take(k, workspace + TUTTI_CUDA_WORKSPACE_SLACK);
+    if (s->copies_in || copies_din) s->at_in = tutti_cuda_scratch_take(k, in);
+    if (s->copies_weights || s->transposes) s->at_weights = tutti_cuda_scratch_take(k, weights);
+    if (at->bias) s->at_bias = tutti_cuda_scratch_take(k, (size_t)s->n * bytes);
+    if (training && at->bias) s->at_columns = tutti_cuda_scratch_take(k, tutti_cuda_columns_scratch(&k->out));
+    s->at_workspace = tutti_cuda_workspace_take(k, workspace);
 }
 
 static tutti_status create_some(tutti_kernel *k, const tutti_kernel_request *r, bool transposes, tutti_failure *err)
@@ -193,7 +186,7 @@ static tutti_status create_some(tutti_kernel *k, const tutti_kernel_request *r, 
     const tutti_dtype in = k->in[0].dtype, type = tutti_precision_dtype(r->precision);
     *s = (dense){.m = k->out.shape.dim[0], .n = at->units, .k = k->params[0].shape.dim[1], .type = type};
     k->state = s;
-    tutti_cuda_place_output(k, r, TUTTI_ORDER_NCHW, &s->weights_layout);
+    tutti_cuda_place_output(k, r, TUTTI_ORDER_NCHW, NULL);
     s->transposes = transposes;
     s->copies_in = in != type;
     s->din_type = in == TUTTI_F32 ? in : type;
@@ -229,11 +222,6 @@ static void destroy(tutti_kernel *k)
 
 /* ---- what is multiplied: where it is, or a copy ---- */
 
-static char *in_scratch(const tutti_kernel_args *a, size_t at)
-{
-    return (char *)a->scratch + at;
-}
-
 /* The input, or its gradient, in the order that it has. */
 static tutti_value retyped(const tutti_value *v, tutti_dtype type)
 {
@@ -248,7 +236,7 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
     const dense *s = k->state;
     if (!s->copies_in) return a->in[0];
     const tutti_value copy = retyped(&k->in[0], s->type);
-    void *to = in_scratch(a, s->at_in);
+    void *to = tutti_cuda_scratch_at(a, s->at_in);
     tutti_cuda_value_move(s->products->cuda, s->products->values,
                           (tutti_cuda_place){&k->in[0], (void *)(uintptr_t)a->in[0]}, (tutti_cuda_place){&copy, to});
     return to;
@@ -257,7 +245,7 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
 /* Weights as the product wants them, and with them, in one launch if that can be, the bias of 16 bits that it adds. */
 static const float *weights_of(const dense *s, const tutti_kernel_args *a, const tutti_cuda_bias *bias)
 {
-    void *to = in_scratch(a, s->at_weights);
+    void *to = tutti_cuda_scratch_at(a, s->at_weights);
     const tutti_cuda_bias weights = {a->param[0], to, s->copies_weights && !s->permutes ? s->n * s->k : 0};
     if (s->permutes) tutti_cuda_weights_put(s->products, &s->weights, a->param[0], s->type, to);
     if (weights.n || bias->from) tutti_cuda_weights_round(s->products, &weights, bias, s->type);
@@ -271,7 +259,7 @@ static const float *transposed(const dense *s, const tutti_kernel_args *a)
     tutti_value rows = tutti_value_plain(&shape), columns = rows;
     tutti_layout layout;
     tutti_order_apply(TUTTI_ORDER_NHWC, &columns, &layout);
-    float *to = (float *)(void *)in_scratch(a, s->at_weights);
+    float *to = tutti_cuda_scratch_at(a, s->at_weights);
     tutti_cuda_value_move(s->products->cuda, s->products->values,
                           (tutti_cuda_place){&rows, (void *)(uintptr_t)a->param[0]}, (tutti_cuda_place){&columns, to});
     return to;
@@ -294,14 +282,14 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     const dense *s = k->state;
     const tutti_dense_attrs *at = k->attrs;
     const bool rounds = at->bias && !s->finishes && s->type != TUTTI_F32;
-    const tutti_cuda_bias bias = {rounds ? a->param[1] : NULL, in_scratch(a, s->at_bias), s->n};
+    const tutti_cuda_bias bias = {rounds ? a->param[1] : NULL, tutti_cuda_scratch_at(a, s->at_bias), s->n};
     const tutti_cublaslt_memory m = {.a = input_of(k, a),
                                      .b = s->transposes ? transposed(s, a) : weights_of(s, a, &bias),
                                      .bias = rounds     ? bias.to
                                              : at->bias ? a->param[1]
                                                         : NULL,
                                      .c = a->out,
-                                     .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
+                                     .workspace = tutti_cuda_workspace(a, s->at_workspace)};
     tutti_cublaslt_run(&s->plan[TUTTI_PASS_FORWARD], &m);
     if (s->finishes) finish(k, a);
 }
@@ -312,15 +300,14 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const tutti_dense_attrs *at = k->attrs;
     const bool wanted = tutti_kernel_params_wanted(k, a);
     const tutti_cuda_columns columns = {at->relu ? a->out : NULL, a->dout, at->bias && wanted ? a->dparam[1] : NULL,
-                                        in_scratch(a, s->at_columns)};
+                                        tutti_cuda_scratch_at(a, s->at_columns)};
     if (columns.output || columns.sums) tutti_cuda_columns_sum(s->products, &k->out, &columns);
     if (!wanted) return;
-    void *to = s->permutes ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
-    tutti_cublaslt_run(&s->plan[TUTTI_PASS_PARAMS],
-                       &(tutti_cublaslt_memory){.a = a->dout,
-                                                .b = input_of(k, a),
-                                                .c = to,
-                                                .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))});
+    void *to = s->permutes ? tutti_cuda_scratch_at(a, s->at_weights) : a->dparam[0];
+    tutti_cublaslt_run(
+        &s->plan[TUTTI_PASS_PARAMS],
+        &(tutti_cublaslt_memory){
+            .a = a->dout, .b = input_of(k, a), .c = to, .workspace = tutti_cuda_workspace(a, s->at_workspace)});
     if (s->permutes) tutti_cuda_weights_take(s->products, &s->weights, TUTTI_F32, to, a->dparam[0]);
 }
 
@@ -329,12 +316,12 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     const dense *s = k->state;
     const bool copies = s->din_type != k->in[0].dtype;
     if (!a->din[0]) return;
-    void *din = copies ? (void *)in_scratch(a, s->at_in) : a->din[0];
+    void *din = copies ? tutti_cuda_scratch_at(a, s->at_in) : a->din[0];
     tutti_cublaslt_run(&s->plan[TUTTI_PASS_DATA],
                        &(tutti_cublaslt_memory){.a = a->dout,
                                                 .b = weights_of(s, a, &(tutti_cuda_bias){0}),
                                                 .c = din,
-                                                .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))});
+                                                .workspace = tutti_cuda_workspace(a, s->at_workspace)});
     const tutti_value copy = retyped(&k->in[0], s->din_type);
     if (copies)
         tutti_cuda_value_move(s->products->cuda, s->products->values, (tutti_cuda_place){&copy, din},

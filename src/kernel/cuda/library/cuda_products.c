@@ -63,6 +63,28 @@ tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **o
     return st;
 }
 
+/* ---- scratch ---- */
+
+enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 }; /* in bytes: of pieces; of what a kernel is given */
+
+size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes)
+{
+    const size_t at = k->scratch_bytes;
+    k->scratch_bytes = (at + nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return at;
+}
+
+size_t tutti_cuda_workspace_take(tutti_kernel *k, size_t nbytes)
+{
+    return tutti_cuda_scratch_take(k, nbytes + ALIGNMENT - SCRATCH_ALIGNMENT);
+}
+
+void *tutti_cuda_workspace(const tutti_kernel_args *a, size_t at)
+{
+    char *from = tutti_cuda_scratch_at(a, at);
+    return from + (ALIGNMENT - (uintptr_t)from % ALIGNMENT) % ALIGNMENT;
+}
+
 /* ---- weights ---- */
 
 int64_t tutti_cuda_weights_filled(const tutti_cuda_weights *w)

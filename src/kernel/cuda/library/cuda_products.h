@@ -21,12 +21,18 @@ typedef struct {
 /* The card's own, alive as long as the card. TUTTI_ERR_FAILED with the compiler's words. */
 tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **out, tutti_failure *err);
 
-/* Where a library works: at a multiple of 256 bytes, as cuBLASLt wants it, behind scratch that begins at a multiple of 64. */
-enum { TUTTI_CUDA_WORKSPACE_SLACK = 192 };
-static inline void *tutti_cuda_workspace(char *scratch)
+/* ---- scratch ---- */
+
+/* Adds a piece of nbytes to the scratch of a kernel and returns where it begins, a multiple of 256 bytes behind the scratch's begin. */
+size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes);
+static inline void *tutti_cuda_scratch_at(const tutti_kernel_args *a, size_t at)
 {
-    return scratch ? scratch + (256 - (uintptr_t)scratch % 256) % 256 : NULL;
+    return (char *)a->scratch + at;
 }
+/* Adds the piece in which a library works. The library finds it by tutti_cuda_workspace at an address that is a multiple of 256 bytes, as cuBLASLt
+ * wants it; scratch itself begins at a multiple of 64. */
+size_t tutti_cuda_workspace_take(tutti_kernel *k, size_t nbytes);
+void *tutti_cuda_workspace(const tutti_kernel_args *a, size_t at);
 
 /* ---- weights: (groups * filters, channels of a group, window) ---- */
 
