@@ -3,7 +3,6 @@
 #include "cublaslt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ALIGNMENT = 64 };
 

@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const size_t MOST_WORKSPACE = (size_t)1 << 30;
 
