@@ -147,10 +147,15 @@ static int32_t skew_of(const void *const *vectors, int n)
 #define SKEW_OF(...)                                                                                                   \
     skew_of((const void *const[]){__VA_ARGS__}, sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 
-/* Four elements a thread, the first of which may begin before the vectors. */
+/* A thread takes four elements, the first of which may lie before the vectors. */
+static tutti_cuda_grid cover(int64_t n, int32_t skew)
+{
+    return tutti_cuda_cover(n + (skew > 0 ? skew : 0), THREADS, QUAD);
+}
+
 static void run_over(tutti_cuda *c, tutti_cuda_function f, int64_t n, int32_t skew, void *const *args)
 {
-    if (n > 0) tutti_cuda_run(c, f, tutti_cuda_cover(n + (skew > 0 ? skew : 0), THREADS, QUAD), args);
+    if (n > 0) tutti_cuda_run(c, f, cover(n, skew), args);
 }
 
 /* ---- kernels ---- */
@@ -251,10 +256,10 @@ static dealing deal(uint32_t first[TUTTI_WORK_TOGETHER])
     return (dealing){first, 0};
 }
 
-static void deal_blocks(dealing *d, int vector, int64_t nblocks)
+static void deal_blocks(dealing *d, int vector, uint32_t nblocks)
 {
     d->first[vector] = d->nblocks;
-    d->nblocks += (uint32_t)nblocks;
+    d->nblocks += nblocks;
 }
 
 static void run_dealt(tutti_cuda *c, tutti_cuda_function f, const dealing *d, void *const *args)
@@ -262,9 +267,9 @@ static void run_dealt(tutti_cuda *c, tutti_cuda_function f, const dealing *d, vo
     tutti_cuda_run(c, f, (tutti_cuda_grid){{d->nblocks}, {THREADS}, 0}, args);
 }
 
-static int64_t blocks_over(int64_t n, int32_t skew)
+static uint32_t blocks_over(int64_t n, int32_t skew)
 {
-    return n > 0 ? (n + (skew > 0 ? skew : 0) + THREADS * QUAD - 1) / (THREADS * QUAD) : 0;
+    return n > 0 ? cover(n, skew).blocks[0] : 0;
 }
 
 static slice slice_of(const tutti_update_slice *s)
