@@ -100,11 +100,11 @@ static void share_out(norm *s, const tutti_blocks *b)
 static tutti_status find(norm *s, const tutti_kernel *k, bool training, tutti_failure *err)
 {
     const char *reduce = keeps_bits(k) ? "reduce_by_bits" : has_relu(k) ? "reduce_by_formula" : "reduce";
-    const bool is_masked = keeps_bits(k) || !has_relu(k); /* dout, when the gradient is computed from it */
+    const bool masks = has_relu(k) && !keeps_bits(k); /* where bits are kept, reduce leaves a masked dout */
     const tutti_cuda_wanted wanted[] = {{"apply", &s->apply},
                                         {"statistics", &s->statistics},
                                         {reduce, &s->reduce},
-                                        {is_masked ? "gradient" : "gradient_by_formula", &s->gradient}};
+                                        {masks ? "gradient_by_formula" : "gradient", &s->gradient}};
     return tutti_cuda_find_by(s->cuda, "norm", tutti_dtype_name(k->out.dtype), wanted, training ? 4 : 1, err);
 }
 
