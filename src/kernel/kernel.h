@@ -175,7 +175,7 @@ typedef struct {
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
     uint64_t seed, step, first_sample;
     uint32_t layer;
-    /* A device that replays recorded work: where it finds seed, step and first_sample, in this order, when the kernel runs. */
+    /* Where a device that replays recorded work finds seed, step and first_sample, in this order, when the kernel runs. */
     const uint64_t *drawn;
     /* loss ops */
     const int32_t *labels;
@@ -186,7 +186,7 @@ typedef struct {
 
 typedef struct tutti_kernel_row {
     const char *engine; /* "reference", "onednn" */
-    int device;         /* the tutti_device_kind whose memory it computes in: 0, the cpu, where a row does not say */
+    int device;         /* the tutti_device_kind in whose memory the row computes; 0, the cpu, if not said */
     bool fuses;         /* computes what is merged into the op; where not, fused_adapter.c does */
     bool takes_halves;  /* activations of 16 bits as they are; where not, half_adapter.c widens them */
     /* k->op, attrs, in, ninputs, params are filled in, out as row-major f32; fills out, needs and state. */
@@ -217,7 +217,7 @@ typedef struct tutti_kernel_request {
     tutti_precision precision; /* the output's dtype; a kernel takes inputs of any dtype */
     bool training;
     int nthreads;
-    const struct tutti_device *device; /* where it runs (device/device_row.h); NULL = the cpu. Outlives the kernel */
+    const struct tutti_device *device; /* the kernel's (device/device_row.h); NULL = the cpu. Outlives the kernel */
     /* Bit i: a ReLU made input i, perhaps with pools, LRN, dropout or concatenation behind it: it has no negative elements, and nobody wants
      * its gradient where it is zero, because the ReLU masks that. A kernel may leave zeros there instead. */
     unsigned rectified;

@@ -1,5 +1,5 @@
-// loops.cu: sums of vectors, divisions and conversions on a card. One operation an element and step of the expression, each rounded by itself, so that
-// the bits are those of src/tensor/reduce.h at any offset and in any cut.
+// loops.cu: sums of vectors, divisions and conversions on a card. Each step of the expression is one operation an element and rounded by itself, so
+// that the bits are those of src/tensor/reduce.h at any offset and in any cut.
 
 enum { MOST_INPUTS = 64, MOST_OUTPUTS = 8, MOST_STACK = 16 };
 enum { F32, BF16, F16 };
@@ -48,7 +48,7 @@ __device__ void store(char *at, int type, long long i, float value)
         ((unsigned short *)at)[i] = type == BF16 ? to_bf16(value) : to_f16(value);
 }
 
-// Any types, any expression: values that wait are on a stack.
+// Sums of any types and any expression: values that wait are on a stack.
 extern "C" __global__ void sum(const __grid_constant__ expression e)
 {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -71,7 +71,7 @@ extern "C" __global__ void sum(const __grid_constant__ expression e)
     for (int o = 0; o < e.nout; o++) store(e.out[o], e.out_type, i, stack[0]);
 }
 
-// Two vectors of f32, four elements a thread where all lie at multiples of 16 bytes: what folds and exchanges of two ranks do.
+// The sum of two vectors of f32, which lie at multiples of 16 bytes, four elements a thread: folds and exchanges of two ranks need no more.
 extern "C" __global__ void sum_f32(const float *a, const float *b, float *out, long long n)
 {
     const long long i = 4 * ((long long)blockIdx.x * blockDim.x + threadIdx.x);

@@ -1,12 +1,12 @@
-// channels.cu: activations as a library multiplies them, channels last and filled up, and back; bias and ReLU; sums of columns, which gradients of a
-// bias are, with the ReLU's mask.
+// channels.cu: brings activations into the form that a library multiplies, channels last and filled up, and back; adds bias and ReLU; sums columns,
+// which are gradients of a bias, with the ReLU's mask.
 
-enum { FILL = 8 }; // channels of a thread: what channels are filled up to is a multiple of it
+enum { FILL = 8 }; // channels of a thread; filled channels are a multiple of it
 
 // A value: (batch, groups of so many channels, positions). In the library's form each group is filled up with zeros.
 struct channels_form {
     i64 batch, groups, channels, filled, plane;
-    int is_nhwc; // the value
+    int is_nhwc; // the value's order
 };
 
 DEVICE i64 value_at(const channels_form &f, i64 sample, i64 channel, i64 position)
@@ -52,7 +52,7 @@ DEVICE float rectified(float x, int relu)
     return relu && x <= 0 ? 0 : x;
 }
 
-// Rows of channels, channels last in both: the library's form becomes the value. The two may be the same memory if nothing is filled up.
+// The library's form becomes the value; both are rows of channels. The two may be the same memory if nothing is filled up.
 ENTRY finish(const void *from, int type, void *to, int to_type, const float *bias, int relu,
              const __grid_constant__ channels_form f)
 {
@@ -65,7 +65,7 @@ ENTRY finish(const void *from, int type, void *to, int to_type, const float *bia
     store(to, to_type, i, rectified(bias ? x + bias[row.rest] : x, relu));
 }
 
-// In place, 16 bytes a thread: channels are a multiple of T::lanes.
+// finish in place, 16 bytes a thread: channels are a multiple of T::lanes.
 template <class T> DEVICE void finish_lanes(void *at, const float *bias, int relu, i64 n, i64 channels)
 {
     const i64 i = thread_number() * T::lanes;
@@ -102,8 +102,8 @@ ENTRY finish_f16(void *at, const float *bias, int relu, i64 n, i64 channels)
 
 // ---- sums of columns ----
 
-// d: rows of so many columns. out, if it is there: d becomes zero where out is not above zero. sums, if it is there: a row of sums for each
-// stretch of `stretch` rows, of which blockIdx.y says the number. A thread has LANES columns; blocks of 256 threads, x across the columns.
+// d has rows of so many columns. Where out (NULL: none) is not above zero, d becomes zero. sums (NULL: none) takes a row of sums for each stretch of
+// `stretch` rows; blockIdx.y is the number of the stretch. A thread has LANES columns. Blocks have 256 threads, x across the columns.
 struct column_sums {
     const void *out;
     void *d;
@@ -143,7 +143,7 @@ template <class T, int LANES> DEVICE void store_some(void *at, i64 i, int type, 
     }
 }
 
-// AHEAD rows of a thread: all are read before one is written.
+// Adds AHEAD rows of a thread: all are read before one is written.
 template <class T, int LANES> DEVICE void add_rows(const column_sums &c, i64 row, i64 end, i64 column, float *sum)
 {
     some<LANES> d[AHEAD], y[AHEAD];

@@ -1,9 +1,9 @@
-// common.cu: what the kernels' texts of this folder share: number types, vectors of 16 bytes, sums of warps and blocks. It stands before each of them.
+// common.cu: the text that stands before each other text of this folder: number types, vectors of 16 bytes, sums of warps and blocks.
 //
 // Arithmetic is f32. Numbers of 16 bits are widened when they are read and rounded to nearest even when they are written, with the bits of
 // src/tensor/convert_one.h, NaNs included. Sums of warps and blocks have one order, so the same inputs give the same bits.
 
-// As tutti_dtype has them. Types are parameters of a kernel: all threads go the same way, which costs nothing beside memory.
+// These are the values of tutti_dtype. Types are parameters of a kernel: all threads go the same way, which costs nothing beside memory.
 enum { F32, BF16, F16 };
 
 typedef unsigned char u8;
@@ -56,7 +56,7 @@ DEVICE u16 half_of_float(float value, int type)
     return type == BF16 ? bf16_of_float(value) : f16_of_float(value);
 }
 
-// A number as it lies in memory, and what it says.
+// fetch reads a number as it lies in memory; widen says which number that is.
 DEVICE u32 fetch(const void *at, int type, i64 i)
 {
     return type == F32 ? ((const u32 *)at)[i] : ((const u16 *)at)[i];
@@ -117,7 +117,8 @@ DEVICE bool has_nan(float a, float b, float c, float d)
     return a != a || b != b || c != c || d != d;
 }
 
-// Four numbers of 16 bits, two in a word, the first in its lower half. Only NaNs are looked at one by one: what the card makes of them is its own.
+// Four numbers of 16 bits, two in a word, the first in its lower half. Only NaNs are looked at one by one, because the card's own
+// conversion changes their bits.
 DEVICE quad quad_of_halves(uint2 v, int type)
 {
     quad q;
@@ -153,8 +154,8 @@ DEVICE uint2 halves_of_quad(const quad &q, int type)
     return make_uint2(h[0] | h[1] << 16, h[2] | h[3] << 16);
 }
 
-// Four numbers as they lie in memory: f32 in a word each, 16 bits in the first two. Who wants several fetches all of them before it widens one, else
-// each waits for the one before it.
+// Four numbers as they lie in memory: f32 in a word each, 16 bits in the first two. A thread that wants several fetches
+// all of them before it widens one; else each waits for the one before it.
 struct raw4 {
     u32 word[4];
 };
@@ -313,7 +314,7 @@ template <class S> DEVICE void add_inputs(const S &s)
 #pragma unroll
         for (int k = 0; k < QUADS; k++) {
             now[k] = next[k];
-            if (p + 1 < s.ninputs) // is on its way while this one is added
+            if (p + 1 < s.ninputs) // the next part is on its way while this one is added
                 next[k] = fetch_up_to_4(s.in[p + 1], s.type_of(p + 1), first + k * 4 * blockDim.x, s.n);
         }
 #pragma unroll
@@ -327,7 +328,7 @@ template <class S> DEVICE void add_inputs(const S &s)
     for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.out_type, first + k * 4 * blockDim.x, s.n, sum[k]);
 }
 
-// i / by and what is left, both not negative: mostly by 32 bits, which are quick.
+// i / by and the rest; i and by are not negative. Mostly both have 32 bits, which are quick.
 struct division {
     i64 quotient, rest;
 };
@@ -373,7 +374,7 @@ struct larger_of {
     }
 };
 
-// Of all 32 lanes, to all of them; V has 4 or 8 bytes.
+// All 32 lanes get the OP of all 32 values; V has 4 or 8 bytes.
 template <class OP, class V> DEVICE V warp_all(V value)
 {
 #pragma unroll
@@ -381,7 +382,7 @@ template <class OP, class V> DEVICE V warp_all(V value)
     return value;
 }
 
-// Of all threads of a block of so many warps, x alone, to all of them. scratch: shared memory of 32 V, which is free again after it.
+// All threads of a block, which has x alone, get the OP of all their values. scratch: shared memory of 32 V, which is free again afterwards.
 template <class OP, class V> DEVICE V block_all(V value, V nothing, V *scratch)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, nwarps = (blockDim.x + 31) / 32;

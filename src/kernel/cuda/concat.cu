@@ -6,7 +6,7 @@
 enum { MOST_INPUTS = 8 };
 
 struct joining {
-    char *in[MOST_INPUTS]; // or their gradients, of which NULL is wanted by nobody
+    char *in[MOST_INPUTS]; // or their gradients; NULL: nobody wants that one
     char *out;
     // Where each begins in a row of the output, and where the last ends; for move_orders: the first channel of each.
     i64 first[MOST_INPUTS + 1];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_add.c: the sum of several inputs on a card, of any types and orders, in one launch. Gradients of inputs that lie as the output does, in its type,
- * are dout itself; the others' are copies. */
+/* cuda_add.c: the sum of several inputs on a card, of any types and orders, in one launch. The gradient of an input that has the output's order and
+ * type is dout itself; the others' gradients are copies. */
 #include "cuda_rows.h"
 
-/* As eltwise.cu has it. */
+/* This struct repeats that of eltwise.cu. */
 typedef struct {
     const void *in[TUTTI_MAX_OP_INPUTS];
     void *out;
@@ -20,7 +20,7 @@ typedef struct {
     bool one_order;
 } add;
 
-/* What is known before it runs. */
+/* Fills in everything but addresses, and says whose gradient is dout itself. */
 static void describe(tutti_kernel *k, add *s)
 {
     tutti_blocks b;

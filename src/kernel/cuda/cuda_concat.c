@@ -5,7 +5,7 @@
 
 enum { QUAD = 4, VECTOR_BYTES = 16 };
 
-/* As concat.cu has it. */
+/* This struct repeats that of concat.cu. */
 typedef struct {
     void *in[TUTTI_MAX_OP_INPUTS];
     void *out;
@@ -15,7 +15,7 @@ typedef struct {
     int32_t ninputs, out_type, out_is_nhwc;
 } joining;
 
-/* One way to do it. */
+/* One way to join inputs and to part gradients. */
 typedef struct {
     tutti_cuda_function join, part;
     joining like; /* without addresses */
@@ -26,7 +26,7 @@ typedef struct {
     tutti_cuda *cuda;
     tutti_layout layout;
     way any;     /* whatever the addresses are */
-    way vectors; /* join NULL: there is none */
+    way vectors; /* join is NULL where rows are no whole vectors */
 } concat;
 
 /* Numbers of a channel in a row: concat.cu says what a row is. */
@@ -61,7 +61,7 @@ static bool is_one_order(const tutti_kernel *k, const joining *j)
     return one;
 }
 
-/* Rows are whole vectors of one type? */
+/* Whether all rows are of one type and whole vectors. */
 static bool fits_vectors(const tutti_kernel *k, const joining *rows)
 {
     bool fits = true;
@@ -109,7 +109,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return !st && one_order && fits_vectors(k, rows) ? find_vectors(k, s, err) : st;
 }
 
-/* Between the inputs, or their gradients, and the whole. */
+/* Moves numbers between the inputs, or their gradients, and the whole. */
 static void run(const tutti_kernel *k, void *const *in, void *whole, bool joins)
 {
     const concat *s = k->state;

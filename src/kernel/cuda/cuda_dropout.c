@@ -6,9 +6,9 @@
 #include "../../base/rng.h"
 #include "cuda_rows.h"
 
-enum { WORDS = 4 }; /* of a counter */
+enum { WORDS = 4 }; /* words that one counter gives */
 
-/* As dropout.cu has it. */
+/* This struct repeats that of dropout.cu. */
 typedef struct {
     const void *from;
     void *to;
@@ -55,7 +55,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
     tutti_status st = tutti_cuda_like_input(k, r, err);
-    if (!st && r->training) st = tutti_op_dropout_needs(k, err); /* for its limit */
+    if (!st && r->training) st = tutti_op_dropout_needs(k, err); /* refuses samples that are too large */
     if (st) return st;
     k->saved_bytes = 0, k->backward_reads = 0;
     k->in_place = k->in[0].dtype == k->out.dtype;

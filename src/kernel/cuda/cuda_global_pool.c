@@ -2,7 +2,7 @@
 /* cuda_global_pool.c: means of planes on a card (global_pool.cu). The output is (batch, channels), row-major. */
 #include "cuda_rows.h"
 
-/* As global_pool.cu has them. */
+/* These repeat the declarations of global_pool.cu. */
 enum { EIGHT = 8, WIDE = 32, HIGH = 8, WARP = 32, MOST_ROWS = 65535 };
 
 typedef struct {

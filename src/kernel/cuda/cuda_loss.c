@@ -2,13 +2,13 @@
 /* cuda_loss.c: softmax and cross entropy on a card, one launch a pass. saved: a sample's largest logit and sums of exponentials; the backward pass reads the
  * logits again.
  *
- * The samples' losses are added up by one tree in double instead of in sample order: the same bits in every run; of the rounded sum they are those
- * of sample order but where that lies next to the middle between two floats. */
+ * The samples' losses are added up in double by one tree, not in sample order: every run gives the same bits. The rounded sum has the bits of sample
+ * order except where that sum lies next to the middle between two floats. */
 #include "cuda_rows.h"
 
 enum { MOST_THREADS = 512, QUAD = 4 };
 
-/* As loss.cu has them. */
+/* These repeat the declarations of loss.cu. */
 typedef struct {
     double sum, others;
     float largest, by;

@@ -2,9 +2,9 @@
 /* cuda_norm.c: batch normalisation on a card, with a merged ReLU and addend. norm.cu takes rows of channels of one type, which is what training in
  * 16 bits with channels last has everywhere; norm_any.cu (cuda_norm_any.c) all else.
  *
- * Bound by memory, so what counts is bytes a number, of 16 bits: forward 6, 8.1 with an addend; both gradients 10, 12.1 with an addend. Under a ReLU
- * the gradient's mask is found by computing the number again; where something was added, from one bit a number. Then backward_params masks dout in
- * place, and that is the gradient of the addend, which nobody writes again.
+ * Memory is the bound, so bytes a number count, here of 16 bits: forward 6, 8.1 with an addend; both gradients 10, 12.1 with an addend. Under a ReLU
+ * the gradient's mask is found by computing the number again. Where something was added, the mask is kept, one bit a number; then backward_params
+ * masks dout in place, and the masked dout is the gradient of the addend, which nobody writes again.
  *
  * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two numbers a slab and channel.
  * The grid, and so the order of sums, follows from the shape and the card's multiprocessors. */
@@ -12,7 +12,7 @@
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 
-/* As norm.cu has them. A block of so many threads fits twice on a multiprocessor. */
+/* These repeat the declarations of norm.cu. A block of THREADS threads fits twice on a multiprocessor. */
 enum { VECTOR = 8, THREADS = 320, TILE = 8, MOST_TILES = 1024, BLOCKS = 2 };
 
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm.h: what both rows of batch normalisation on a card share: cuda_norm.c makes the kernel, and hands on what it does not take to
- * cuda_norm_any.c, whose create finds the output described and, in training, what the backward pass reads.
+/* cuda_norm.h: what both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, and hands on what it does not take to
+ * cuda_norm_any.c. The create of cuda_norm_any.c finds the output described and, in training, the needs of the backward pass.
  *
  * Threads: tables are shared; a kernel is owner. */
 #ifndef TUTTI_KERNEL_CUDA_NORM_H
@@ -8,7 +8,7 @@
 
 #include "cuda_rows.h"
 
-/* What begins `saved`, in numbers of f32, one a channel each; the mask follows. */
+/* The parts that `saved` begins with, in f32, one number a channel each. The mask follows them. */
 enum {
     TUTTI_CUDA_NORM_MEAN,
     TUTTI_CUDA_NORM_RSTD,

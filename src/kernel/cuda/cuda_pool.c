@@ -5,7 +5,7 @@
 
 enum { EIGHT = 8, MOST_BYTE_PLACES = 256 };
 
-/* As pool.cu has it. */
+/* This struct repeats that of pool.cu. */
 typedef struct {
     void *in, *out, *winners;
     int32_t in_type, out_type;
@@ -45,7 +45,7 @@ static pool_args describe(const tutti_kernel *k)
                        .wide = window.kernel > MOST_BYTE_PLACES || window.kernel * window.kernel > MOST_BYTE_PLACES};
 }
 
-/* By vectors of eight channels: threads are counted in 31 bits then. */
+/* Whether threads take vectors of eight channels. These kernels count threads in 31 bits. */
 static bool is_vectors(const tutti_kernel *k, const pool_args *p)
 {
     const int64_t in = places_of(&k->in[0]), out = places_of(&k->out), most = in > out ? in : out;

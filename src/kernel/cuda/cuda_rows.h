@@ -21,31 +21,34 @@ extern const tutti_kernel_row tutti_cuda_norm, tutti_cuda_pool, tutti_cuda_globa
 
 extern const tutti_embedded_text tutti_kernel_texts[]; /* made by the build */
 
-/* As candidates have them (candidate.h): all inputs are f32, bf16 or f16, row-major or channels last; seconds by the bytes that move. */
+/* The two functions of a candidate (candidate.h). fits: the request is for a card, and all inputs are f32, bf16 or f16, row-major or channels last.
+ * seconds: counted by the bytes that move. */
 bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* TUTTI_ERR_USAGE where !tutti_cuda_fits. Behind it, tutti_blocks_of says true of each input. */
+/* Refuses with TUTTI_ERR_USAGE what tutti_cuda_fits does not take. Where it is TUTTI_OK, tutti_blocks_of is true of each input. */
 tutti_status tutti_cuda_check(const tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
-/* The output lies as the first input does, in the type that the request asks for. TUTTI_ERR_USAGE as from tutti_cuda_check. */
+/* The output lies as the first input does, in the type that the request asks for. The inputs are checked as by tutti_cuda_check. */
 tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
-/* The output, of whatever shape it has, takes this order (NCHW or NHWC) and the request's type. layout: the kernel's own, is filled in. */
+/* The output keeps its shape and takes this order (NCHW or NHWC) and the request's type. layout is the kernel's own and is filled in; NULL will do
+ * for NCHW. */
 void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout);
-/* Finds functions of one module, by name, until one is not found. */
+/* A function that a row wants by the name of its entry, and where to put it. */
 typedef struct {
     const char *entry;
     tutti_cuda_function *out;
 } tutti_cuda_wanted;
+/* Finds n wanted functions of one module. TUTTI_ERR_FAILED at the first that is not found. */
 tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
                                  tutti_failure *err);
-/* The same where entries come in kinds: "forward" by "bf16" is forward_bf16. by: the name of a type, an op or a way. */
+/* Finds them where entries come in kinds: "forward" by "bf16" is forward_bf16. by: the name of a type, an op or a way. */
 tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
                                 int n, tutti_failure *err);
-/* Of a row whose state is one piece of memory. */
+/* The destroy of rows whose state is one piece of memory. */
 void tutti_cuda_free_state(tutti_kernel *k);
 
 enum {
-    TUTTI_CUDA_THREADS = 256, /* of a block, where nothing speaks for another number */
+    TUTTI_CUDA_THREADS = 256, /* threads of a block, where nothing speaks for another number */
     TUTTI_CUDA_EACH = 8       /* numbers of a thread whose first one is first_of_thread() (common.cu) */
 };
 

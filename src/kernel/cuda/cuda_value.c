@@ -6,7 +6,7 @@
 
 #include "cuda_rows.h"
 
-/* As value.cu has them. */
+/* These repeat the declarations of value.cu. */
 enum { TILE = 32, TILE_ROWS = 8, FEW = 8 /* rows or columns of which a tile would hold little */ };
 
 typedef struct {

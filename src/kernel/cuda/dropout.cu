@@ -1,5 +1,5 @@
-// dropout.cu: elements that live are multiplied, others become zero. Which live is drawn as src/base/rng.c and src/kernel/op_dropout.c do, by their
-// number in the row-major sample, in both passes: nothing is kept between them.
+// dropout.cu: elements that live are multiplied, others become zero. Both passes draw which ones live by the element's number in the row-major
+// sample, as src/base/rng.c and src/kernel/op_dropout.c do, so nothing is kept between the passes.
 
 enum { STEP_BITS = 44, ELEMENT_BITS = 28, ROUNDS = 10 };
 
@@ -17,7 +17,7 @@ struct dropping {
     i64 n;      // threads
     i64 channels, plane;
     int from_type, to_type;
-    u32 layer, least; // words below it: dropped
+    u32 layer, least; // an element whose word is below least is dropped
     float scale;
 };
 
@@ -44,13 +44,13 @@ DEVICE four_words draw(const dropping &d, i64 sample, i64 four)
     return {{c0, c1, c2, c3}};
 }
 
-// No branch: what is dropped keeps its sign, and a NaN stays one.
+// There is no branch: a dropped number keeps its sign, and a NaN stays one.
 DEVICE float dropped(const dropping &d, float x, u32 word)
 {
     return __fmul_rn(x, word >= d.least ? d.scale : 0.0f);
 }
 
-// Row-major: a thread the four numbers of a counter.
+// Row-major values: a thread takes the four numbers of a counter.
 ENTRY drop_rows(const __grid_constant__ dropping d)
 {
     const i64 thread = thread_number();
@@ -58,14 +58,14 @@ ENTRY drop_rows(const __grid_constant__ dropping d)
     const division at = divided(thread, (d.sample + 3) / 4);
     const i64 i = at.quotient * d.sample + 4 * at.rest, end = (at.quotient + 1) * d.sample;
     const raw4 raw = fetch_up_to_4(d.from, d.from_type, i, end);
-    const four_words words = draw(d, at.quotient, at.rest); // while they are on their way
+    const four_words words = draw(d, at.quotient, at.rest); // while the numbers are on their way
     quad q = widen4(raw, d.from_type);
 #pragma unroll
     for (int j = 0; j < 4; j++) q.x[j] = dropped(d, q.x[j], words.word[j]);
     store_up_to_4(d.to, d.to_type, i, end, q);
 }
 
-// Channels last, positions a multiple of four: a thread four positions of a channel, which are one counter; threads beside each other have
+// Channels last, positions a multiple of four: a thread takes four positions of a channel, which are one counter. Threads beside each other have
 // channels beside each other.
 ENTRY drop_positions(const __grid_constant__ dropping d)
 {
@@ -82,7 +82,7 @@ ENTRY drop_positions(const __grid_constant__ dropping d)
         store(d.to, d.to_type, i + j * d.channels, dropped(d, widen(x[j], d.from_type), words.word[j]));
 }
 
-// Channels last, any number of positions: a thread a number.
+// Channels last, any number of positions: a thread takes one number.
 ENTRY drop_each(const __grid_constant__ dropping d)
 {
     const i64 i = thread_number();

@@ -85,7 +85,7 @@ ENTRIES(tanh)
 struct addition {
     const void *in[MOST_INPUTS];
     void *out;
-    i64 n, channels, plane; // the last two: of values in different orders
+    i64 n, channels, plane; // channels, plane: sizes where orders differ
     int type[MOST_INPUTS], is_nhwc[MOST_INPUTS];
     int ninputs, out_type, out_is_nhwc;
 
@@ -100,7 +100,7 @@ ENTRY add(const __grid_constant__ addition a)
     add_inputs(a);
 }
 
-// In different orders: a thread a number of the output.
+// Inputs of different orders are added: a thread takes a number of the output.
 ENTRY add_orders(const __grid_constant__ addition a)
 {
     const i64 i = thread_number();

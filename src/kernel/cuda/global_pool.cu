@@ -5,7 +5,7 @@ struct planes {
     void *in, *out; // out: (batch, channels); backward reads it and writes in
     int in_type, out_type;
     i64 batch, channels, plane;
-    int side_by_side; // channels lie so
+    int side_by_side; // 1: the channels of a position lie side by side
 };
 
 enum { WIDE = 32, HIGH = 8 }; // a block: vectors of channels, parts of a plane

@@ -1,14 +1,14 @@
 // loss.cu: softmax and cross entropy (src/kernel/op_softmax_cross_entropy.c says what is computed).
 //
-// A block takes a sample. Exponentials are f32 of logits less the largest; their sums are double, and what belongs to the label is left out of one of them,
+// A block takes a sample. Exponentials are f32 of logits less the largest; their sums are double, and one of them leaves out the label's,
 // so that the gradient of a label that is nearly certain is as exact as others. The block that ends last adds up the samples' losses: in double and
 // by one tree, so that the same inputs give the same bits.
 
 enum { MOST_WARPS = 32 };
 
-// Of a sample: what backward needs.
+// The sums of a sample that backward needs.
 struct sample_sums {
-    double sum, others; // of exp(logit - largest): all, all but the label's
+    double sum, others; // sums of exp(logit - largest): of all logits, of all but the label's
     float largest, by;  // by: 1 / sum
 };
 
@@ -24,7 +24,7 @@ struct forward_args {
     sample_loss *losses;
     float *loss;
     int *correct;
-    u32 *ended; // how many blocks have; 0 before and after
+    u32 *ended; // how many blocks have ended; 0 before and after
     i64 batch, classes;
     double weight, smoothing;
     int type;
@@ -35,7 +35,7 @@ struct best {
     int at;
 };
 
-// The first of equals.
+// The better of two; the first of equals.
 DEVICE best better(best a, best b)
 {
     return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
@@ -62,7 +62,7 @@ DEVICE best best_of_block(best b, best *scratch)
 }
 
 struct quad_sums {
-    double others, all; // of exponentials but the label's; of logits
+    double others, all; // others: the sum of all exponentials but the label's; all: the sum of logits
 };
 
 DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, int label)
@@ -75,7 +75,7 @@ DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, i
     }
 }
 
-// Adds up what all blocks have left, in the one that ends last.
+// The block that ends last adds up the losses that all blocks have left.
 DEVICE void end(const forward_args &a, double *scratch)
 {
     __shared__ u32 before;
@@ -138,7 +138,7 @@ struct backward_args {
     int type;
 };
 
-// A thread four logits of a sample.
+// A thread takes four logits of a sample.
 ENTRY loss_backward(const __grid_constant__ backward_args a)
 {
     const i64 thread = thread_number();

@@ -1,9 +1,9 @@
 // norm.cu: batch normalisation where positions are rows of channels (channels last, or (batch, channels)), channels a multiple of eight, all of one type.
 //
-// It is bound by memory. A thread takes the same eight channels of many rows, so that what belongs to channels stays in registers; a block takes a
-// *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit numbers), and a *slab* of rows. Grid: tiles, slabs. Its two kernels a
-// pass: one that sums channels, whose last block of a tile makes what follows from the sums, and one that makes a number from another. The second
-// one walks each slab from its end to its beginning, because the second cache still holds what the first one read last.
+// Memory is the bound. A thread takes the same eight channels of many rows, so that the channels' numbers stay in registers; a block takes a
+// *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit numbers), and a *slab* of rows. Grid: tiles, slabs. A pass has two
+// kernels: one sums channels, and a tile's last block makes from the sums what follows from them; one makes a number from another. The second one
+// walks each slab from its end to its beginning, because the second cache still holds what the first one read last.
 //
 // Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and slabs are combined by means and
 // squares around them, slabs in double. The order is the grid's alone.
@@ -14,7 +14,7 @@ enum { VECTOR = EIGHT, THREADS = 320, MOST_TILES = 1024 };
 __device__ u32 turns[MOST_TILES];
 
 struct rows_of_channels {
-    i64 rows, slab; // of all, of a block
+    i64 rows, slab; // rows: of all blocks; slab: of one
     int channels;
 };
 
@@ -84,7 +84,7 @@ DEVICE void write_board(board &s, const float *a, const float *b)
     __syncthreads();
 }
 
-// What a thread is when a block sums up: one channel of the tile, one of `parts` that share the summands.
+// The task of a thread when a block sums up: one channel of the tile, one of `parts` that share the summands.
 struct adder {
     int of_tile, width, part, parts, channel;
     bool works;
@@ -114,7 +114,7 @@ template <class V> DEVICE void add_parts(board &s, const adder &who, V &x, V &y)
         for (int p = 1; p < who.parts; p++) x += xs[p * who.width + who.of_tile], y += ys[p * who.width + who.of_tile];
 }
 
-// True in the block of a tile that comes last: it sees what the others have left.
+// True in the block of a tile that comes last. That block sees what the others have left.
 DEVICE bool is_last()
 {
     __shared__ bool last;
@@ -131,7 +131,7 @@ DEVICE bool is_last()
 
 // ---- forward ----
 
-// partial: of each slab and channel, mean and squares around it.
+// partial has the mean of each slab and channel, and the squares around that mean.
 struct statistics {
     const void *x;
     float2 *partial;
@@ -139,7 +139,7 @@ struct statistics {
     double eps;
 };
 
-// A thread's numbers around the first of them.
+// Mean and squares of a thread's numbers, summed around the first of them.
 template <class T>
 DEVICE void sum_rows(const void *x, const rows_of_channels &r, const spot &s, float *mean, float *squares)
 {
@@ -223,7 +223,7 @@ template <class T> DEVICE void statistics_of(const statistics &st, const rows_of
     if (is_last()) find_statistics(st, r, b, who);
 }
 
-// y = relu(weight * (x - mean) * rstd + bias + added). runs: mean and variance are the running ones, which eps makes an rstd of.
+// y = relu(weight * (x - mean) * rstd + bias + added). runs: mean and spread are the running mean and variance; eps makes the variance an rstd.
 struct application {
     const void *x, *added; // added may be NULL
     void *y;

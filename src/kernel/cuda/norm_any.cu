@@ -1,7 +1,7 @@
-// norm_any.cu: batch normalisation of what norm.cu does not take: any order, types that differ, any number of channels. A block a channel, sums in
-// double. Beside norm.cu it is slow.
+// norm_any.cu: batch normalisation of values that norm.cu does not take: any order, types that differ, any number of channels. A block takes a channel;
+// sums are double. These kernels are slow beside those of norm.cu.
 
-// A value: what it is apart from sample to sample, channel to channel, position to position.
+// A value, and how many numbers lie between one sample and the next, one channel and the next, one position and the next.
 struct any_value {
     void *at; // NULL: there is none
     i64 sample, channel, position;
@@ -9,7 +9,7 @@ struct any_value {
 };
 
 struct channels_of_any {
-    i64 n, plane; // numbers of a channel, of a sample's channel
+    i64 n, plane; // n: numbers of a channel; plane: of a channel of one sample
     int channels;
 };
 

@@ -9,7 +9,7 @@ struct pool {
     void *winners;  // NULL: not kept
     int in_type, out_type;
     int batch, channels, height, width, out_height, out_width, kernel, stride, pad;
-    int side_by_side; // channels lie so
+    int side_by_side; // 1: the channels of a position lie side by side
     int wide;         // winners have four bytes
 };
 
@@ -51,7 +51,7 @@ DEVICE span covering(int at, int kernel, int stride, int pad, int nout)
 
 // ---- eight channels ----
 
-// Where a thread is in a plane of channels side by side. Its number is below 2^31.
+// Where a thread is in a plane of channels side by side. The thread's number is below 2^31.
 struct spot {
     int sample, y, x, channel;
     bool is_inside;
@@ -70,7 +70,7 @@ DEVICE spot find_spot(const pool &p, int height, int width)
     return s;
 }
 
-// Elements from the beginning, of eight channels at a position.
+// How many elements lie before eight channels at a position.
 DEVICE i64 place_of(const pool &p, const spot &s, int height, int width, int y, int x)
 {
     return (((i64)s.sample * height + y) * width + x) * p.channels + s.channel;

@@ -1,7 +1,8 @@
 // small_conv.cu: convolutions of f32 by products with the patches of an input (a row for each position of the output, a column for each number of the
-// window, channels last), which are read as they are multiplied and never written. For few channels and filters, where a library's tiles stay empty.
+// window, channels last), which are read as they are multiplied and never written. These kernels are for few channels and filters, where a library's
+// tiles stay empty.
 //
-// A block makes a tile of A by B numbers, A of filters; B of patch columns for gradients of weights, of positions else. The third dimension goes by in
+// A block makes a tile of A by B numbers: A filters by B patch columns for gradients of weights, by B positions else. The third dimension goes by in
 // chunks of ROWS. A thread has 8 by 4 numbers; where these need fewer threads than a block has, groups of threads take turns with the rows of a chunk,
 // and their sums are added in order.
 
@@ -11,7 +12,7 @@ enum { NOWHERE = 1 << 20 }; // larger than any height
 // Sizes of a group's channels and filters; all numbers of a value are counted in 31 bits.
 struct patches_form {
     const float *in; // (batch, height, width, groups * channels)
-    int positions;   // of all samples' outputs
+    int positions;   // positions of all samples' outputs
     int height, width, out_height, out_width, groups, channels, filters, window, stride, pad, columns;
 };
 
@@ -161,7 +162,7 @@ template <int A, int LANES> DEVICE void weights_of(const patches_form &f, const 
             to[(i64)(i / B) * f.columns + i % B] = sums::total(shared, i / B, i % B);
 }
 
-// out[i] = the slabs' sums, in a fixed order: of every PARTS-th slab first. Block: 32 numbers x PARTS.
+// out[i] = the slabs' sums, in a fixed order: every PARTS-th slab is summed first. Block: 32 numbers x PARTS.
 enum { PARTS = 8 };
 
 ENTRY slabs_sum(const float *partial, float *out, int n, int slabs)
@@ -181,8 +182,8 @@ ENTRY slabs_sum(const float *partial, float *out, int n, int slabs)
 
 // ---- outputs, and gradients of inputs: filters by positions, summed over patch columns ----
 
-// weights: of number (filter, column) at the column's place and `step` for each filter. flipped: those of the convolution whose gradients of inputs
-// these are; its filters are the channels here. bias: NULL, none.
+// weights: number (filter, column) lies at the column's place and `step` further for each filter. flipped: the weights are those of the convolution
+// whose gradients of inputs are computed; that one's filters are the channels here. bias: NULL, none.
 struct patches_filters {
     const float *weights, *bias;
     float *to; // (positions, groups * filters)

@@ -2,7 +2,7 @@
 
 enum { MOST_PARTS = 64, TILE = 32, TILE_ROWS = 8 };
 
-// Numbers of one type. out may be one of the parts.
+// The sum of values of one type. out may be one of them.
 struct parts_of_sum {
     const void *in[MOST_PARTS];
     void *out;
@@ -20,7 +20,7 @@ ENTRY value_sum(const __grid_constant__ parts_of_sum s)
     add_inputs(s);
 }
 
-// The same order, another type.
+// Converts numbers into another type, in the same order.
 ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
 {
     const i64 first = first_of_thread();
@@ -31,7 +31,7 @@ ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
     for (int k = 0; k < QUADS; k++) store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, widen4(raw[k], type));
 }
 
-// Of each sample a matrix of so many rows and columns, transposed, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
+// Transposes a matrix of so many rows and columns of each sample, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
 ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 rows, i64 columns)
 {
     __shared__ u32 tile[TILE][TILE + 1];
@@ -53,7 +53,7 @@ ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 row
     }
 }
 
-// The same where rows or columns are few, which would leave most of a tile empty: a thread a number of the result.
+// Transposes where rows or columns are few, which would leave most of a tile empty: a thread takes a number of the result.
 ENTRY value_transpose_few(const void *from, int type, void *to, int to_type, i64 rows, i64 columns, i64 n)
 {
     const i64 i = thread_number();
@@ -62,7 +62,7 @@ ENTRY value_transpose_few(const void *from, int type, void *to, int to_type, i64
     store(to, to_type, i, load(from, type, outer.quotient * rows * columns + inner.rest * columns + outer.rest));
 }
 
-// Adds how many are zero to *zeros.
+// Adds how many numbers are zero to *zeros.
 ENTRY value_zeros(const void *at, int type, i64 n, u64 *zeros)
 {
     __shared__ u64 scratch[32];

@@ -1,9 +1,9 @@
-// weights.cu: f32 weights into the form in which a library multiplies them, and gradients back: rounded, with channels last, channels filled up.
+// weights.cu: brings f32 weights into the form in which a library multiplies them, rounded, channels last and filled up, and gradients back.
 
-// (filters, channels of a group, window): each group's filters and channels are filled up with zeros in the library's form, where channels are
-// last. is_last: they are in the parameter, too. n: numbers of the form that is written.
+// Weights are (filters, channels of a group, window). Each group's filters and channels are filled up with zeros in the library's form,
+// where channels are last. is_last: channels are last in the parameter, too. n: numbers of the form that is written.
 struct weights_form {
-    i64 n, filters, filled_filters; // of a group
+    i64 n, filters, filled_filters; // filters of a group
     i64 channels, filled_channels, window;
     int is_last;
 };
@@ -36,7 +36,7 @@ ENTRY weights_unfill(const void *from, int type, float *to, const __grid_constan
     to[i] = load(from, type, (filter * f.window + tap) * f.filled_channels + channel);
 }
 
-// As they lie, into another type: weights, and a bias behind them in the launch (NULL: none).
+// Rounds weights as they lie, and a bias in the same launch (NULL: none).
 ENTRY weights_round(const float *from, void *to, i64 n, const float *bias, void *to_bias, i64 nbias, int type)
 {
     const i64 first = first_of_thread();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cublaslt.c: see cublaslt.h. The library's matrices are columns first, so it makes c^T = b^T * a^T. */
+/* cublaslt.c: see cublaslt.h. The library's matrices are columns first, so the library makes c^T = b^T * a^T. */
 #include "cublaslt.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static int set_bias(const tutti_cublaslt_plan *p, const void *bias)
                                                             sizeof bias);
 }
 
-/* What follows the product. */
+/* Tells the library to add the bias and apply the ReLU behind the product. */
 static int set_epilogue(tutti_cublaslt_plan *p, const tutti_cublaslt_product *w)
 {
     const tutti_cublaslt *c = p->cublaslt;
@@ -104,7 +104,7 @@ static int set_epilogue(tutti_cublaslt_plan *p, const tutti_cublaslt_product *w)
     if (!status && bias)
         status =
             c->call.cublasLtMatmulDescSetAttribute(p->product, TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE, &type, sizeof type);
-    if (!status && bias) status = set_bias(p, (const void *)(uintptr_t)ALIGNMENT); /* for its alignment alone */
+    if (!status && bias) status = set_bias(p, (const void *)(uintptr_t)ALIGNMENT); /* only the alignment counts here */
     return status;
 }
 
@@ -120,7 +120,7 @@ static int describe_preference(const tutti_cublaslt *c, const tutti_cublaslt_pro
 {
     const uint64_t workspace = TUTTI_CUBLASLT_WORKSPACE;
     const int64_t said[] = {w->alignment_b, w->alignment_a, w->alignment_c,
-                            w->alignment_c}; /* of the library's A to D */
+                            w->alignment_c}; /* in the order of the library's A to D */
     int status = c->call.cublasLtMatmulPreferenceCreate(out);
     if (!status)
         status = c->call.cublasLtMatmulPreferenceSetAttribute(*out, TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES, &workspace,

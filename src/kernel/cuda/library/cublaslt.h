@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cublaslt.h: products of matrices by cuBLASLt: its handle, once a card, and what is prepared once a product.
+/* cublaslt.h: products of matrices by cuBLASLt: the library's handle, once a card, and plans, once a product.
  *
  *   c[m][n] = sum over k of a[m][k] * b[k][n]     (transposed: a[k][m], b[n][k]), all row-major, without gaps
  *
@@ -17,15 +17,15 @@ typedef struct {
     tutti_cuda *cuda;
 } tutti_cublaslt;
 
-/* The card's own, alive as long as the card. */
+/* The handle of the card c, alive as long as the card. */
 tutti_status tutti_cublaslt_of(tutti_cuda *c, const tutti_cublaslt **out, tutti_failure *err);
 
 typedef struct {
     int64_t m, n, k;
     bool transpose_a, transpose_b;
-    tutti_dtype type, type_c; /* of a and b; of c: the same, or f32 */
+    tutti_dtype type, type_c; /* type: a's and b's; type_c: the same, or f32 */
     bool bias, relu;          /* c = max(0, product + bias[n]), the bias of c's type */
-    /* Bytes of which each address is a multiple, a power of two; 0 = 64. */
+    /* Each address is a multiple of so many bytes, a power of two; 0 = 64. */
     int64_t alignment_a, alignment_b, alignment_c;
 } tutti_cublaslt_product;
 
@@ -38,10 +38,10 @@ typedef struct {
 } tutti_cublaslt_plan;
 enum { TUTTI_CUBLASLT_WORKSPACE = 32 << 20 };
 
-/* TUTTI_ERR_FAILED where the library has nothing for this product. Ended by end, also where it failed. */
+/* Prepares *p for this product. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases *p, also where begin failed. */
 tutti_status tutti_cublaslt_begin(const tutti_cublaslt *c, const tutti_cublaslt_product *what, tutti_cublaslt_plan *p,
                                   tutti_failure *err);
-void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* zeroed is fine */
+void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* a zeroed plan is fine */
 
 typedef struct {
     const void *a, *b, *bias;

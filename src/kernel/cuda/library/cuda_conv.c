@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without TF32).
  *
- * What lies as the library wants it is read and written where it is. The rest is copied into scratch and back: an input that is row-major or of
- * another type, weights of 16 bits (parameters are f32), their gradients, and all whose channels are filled up. In 16 bits channels of a group
- * are filled up to a multiple of 8, for which alone the library promises products; where it has none all the same, it multiplies in f32. Where it
- * has none with channels last in f32 either, all is copied into row-major and back.
+ * Values that lie as the library wants them are read and written where they are. The rest is copied into scratch and back: an input that is
+ * row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and all whose channels are filled up. In 16 bits
+ * channels of a group are filled up to a multiple of 8, for which alone the library promises products. Where it has none all the same, f32 is
+ * multiplied; where it has none with channels last in f32 either, all is copied into row-major and back.
  *
  * Passes of small f32 convolutions are computed by kernels of our own (small_conv.h).
  *
@@ -23,14 +23,14 @@ enum { FILL = 8 };
 typedef struct {
     const tutti_cuda_products *products;
     tutti_cudnn_plan plan;
-    tutti_small_conv small; /* where kernels of our own are sooner: cuda is not NULL */
-    tutti_dtype type;       /* that is multiplied */
+    tutti_small_conv small; /* kernels of our own; cuda is not NULL where some are sooner */
+    tutti_dtype type;       /* what is multiplied */
     bool rows;              /* the library's form is row-major */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
-    bool copies_in, copies_out, copies_weights; /* they lie otherwise than the library wants */
+    bool copies_in, copies_out, copies_weights; /* whose form is not the library's */
     tutti_layout out_layout, weights_layout;
-    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* in scratch */
+    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch */
 } conv;
 
 /* ---- create ---- */
@@ -67,7 +67,7 @@ static int64_t filled(int64_t channels, int64_t multiple)
 
 typedef struct {
     tutti_dtype type;
-    int64_t multiple; /* that channels are filled up to */
+    int64_t multiple; /* channels are filled up to a multiple of it */
     bool rows;
 } conv_way;
 
@@ -118,7 +118,7 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
     return st || !is_small ? st : tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
 }
 
-/* In the output's type, in 16 bits with channels filled up; else in f32: as they are, filled up, row-major. */
+/* Tries to multiply in the output's type, in 16 bits with channels filled up; then in f32: with channels as they are, filled up, row-major. */
 static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training,
                                   tutti_failure *err)
 {
@@ -211,7 +211,7 @@ static void *gradient_of(const tutti_kernel *k, const tutti_kernel_args *a)
 
 /* ---- passes ---- */
 
-/* Out of the library's form, with bias and ReLU. */
+/* Brings the output out of the library's form, with bias and ReLU. */
 static void finish(const tutti_kernel *k, const tutti_kernel_args *a, void *out)
 {
     const conv *s = k->state;

@@ -3,7 +3,7 @@
  * one adds bias and ReLU. Gradients of weights are f32 whatever is multiplied.
  *
  * A sample is a row of numbers in whatever order they lie. Behind planes with channels last the input stays as it is, and weights that are trained
- * lie in its order, described as (units, C, H, W); weights that lie otherwise are put into it in scratch, as are weights of 16 bits.
+ * lie in its order, described as (units, C, H, W); weights that lie otherwise are copied into that order in scratch, as are weights of 16 bits.
  *
  * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows: which of the two is the
  * sooner is a matter of shapes (Shi, Xu and Chu, 2017). */
@@ -20,22 +20,23 @@ typedef struct {
     const tutti_cuda_products *products;
     tutti_cublaslt_plan plan[TUTTI_NPASSES];
     int64_t m, n, k;
-    tutti_dtype type, din_type; /* that is multiplied; that the product leaves for the input's gradient */
+    tutti_dtype type;     /* what is multiplied */
+    tutti_dtype din_type; /* what the product leaves as the input's gradient */
     tutti_cuda_weights weights;
-    bool copies_in, copies_weights, permutes, finishes,
-        transposes; /* finishes: bias and ReLU by a launch of their own */
+    bool copies_in, copies_weights, permutes, transposes;
+    bool finishes; /* bias and ReLU have a launch of their own */
     tutti_layout weights_layout;
-    size_t at_in, at_weights, at_bias, at_columns, at_workspace; /* in scratch; what gradients need shares the place */
+    size_t at_in, at_weights, at_bias, at_columns, at_workspace; /* offsets in scratch; gradients use the same places */
 } dense;
 
 /* ---- orders ---- */
 
-/* Channels and positions of a row of numbers that has its channels last; false: none of it is known to be so. */
+/* The channels and positions of a row of numbers whose channels lie last. */
 typedef struct {
     int64_t channels, plane;
 } row_form;
 
-/* The order of the weights: row-major, or (units, C, H, W) with channels last. */
+/* Reads the order of the weights: row-major, or (units, C, H, W) with channels last. False: they have another order. */
 static bool read_order(const tutti_param_desc *w, bool *is_last, row_form *form)
 {
     *is_last = w->layout != NULL;
@@ -70,7 +71,7 @@ bool tutti_cuda_dense_tnn_fits(const tutti_kernel *k, const tutti_kernel_request
 
 double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
-    static const double F32_FLOPS = 4e13, HALF_FLOPS = 4e14, BYTES = 2e12; /* of cards with stacked memory, about */
+    static const double F32_FLOPS = 4e13, HALF_FLOPS = 4e14, BYTES = 2e12; /* roughly, with stacked memory */
     (void)pass;
     return tutti_candidate_flops(k) / (r->precision == TUTTI_PRECISION_F32 ? F32_FLOPS : HALF_FLOPS) +
            tutti_candidate_bytes(k) / BYTES;
@@ -89,7 +90,7 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense 
     w->elements = s->n * s->k;
 }
 
-/* From the parameter's order to the input's. Row-major from channels last is the same with both parts of a row in each other's place. */
+/* The weights go from the parameter's order to the input's. Row-major from channels last is the same with both parts of a row swapped. */
 static void describe_weights(const tutti_kernel *k, dense *s)
 {
     const tutti_shape *in = &k->in[0].shape;
@@ -112,7 +113,7 @@ static void describe_weights(const tutti_kernel *k, dense *s)
 
 /* ---- products ---- */
 
-/* Of a value that may lie anywhere in a row of such values. */
+/* The alignment in bytes of a value that may lie anywhere in a row of such values. */
 static int64_t alignment_of(const tutti_value *v)
 {
     int64_t bytes = 1;
@@ -242,7 +243,7 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
     return to;
 }
 
-/* Weights as the product wants them, and with them, in one launch if that can be, the bias of 16 bits that it adds. */
+/* The weights as the product wants them. The bias of 16 bits that the product adds is rounded by the same launch where weights are. */
 static const float *weights_of(const dense *s, const tutti_kernel_args *a, const tutti_cuda_bias *bias)
 {
     void *to = tutti_cuda_scratch_at(a, s->at_weights);

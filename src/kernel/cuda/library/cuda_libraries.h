@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_libraries.h: the rows that compute by NVIDIA's libraries, as candidates have them (candidate.h). Threads: shared tables. */
+/* cuda_libraries.h: the rows that compute by NVIDIA's libraries, with their functions as candidates (candidate.h). Threads: shared tables. */
 #ifndef TUTTI_KERNEL_CUDA_LIBRARIES_H
 #define TUTTI_KERNEL_CUDA_LIBRARIES_H
 
@@ -12,7 +12,7 @@ bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
 extern const tutti_kernel_row tutti_cuda_dense, tutti_cuda_dense_tnn;
 bool tutti_cuda_dense_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_cuda_dense_tnn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Of all of them: by their arithmetic and the bytes that move. */
+/* The seconds of all of these rows, counted by their arithmetic and the bytes that move. */
 double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "../cuda_rows.h"
 
-/* As weights.cu and channels.cu have them. */
+/* These repeat the declarations of weights.cu and channels.cu. */
 enum { FILL = 8, ACROSS = 32, THREADS = 256, GATHERING = 8 };
 
 typedef struct {
@@ -65,7 +65,7 @@ tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **o
 
 /* ---- scratch ---- */
 
-enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 }; /* in bytes: of pieces; of what a kernel is given */
+enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 }; /* bytes: where pieces begin; where a kernel's scratch begins */
 
 size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes)
 {
@@ -154,7 +154,7 @@ void tutti_cuda_weights_take(const tutti_cuda_products *p, const tutti_cuda_weig
 
 /* ---- activations ---- */
 
-/* Rows of channels: a value that is no planes is one of a single position. */
+/* The value as rows of channels. A value that is no planes has a single position. */
 static channels_form rows_of(const tutti_cuda_channels *ch, const tutti_value *v)
 {
     const int64_t channels = ch->groups * ch->channels, all = tutti_shape_count(&v->shape);
@@ -235,14 +235,14 @@ void tutti_cuda_finish(const tutti_cuda_products *p, const tutti_cuda_channels *
 
 /* ---- gradients of a bias ---- */
 
-/* Depends on the shape alone, so that sums have one order. */
+/* A plan depends on the shape alone, so that sums have one order. */
 typedef struct {
     int64_t rows, columns, stretch, nstretches;
     tutti_cuda_grid grid;
     bool in_lanes;
 } column_plan;
 
-enum { ROWS_EACH = 8 /* of a thread, at least, if there are so many */, MOST_BLOCKS = 1024 };
+enum { ROWS_EACH = 8 /* a thread takes so many rows at least, if there are so many */, MOST_BLOCKS = 1024 };
 
 static column_plan plan_columns(const tutti_value *v)
 {

@@ -18,7 +18,7 @@ static void destroy(void *kept)
 
 #define NAME(name, parameters) #name,
 
-/* It opens cuBLASLt by its name, which it finds wherever that was loaded from. */
+/* cuDNN opens cuBLASLt by its name. Where cuBLASLt is loaded already, cuDNN finds it. */
 static tutti_status find_functions(tutti_cudnn_functions *call, tutti_failure *err)
 {
     void *cublaslt;
@@ -71,7 +71,7 @@ static int math_of(tutti_dtype type)
     return type == TUTTI_F32 ? TUTTI_CUDNN_FMA_MATH : TUTTI_CUDNN_TENSOR_OP_MATH;
 }
 
-/* Its numbers are ints. */
+/* True: all sizes that the library is told fit its ints. */
 static bool is_small(const tutti_cudnn_shape *s)
 {
     const double in = (double)s->in_channels * (double)s->in_height * (double)s->in_width,
@@ -155,7 +155,7 @@ static int ask_workspace(const tutti_cudnn_plan *p, tutti_kernel_pass pass, int 
                                                                 algorithm, bytes);
 }
 
-/* True: it can be run as things are described, in little memory. */
+/* Takes the algorithm for the pass. False: the library does not run it as things are described, or not in little memory. */
 static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
 {
     size_t bytes = 0;
@@ -165,7 +165,7 @@ static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
     return true;
 }
 
-/* The first that is deterministic: of this math, else of any that the convolution's math allows, else one that always is. */
+/* Takes the first algorithm that is deterministic: of this math, else of any that the convolution's math allows, else one that always is. */
 static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
 {
     static const int always[TUTTI_NPASSES] = {TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM, TUTTI_CUDNN_FILTER_ALGO_1,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn.h: convolutions by cuDNN 9: its handle, once a card, and what is prepared once a convolution.
+/* cudnn.h: convolutions by cuDNN 9: the library's handle, once a card, and plans, once a convolution.
  *
- * Values lie with channels last, weights as (filters, window, channels of a group); or both are row-major. All are of one type. Sums are f32, in f32 without TF32. Algorithms are
- * those that the library's heuristics name first of the deterministic ones: no clock is looked at, so the same shapes give the same bits on a card.
+ * Values lie with channels last, weights as (filters, window, channels of a group); or both are row-major. All are of one type. Sums are f32, in f32
+ * without TF32. Algorithms are the first deterministic ones that the library's heuristics name: no clock is looked at, so the same shapes give the
+ * same bits on a card.
+ *
  * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the card. */
 #ifndef TUTTI_KERNEL_CUDNN_H
 #define TUTTI_KERNEL_CUDNN_H
@@ -17,15 +19,15 @@ typedef struct {
     tutti_cuda *cuda;
 } tutti_cudnn;
 
-/* The card's own, alive as long as the card. */
+/* The handle of the card c, alive as long as the card. */
 tutti_status tutti_cudnn_of(tutti_cuda *c, const tutti_cudnn **out, tutti_failure *err);
 
 typedef struct {
     int64_t batch, in_channels, in_height, in_width, out_channels, out_height, out_width;
     int64_t kernel, stride, pad, groups;
-    tutti_dtype type; /* of values and weights: f32, bf16 or f16 */
+    tutti_dtype type; /* type of values and weights: f32, bf16 or f16 */
     bool rows;        /* all is row-major */
-    bool training;    /* gradients, too */
+    bool training;    /* gradients are wanted, too */
 } tutti_cudnn_shape;
 
 typedef struct {
@@ -35,12 +37,12 @@ typedef struct {
     size_t workspace_bytes[TUTTI_NPASSES];
 } tutti_cudnn_plan;
 
-/* TUTTI_ERR_FAILED where the library has nothing for these shapes. Ended by end, also where it failed. */
+/* Prepares *p for a convolution of shape s. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases *p, also where begin failed. */
 tutti_status tutti_cudnn_begin(const tutti_cudnn *c, const tutti_cudnn_shape *s, tutti_cudnn_plan *p,
                                tutti_failure *err);
-void tutti_cudnn_end(tutti_cudnn_plan *p); /* zeroed is fine */
+void tutti_cudnn_end(tutti_cudnn_plan *p); /* a zeroed plan is fine */
 
-/* One pass: what it reads of in, weights and out, it finds there, what it makes it writes. workspace: of that pass's bytes. */
+/* The memory of one pass, which reads two of in, weights and out and writes the third. workspace has as many bytes as the plan says for the pass. */
 typedef struct {
     void *in, *weights, *out, *workspace;
 } tutti_cudnn_memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn_api.h: what tutti calls of cuDNN 9, in declarations of its own: neither its headers nor its library are needed to build. Names, parameters
+/* cudnn_api.h: the functions of cuDNN 9 that tutti calls, declared here: building needs neither NVIDIA's headers nor the library. Names, parameters
  * and values are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. Descriptors are opaque pointers. Threads: a handle is one thread's at a time. */
 #ifndef TUTTI_KERNEL_CUDNN_API_H
 #define TUTTI_KERNEL_CUDNN_API_H
@@ -22,7 +22,7 @@ enum {
     TUTTI_CUDNN_CROSS_CORRELATION = 1,
     TUTTI_CUDNN_DETERMINISTIC = 1,
 
-    TUTTI_CUDNN_ALGORITHMS = 8, /* of a pass, at most */
+    TUTTI_CUDNN_ALGORITHMS = 8, /* at most so many are named for a pass */
 
     /* Algorithms that few shapes rule out, and whose sums have one order. */
     TUTTI_CUDNN_FORWARD_IMPLICIT_GEMM = 0,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_conv.c: shapes and grids of small_conv.cu, and which convolutions are computed by it. */
+/* small_conv.c: shapes and grids of small_conv.cu, and which convolutions it computes. */
 #include "small_conv.h"
 
 #include <stdio.h>
 
 #include "../cuda_rows.h"
 
-/* As small_conv.cu has them. */
+/* These repeat the declarations of small_conv.cu. */
 enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
 enum { BLOCKS_EACH = 2 /* of a multiprocessor at a time */, LEAST_SLAB = 2 * ROWS };
 static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32}; /* of a tile */
@@ -87,8 +87,8 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *     ResNet-20, 16 to 32, stride 2         702     42
  *     ResNet-20, 64 of 8x8                   76
  *
- * That is 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So ours are all sizes of few filters, whose tiles the library leaves
- * empty, and of more filters what has little to do. Groups, or inputs, that leave half of our least tile empty are the library's. */
+ * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all sizes of few filters, whose tiles the library
+ * leaves empty, and of more filters the sizes that have little to do. Groups, or inputs, that leave half of our least tile empty are the library's. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
@@ -111,7 +111,7 @@ bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass)
 
 /* ---- begin ---- */
 
-/* Slabs of positions, so many that the card is full once. */
+/* Positions are cut into slabs, so many that the card is full once. */
 static void share_out(tutti_small_conv *s, int multiprocessors)
 {
     const patches_form f = form_of(&s->shape, NULL);
@@ -124,7 +124,7 @@ static void share_out(tutti_small_conv *s, int multiprocessors)
     s->nslabs = divide_up(f.positions, s->slab);
 }
 
-/* "outputs_16_4": tiles of 16 filters, channels by fours. */
+/* An entry's name: "outputs_16_4" has tiles of 16 filters and reads channels by fours. */
 static void name_of(const char *what, const tutti_cudnn_shape *s, char out[32])
 {
     const patches_form f = form_of(s, NULL);

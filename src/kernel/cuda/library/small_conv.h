@@ -17,15 +17,15 @@ typedef struct {
     int64_t slab, nslabs; /* of positions of the output, for gradients of weights */
 } tutti_small_conv;
 
-/* Whether they compute a pass of a convolution of this shape. */
+/* Whether our kernels compute this pass of a convolution of this shape. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass);
-/* Finds the functions. TUTTI_ERR_FAILED with the compiler's words. */
+/* Describes the convolution of shape s in *out and finds its functions. TUTTI_ERR_FAILED with the compiler's words. */
 tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, tutti_small_conv *out,
                                     tutti_failure *err);
-/* Whether they compute this pass: begun, and it fits. */
+/* Whether s was begun and our kernels compute this pass. */
 bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass);
-size_t tutti_small_conv_scratch(const tutti_small_conv *s); /* of the gradient of weights */
-/* out = max(0, sums + bias); bias NULL: none. */
+size_t tutti_small_conv_scratch(const tutti_small_conv *s); /* bytes that the gradient of weights works in */
+/* m->out = max(0, sums + bias); bias NULL: there is none; relu false: no max. */
 void tutti_small_conv_forward(const tutti_small_conv *s, const tutti_cudnn_memory *m, const float *bias, bool relu);
 void tutti_small_conv_params(const tutti_small_conv *s, const tutti_cudnn_memory *m); /* m->workspace: the scratch */
 void tutti_small_conv_data(const tutti_small_conv *s, const tutti_cudnn_memory *m);

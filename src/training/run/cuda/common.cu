@@ -1,5 +1,4 @@
-// common.cu: what the texts of this folder share: elements in vectors of 16 bytes, the loop of a rule, exact sums of squares. It stands before each
-// of them.
+// common.cu: the text that stands before each other text of this folder: elements in vectors of 16 bytes, the loop of a rule, exact sums of squares.
 //
 // Each operation is rounded by itself, in the order of the cpu's loops (src/training/method/), so that the bits are theirs at any offset and in
 // any cut. A NaN is a NaN on both, with other bits.
@@ -77,7 +76,7 @@ DEVICE void store(const four &f, float *to, const float (&x)[4])
 
 enum { TOGETHER = 16 };
 
-// Which of them this block is for. first: the first block of each; behind the last vector, larger than any block.
+// Which vector this block is for. first: the first block of each; behind the last vector, larger than any block.
 DEVICE int part_of_block(const u32 (&first)[TOGETHER])
 {
     int p = 0;
@@ -101,7 +100,7 @@ DEVICE i64 thread_from(u32 first_block)
 
 enum { NUMBERS = 8, STATES = 2 };
 
-// As step_cuda.c has them. One parameter's elements.
+// The elements of one parameter. step_cuda.c repeats these structs.
 struct slice {
     float *w, *state[STATES];
     const float *sum, *centre; // centre may be NULL
@@ -114,7 +113,7 @@ struct updates {
     u32 first[TOGETHER];
 };
 
-// What varies, of each slice: the numbers of a step, and alpha.
+// How many numbers vary from step to step for each slice: those of a step, and alpha.
 enum { VARYING = NUMBERS + 1 };
 
 DEVICE void read_numbers(const float *varying, float (&k)[NUMBERS])
@@ -169,7 +168,7 @@ template <class R> DEVICE void update_elements(const slice &s, const float *vary
 //
 // The square of a number with mantissa m and exponent field e is m * m * 2^(2 * (e - 1)) units. A block takes the largest numbers of a tile together
 // with all that are less than 2^REACH times smaller: their squares, counted from the smallest exponent of these, are whole numbers whose sum a
-// thread has in 128 bits. Digits of these are added over the block. What was smaller comes in another round; mostly there is none.
+// thread has in 128 bits. Digits of these are added over the block. Smaller numbers come in another round; mostly there is none.
 
 enum { LIMBS = 20, LIMB_BITS = 32, DIGITS = 5, DIGIT_BITS = 26, REACH = 36, EACH = 16, WARPS = 8, TILE = EACH * WARPS * 32 };
 
@@ -195,7 +194,7 @@ DEVICE u32 digit_of(const wide &sum, int d)
     return (u32)bits & ((1u << DIGIT_BITS) - 1);
 }
 
-// Of a thread below LIMBS: its limb of digit d = sum, which counts 2^first units.
+// The part of a digit `sum`, which counts 2^first units, that belongs to this limb. Threads below LIMBS have a limb each.
 DEVICE u64 part_for_limb(u64 sum, int first, int limb)
 {
     const int at = first / LIMB_BITS, up = first % LIMB_BITS;
@@ -218,7 +217,7 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < WARPS; i++) most = max(most, largest[i]);
-        if (most == 0) break; // the block's: all leave
+        if (most == 0) break; // most is the block's: all threads leave
         const int lowest = max((int)(most >> 23) - REACH, 1);
         wide sum = {0, 0};
 #pragma unroll
@@ -246,8 +245,8 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
     __syncthreads(); // the next tile's largest are written behind this one's reads
 }
 
-// Blocks of one launch that are through with a vector, and whether one of them has seen what is not finite; zero between launches, which are one
-// behind the other.
+// How many blocks of one launch are through with a vector, and whether one of them has seen a number that is not finite. Both are zero between
+// launches, which are one behind the other.
 static __device__ u32 blocks_done[TOGETHER], any_bad[TOGETHER];
 
 // *count += 1 once a launch and vector, if bad is true of any thread of its nblocks blocks.
@@ -261,7 +260,7 @@ DEVICE void count_bad(bool bad, int vector, u32 nblocks, i64 *count)
         atomicAdd((u64 *)count, (u64)1);
 }
 
-// Of the blocks that share a vector's tiles: which one this is.
+// Which of the blocks that share a vector's tiles this one is.
 struct share {
     u32 block, nblocks;
 };
@@ -306,7 +305,7 @@ template <class R> struct measured_values {
     }
 };
 
-// Blocks y: 0 for the weights, 1 for the gradients.
+// blockIdx.y is 0 for the weights, 1 for the gradients.
 DEVICE void norms_of_gradients(const slice &s, i64 *limbs, i64 *bad)
 {
     const bool of_weights = blockIdx.y == 0;
@@ -315,7 +314,7 @@ DEVICE void norms_of_gradients(const slice &s, i64 *limbs, i64 *bad)
     count_bad(is_bad && !of_weights, 0, gridDim.x * gridDim.y, bad);
 }
 
-// ... 1 for what the rule measures, 2 for whether the gradients are finite.
+// blockIdx.y is 0 for the weights, 1 for what the rule measures, 2 for whether the gradients are finite.
 template <class R> DEVICE void norms_of_measured(const slice &s, const float *varying, i64 *limbs, i64 *bad)
 {
     const share own = {blockIdx.x, gridDim.x};

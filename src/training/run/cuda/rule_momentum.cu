@@ -1,4 +1,4 @@
-// rule_momentum.cu: as src/training/method/rule_momentum.c.
+// rule_momentum.cu: the loop of src/training/method/rule_momentum.c on a card.
 
 struct momentum {
     enum { NSTATES = 1 };

@@ -1,4 +1,4 @@
-// rule_nesterov.cu: as src/training/method/rule_nesterov.c.
+// rule_nesterov.cu: the loop of src/training/method/rule_nesterov.c on a card.
 
 struct nesterov {
     enum { NSTATES = 1 };

@@ -1,4 +1,4 @@
-// rule_sgd.cu: as src/training/method/rule_sgd.c.
+// rule_sgd.cu: the loop of src/training/method/rule_sgd.c on a card.
 
 struct sgd {
     enum { NSTATES = 0 };

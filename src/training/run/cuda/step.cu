@@ -1,7 +1,7 @@
-// step.cu: what a step does beside kernels of layers and rules: rows and blocks, control numbers, running statistics, whether gradients are finite,
+// step.cu: the work of a step beside kernels of layers and rules: rows and blocks, control numbers, running statistics, whether gradients are finite,
 // and the loops over a centre of src/training/method/centre.c.
 
-// Rows of all outputs; of each part, a block of its own with n of them.
+// Copies between rows of all outputs and blocks, one for each part, which have n outputs of each row.
 ENTRY blocks(float *rows, float *blocks, i64 nsamples, i64 noutputs, int parts, int into)
 {
     const i64 i = thread_number(), n = noutputs / parts;
@@ -25,7 +25,7 @@ ENTRY no_loss(float *loss)
     *loss = __uint_as_float(0x7fc00000u);
 }
 
-// As step_cuda.c has them. replaces: nothing of the old value counts, not even a NaN times 0.
+// step_cuda.c repeats these structs. replaces: nothing of the old value counts, not even a NaN times 0.
 struct running {
     float *w;
     const float *sum;
@@ -63,7 +63,7 @@ struct looked_at {
     u32 first[TOGETHER], nblocks[TOGETHER];
 };
 
-// limbs: NULL where nobody wants the squares.
+// limbs takes the sums of squares; NULL: nobody wants them.
 ENTRY are_finite(const __grid_constant__ looked_at v, i64 *limbs, i64 *bad)
 {
     const int p = part_of_block(v.first);

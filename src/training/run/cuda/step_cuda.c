@@ -11,9 +11,9 @@
 
 extern const tutti_embedded_text tutti_step_texts[]; /* made by the build */
 
-/* As common.cu has them. */
+/* These repeat the declarations of common.cu. */
 enum { THREADS = 256, TILE = 4096, QUAD = 4, QUAD_BYTES = 16 };
-enum { TILES_AT_ONCE = 1024 }; /* blocks that look share the tiles of a vector */
+enum { TILES_AT_ONCE = 1024 }; /* at most so many blocks share the tiles of a vector */
 enum { MOST_RULES = 16 };
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
     uint32_t first[TUTTI_WORK_TOGETHER];
 } updates;
 
-/* As step.cu has them. */
+/* These repeat the structs of step.cu. */
 typedef struct {
     float *w;
     const float *sum;
@@ -48,13 +48,13 @@ typedef struct {
     uint32_t first[TUTTI_WORK_TOGETHER], nblocks[TUTTI_WORK_TOGETHER];
 } looked_at;
 
-/* Of one rule. */
+/* The functions of one rule. */
 typedef struct {
     const tutti_rule_row *rule;
     tutti_cuda_function update, norms;
 } rule_functions;
 
-/* Found beforehand, once a card. */
+/* All functions that a step runs, found beforehand, once a card. */
 typedef struct {
     tutti_cuda_function blocks, control, no_loss, statistic, are_finite, elastic, outer, meet, mean;
     rule_functions rules[MOST_RULES];
@@ -124,7 +124,7 @@ tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row
     return st;
 }
 
-/* Of a card that was prepared. */
+/* The functions of a card that was prepared. */
 static const tutti_cuda_step *step_of(tutti_cuda *c)
 {
     void *kept = NULL;
@@ -136,7 +136,7 @@ static const tutti_cuda_step *step_of(tutti_cuda *c)
 
 /* ---- what launches share ---- */
 
-/* Elements by which all these vectors lie behind a multiple of 16 bytes, or -1. NULLs are not asked. */
+/* By how many elements all these vectors lie behind a multiple of 16 bytes; -1: they differ. NULLs are not asked. */
 static int32_t skew_of(const void *const *vectors, int n)
 {
     const uintptr_t first = (uintptr_t)vectors[0] % QUAD_BYTES;
@@ -244,10 +244,10 @@ static void no_loss_work(const tutti_device *d, const void *loss, const void *va
 
 /* ---- the rule ---- */
 
-/* Blocks for vectors of a launch: first[i], of n vectors. Behind the last vector none begins. */
+/* Blocks of a launch are dealt to its vectors: those of vector i begin at first[i]. Behind the last vector none begins. */
 typedef struct {
     uint32_t *first;
-    uint32_t nblocks; /* so far */
+    uint32_t nblocks; /* dealt so far */
 } dealing;
 
 static dealing deal(uint32_t first[TUTTI_WORK_TOGETHER])
@@ -310,7 +310,7 @@ static void statistic_work(const tutti_device *d, const void *statistic_work, co
     run_dealt(c, step_of(c)->statistic, &blocks, (void *[]){&all, &slots});
 }
 
-/* Blocks that share the tiles of n elements. */
+/* How many blocks share the tiles of n elements. */
 static uint32_t blocks_for_tiles(int64_t n)
 {
     const int64_t tiles = (n + TILE - 1) / TILE;
@@ -332,7 +332,8 @@ static void finite_work(const tutti_device *d, const void *finite_work, const vo
     run_dealt(c, step_of(c)->are_finite, &blocks, (void *[]){&v, &w.squares, &w.bad});
 }
 
-/* Of the weights, of what they are held against, and whether the gradients are finite where that is something else. */
+/* Sums the squares of the weights and of what the rule holds them against. Looks whether the gradients are finite, too, where the rule holds the weights
+ * against something else. */
 static void norms_work(const tutti_device *d, const void *norms_work, const void *varying)
 {
     tutti_norms_work w = *(const tutti_norms_work *)norms_work;
