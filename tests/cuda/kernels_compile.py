@@ -20,9 +20,12 @@ MOST_SPILLED = 64
 def find_nvrtc(folders):
     for place in list(folders) + ["", "/usr/local/cuda/lib64", "/usr/local/cuda/lib"]:
         try:
-            return ctypes.CDLL(os.path.join(place, "libnvrtc.so.13"))
+            nvrtc = ctypes.CDLL(os.path.join(place, "libnvrtc.so.13"))
         except OSError:
             continue
+        for builtins in glob.glob(os.path.join(place, "libnvrtc-builtins.so.*")) if place else ():
+            ctypes.CDLL(builtins)  # NVRTC opens them by a bare name, which works if they are open already
+        return nvrtc
     return None
 
 

@@ -4,9 +4,21 @@
 #define TESTS_NVRTC_TEXT_H
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* NVRTC opens its builtins by a bare name, which the loader finds only if they are open already. */
+static inline void nvrtc_open_builtins(const char *folder)
+{
+    char pattern[512];
+    glob_t found = {0};
+    snprintf(pattern, sizeof(pattern), "%s/libnvrtc-builtins.so.*", folder);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++) (void)dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+}
 
 /* Opens NVRTC in one folder ("": the loader's); NULL: it is not there. */
 static inline void *nvrtc_open_in(const char *folder)
@@ -16,6 +28,7 @@ static inline void *nvrtc_open_in(const char *folder)
         char path[512];
         snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", names[n]);
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library && *folder) nvrtc_open_builtins(folder);
         if (library) return library;
     }
     return NULL;

@@ -24,15 +24,16 @@ enum { MOST_FILES = 3, PATH_BYTES = 512 };
 typedef struct {
     const char *name, *package;    /* "cudnn"; the PyPI package that brings it */
     const char *files[MOST_FILES]; /* newest first */
+    const char *beside;            /* a pattern of files in its folder that it opens by bare names later; NULL: none */
     bool is_driver;
 } library;
 
 static const library libraries[] = {
-    {"cuda", NULL, {"libcuda.so.1"}, true},
-    {"nvrtc", "nvidia-cuda-nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12"}, false},
-    {"cublasLt", "nvidia-cublas", {"libcublasLt.so.13", "libcublasLt.so.12"}, false},
-    {"cudnn", "nvidia-cudnn-cu13", {"libcudnn.so.9"}, false},
-    {"nccl", "nvidia-nccl-cu13", {"libnccl.so.2"}, false},
+    {"cuda", NULL, {"libcuda.so.1"}, NULL, true},
+    {"nvrtc", "nvidia-cuda-nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12"}, "libnvrtc-builtins.so.*", false},
+    {"cublasLt", "nvidia-cublas", {"libcublasLt.so.13", "libcublasLt.so.12"}, NULL, false},
+    {"cudnn", "nvidia-cudnn-cu13", {"libcudnn.so.9"}, NULL, false},
+    {"nccl", "nvidia-nccl-cu13", {"libnccl.so.2"}, NULL, false},
 };
 
 typedef struct {
@@ -42,13 +43,28 @@ typedef struct {
     char *path;         /* PATH_BYTES: of the file */
 } search;
 
+/* Opens what lies beside the file and is opened by a bare name later. The loader does not look in that folder, but knows what is open already. */
+static void open_beside(const library *what, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char pattern[PATH_BYTES];
+    glob_t found = {0};
+    if (!what->beside || !slash) return;
+    snprintf(pattern, sizeof pattern, "%.*s/%s", (int)(slash - path), path, what->beside);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t f = 0; f < found.gl_pathc; f++) (void)dlopen(found.gl_pathv[f], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+}
+
 static bool open_at(search *s, const char *path, int flags)
 {
     s->handle = dlopen(path, RTLD_NOW | (s->what->is_driver ? RTLD_GLOBAL : RTLD_LOCAL) | flags);
-    if (s->handle)
+    if (s->handle) {
         snprintf(s->path, PATH_BYTES, "%s", path);
-    else if (!(flags & RTLD_NOLOAD) && strchr(path, '/'))
+        open_beside(s->what, path);
+    } else if (!(flags & RTLD_NOLOAD) && strchr(path, '/')) {
         tutti_strbuf_printf(&s->tried, "; %s", dlerror());
+    }
     return s->handle;
 }
 
