@@ -42,6 +42,14 @@ typedef struct tutti_cuda_function *tutti_cuda_function; /* the driver's */
  * the text "common" of the same table, if there is one, stands before it. TUTTI_ERR_FAILED with the compiler's words. */
 tutti_status tutti_cuda_find(tutti_cuda *c, const tutti_embedded_text *texts, const char *module, const char *entry,
                              tutti_cuda_function *out, tutti_failure *err);
+/* A function that somebody wants by the name of its entry, and where to put it. */
+typedef struct {
+    const char *entry;
+    tutti_cuda_function *out;
+} tutti_cuda_wanted;
+/* Finds n wanted functions of one module as tutti_cuda_find does. TUTTI_ERR_FAILED at the first that is not found. */
+tutti_status tutti_cuda_find_all(tutti_cuda *c, const tutti_embedded_text *texts, const char *module,
+                                 const tutti_cuda_wanted *wanted, size_t n, tutti_failure *err);
 
 typedef struct {
     uint32_t blocks[3];  /* x, y, z; zero counts as one */

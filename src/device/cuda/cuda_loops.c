@@ -197,15 +197,9 @@ void tutti_cuda_place_loops(tutti_device *row)
 
 tutti_status tutti_cuda_loops_find(tutti_cuda *c, tutti_failure *err)
 {
-    const struct {
-        const char *entry;
-        tutti_cuda_function *out;
-    } all[] = {{"sum_f32", &c->loops.sum_f32},
-               {"sum", &c->loops.sum},
-               {"divide", &c->loops.divide},
-               {"convert", &c->loops.convert}};
-    tutti_status st = TUTTI_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !st; i++)
-        st = tutti_cuda_find(c, tutti_device_texts, "loops", all[i].entry, all[i].out, err);
-    return st;
+    const tutti_cuda_wanted wanted[] = {{"sum_f32", &c->loops.sum_f32},
+                                        {"sum", &c->loops.sum},
+                                        {"divide", &c->loops.divide},
+                                        {"convert", &c->loops.convert}};
+    return tutti_cuda_find_all(c, tutti_device_texts, "loops", wanted, sizeof wanted / sizeof *wanted, err);
 }

@@ -177,6 +177,14 @@ tutti_status tutti_cuda_find(tutti_cuda *c, const tutti_embedded_text *texts, co
     return TUTTI_OK;
 }
 
+tutti_status tutti_cuda_find_all(tutti_cuda *c, const tutti_embedded_text *texts, const char *module,
+                                 const tutti_cuda_wanted *wanted, size_t n, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (size_t i = 0; i < n && !st; i++) st = tutti_cuda_find(c, texts, module, wanted[i].entry, wanted[i].out, err);
+    return st;
+}
+
 void tutti_cuda_modules_release(tutti_cuda *c)
 {
     for (int i = 0; i < c->nmodules; i++) c->driver.cuModuleUnload(c->modules[i].module);

@@ -52,7 +52,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     describe(k, s);
     st = tutti_cuda_values_of(s->cuda, &s->values, err);
     const tutti_cuda_wanted wanted = {s->one_order ? "add" : "add_orders", &s->sum};
-    return st ? st : tutti_cuda_find_all(s->cuda, "eltwise", &wanted, 1, err);
+    return st ? st : tutti_cuda_find_all(s->cuda, tutti_kernel_texts, "eltwise", &wanted, 1, err);
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

@@ -61,7 +61,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->in_place = k->in[0].dtype == k->out.dtype;
     describe(k, s, &wanted.entry);
     st = tutti_cuda_values_of(s->cuda, &s->values, err);
-    return st ? st : tutti_cuda_find_all(s->cuda, "dropout", &wanted, 1, err);
+    return st ? st : tutti_cuda_find_all(s->cuda, tutti_kernel_texts, "dropout", &wanted, 1, err);
 }
 
 static void drop(const tutti_kernel *k, const tutti_kernel_args *a, tutti_cuda_place from, tutti_cuda_place to)

@@ -69,7 +69,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     s->ended = s->device->allocate(s->device, sizeof *s->ended);
     if (!s->ended) return tutti_fail(err, TUTTI_ERR_FAILED, "op %s: the card has no memory left", k->op->name);
     const tutti_cuda_wanted wanted[] = {{"loss_forward", &s->forward}, {"loss_backward", &s->backward}};
-    return tutti_cuda_find_all(s->cuda, "loss", wanted, sizeof wanted / sizeof *wanted, err);
+    return tutti_cuda_find_all(s->cuda, tutti_kernel_texts, "loss", wanted, sizeof wanted / sizeof *wanted, err);
 }
 
 static void destroy(tutti_kernel *k)

@@ -58,7 +58,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     }
     const tutti_cuda_wanted wanted[] = {
         {"forward_any", &s->forward}, {"reduce_any", &s->reduce}, {"gradient_any", &s->gradient}};
-    return tutti_cuda_find_all(s->cuda, "norm_any", wanted, r->training ? 3 : 1, err);
+    return tutti_cuda_find_all(s->cuda, tutti_kernel_texts, "norm_any", wanted, r->training ? 3 : 1, err);
 }
 
 static any_value place_of(const tutti_value *v, const void *at)

@@ -46,15 +46,6 @@ void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tut
     tutti_order_apply(order, &k->out, layout);
 }
 
-tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
-                                 tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    for (int i = 0; i < n && !st; i++)
-        st = tutti_cuda_find(c, tutti_kernel_texts, module, wanted[i].entry, wanted[i].out, err);
-    return st;
-}
-
 tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
                                 int n, tutti_failure *err)
 {

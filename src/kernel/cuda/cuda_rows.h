@@ -33,15 +33,8 @@ tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *
 /* The output keeps its shape and takes this order (NCHW or NHWC) and the request's type. layout is the kernel's own and is filled in; NULL will do
  * for NCHW. */
 void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout);
-/* A function that a row wants by the name of its entry, and where to put it. */
-typedef struct {
-    const char *entry;
-    tutti_cuda_function *out;
-} tutti_cuda_wanted;
-/* Finds n wanted functions of one module. TUTTI_ERR_FAILED at the first that is not found. */
-tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
-                                 tutti_failure *err);
-/* Finds them where entries come in kinds: "forward" by "bf16" is forward_bf16. by: the name of a type, an op or a way. */
+/* Finds n functions of one of tutti_kernel_texts whose entries come in kinds: "forward" by "bf16" is forward_bf16. by: the name of a type, an op or a
+ * way. */
 tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
                                 int n, tutti_failure *err);
 /* The destroy of rows whose state is one piece of memory. */

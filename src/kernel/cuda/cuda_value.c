@@ -24,7 +24,8 @@ static tutti_status make(tutti_cuda *c, void **out, tutti_failure *err)
                                         {"value_transpose", &f->transpose},
                                         {"value_transpose_few", &f->transpose_few},
                                         {"value_zeros", &f->zeros}};
-    const tutti_status st = tutti_cuda_find_all(c, "value", wanted, sizeof wanted / sizeof *wanted, err);
+    const tutti_status st =
+        tutti_cuda_find_all(c, tutti_kernel_texts, "value", wanted, sizeof wanted / sizeof *wanted, err);
     *out = f;
     if (st) free(f);
     return st;

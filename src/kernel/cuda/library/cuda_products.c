@@ -45,8 +45,10 @@ static tutti_status make(tutti_cuda *c, void **out, tutti_failure *err)
                                           {"columns_any", &p->columns_any},
                                           {"columns_gather", &p->columns_gather}};
     p->cuda = c;
-    tutti_status st = tutti_cuda_find_all(c, "weights", weights, sizeof weights / sizeof *weights, err);
-    if (!st) st = tutti_cuda_find_all(c, "channels", channels, sizeof channels / sizeof *channels, err);
+    tutti_status st =
+        tutti_cuda_find_all(c, tutti_kernel_texts, "weights", weights, sizeof weights / sizeof *weights, err);
+    if (!st)
+        st = tutti_cuda_find_all(c, tutti_kernel_texts, "channels", channels, sizeof channels / sizeof *channels, err);
     if (!st) st = tutti_cuda_values_of(c, &p->values, err);
     *out = p;
     if (st) free(p);

@@ -143,7 +143,8 @@ tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, t
     name_of("outputs", &t, data);
     const tutti_cuda_wanted wanted[] = {
         {weights, &out->weights}, {"slabs_sum", &out->slabs_sum}, {forward, &out->forward}, {data, &out->data}};
-    const tutti_status st = tutti_cuda_find_all(c, "small_conv", wanted, sizeof wanted / sizeof *wanted, err);
+    const tutti_status st =
+        tutti_cuda_find_all(c, tutti_kernel_texts, "small_conv", wanted, sizeof wanted / sizeof *wanted, err);
     if (!st) out->cuda = c;
     return st;
 }

@@ -67,21 +67,17 @@ typedef struct {
 static tutti_status make(tutti_cuda *c, void **out, tutti_failure *err)
 {
     tutti_cuda_step *f = tutti_alloc(sizeof *f);
-    const struct {
-        const char *entry;
-        tutti_cuda_function *out;
-    } wanted[] = {{"blocks", &f->blocks},
-                  {"control", &f->control},
-                  {"no_loss", &f->no_loss},
-                  {"statistic", &f->statistic},
-                  {"are_finite", &f->are_finite},
-                  {"elastic", &f->elastic},
-                  {"outer", &f->outer},
-                  {"meet", &f->meet},
-                  {"mean", &f->mean}};
+    const tutti_cuda_wanted wanted[] = {{"blocks", &f->blocks},
+                                        {"control", &f->control},
+                                        {"no_loss", &f->no_loss},
+                                        {"statistic", &f->statistic},
+                                        {"are_finite", &f->are_finite},
+                                        {"elastic", &f->elastic},
+                                        {"outer", &f->outer},
+                                        {"meet", &f->meet},
+                                        {"mean", &f->mean}};
     tutti_status st = tutti_cuda_values_of(c, &f->values, err);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !st; i++)
-        st = tutti_cuda_find(c, tutti_step_texts, "step", wanted[i].entry, wanted[i].out, err);
+    if (!st) st = tutti_cuda_find_all(c, tutti_step_texts, "step", wanted, sizeof wanted / sizeof *wanted, err);
     if (st)
         free(f);
     else
