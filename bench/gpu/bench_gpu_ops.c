@@ -7,25 +7,39 @@
  * passes in training, summed over cases, with what that is in TFLOP/s (conv, dense) or GB/s (others). --json: a line a case, "-": among the others.
  * --device cpu compares the rows that are
  * chosen for the CPU with plain loops. --limit-s: begins no case after that. Exit 1 if a case fails. */
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "gpu_cases.h"
+#include "gpu_program.h"
 #include "kernel/memory_order.h"
 
-enum { MAX_OPS = 32, REPEATS = 20 };
+enum { MAX_OPS = 32 };
 
 typedef struct {
-    const char *device, *engine, *ops, *precisions, *json;
-    int card, repeats;
+    const char *device, *engine, *json;
+    tutti_texts ops, precisions;
+    int64_t card, repeats;
     double limit_s;
     bool quick, all;
 } options;
+
+#define FIELD(name) offsetof(options, name)
+static const tutti_field fields[] = {
+    {"device", TUTTI_FIELD_TEXT, FIELD(device), "cuda", NULL, 1, 0, "cuda or cpu: whose rows are compared"},
+    {"card", TUTTI_FIELD_INT, FIELD(card), "0", NULL, 0, INT32_MAX, "which card"},
+    {"engine", TUTTI_FIELD_TEXT, FIELD(engine), "auto", NULL, 1, 0, "who computes, as the key kernels.name of a job"},
+    {"ops", TUTTI_FIELD_TEXTS, FIELD(ops), "", NULL, 1, 0, "conv,dense: these alone"},
+    {"precisions", TUTTI_FIELD_TEXTS, FIELD(precisions), "", NULL, 1, 0, "f32,bf16: these alone"},
+    {"quick", TUTTI_FIELD_BOOL, FIELD(quick), "false", NULL, 1, 0, "small cases alone"},
+    {"all", TUTTI_FIELD_BOOL, FIELD(all), "false", NULL, 1, 0, "a line a case"},
+    {"repeats", TUTTI_FIELD_INT, FIELD(repeats), "20", NULL, 0, INT32_MAX, "runs of a pass that are timed; 0: none"},
+    {"limit-s", TUTTI_FIELD_REAL, FIELD(limit_s), "1e9", NULL, 1e-3, 1e9, "no case is begun after so many seconds"},
+    {"json", TUTTI_FIELD_TEXT, FIELD(json), "", NULL, 1, 0, "file for a line a case; -: standard output"},
+};
 
 /* Of an op and a type. */
 typedef struct {
@@ -42,15 +56,12 @@ typedef struct {
     double end; /* by tutti_clock_s */
 } session;
 
-/* Is the name one of a list "a,b"? NULL: any is. */
-static bool is_listed(const char *list, const char *name)
+/* An empty list names all. */
+static bool is_listed(const tutti_texts *list, const char *name)
 {
-    const size_t n = strlen(name);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (!strncmp(at, name, n) && (at[n] == ',' || !at[n])) return true;
-    }
-    return !list;
+    bool listed = list->n == 0;
+    for (int i = 0; i < list->n; i++) listed = listed || !strcmp(list->values[i], name);
+    return listed;
 }
 
 static int op_number(const char *name)
@@ -138,9 +149,9 @@ static tutti_status run_cases(session *s)
     gpu_setting at;
     tutti_status st = TUTTI_OK;
     for (int i = 0; (c = gpu_case_at(i)) && !st; i++) {
-        if (!is_listed(s->o->ops, c->op) || (s->o->quick && !c->quick)) continue;
+        if (!is_listed(&s->o->ops, c->op) || (s->o->quick && !c->quick)) continue;
         for (int n = 0; gpu_setting_at(c, n, &at) && !st; n++) {
-            if (!is_listed(s->o->precisions, tutti_precision_name(at.precision))) continue;
+            if (!is_listed(&s->o->precisions, tutti_precision_name(at.precision))) continue;
             if (tutti_clock_s() >= s->end)
                 s->nskipped++;
             else
@@ -178,83 +189,35 @@ static void print_table(const session *s)
     printf("%d cases, %d failed, %d not run: no time was left\n", s->nrun, s->nfailed, s->nskipped);
 }
 
-/* A whole number of at least that, or false. */
-static bool read_count(const char *text, int least, int *out)
-{
-    char *end = NULL;
-    const long value = strtol(text, &end, 10);
-    *out = (int)value;
-    return end != text && !*end && value >= least && value <= INT32_MAX;
-}
-
-static bool read_seconds(const char *text, double *out)
-{
-    char *end = NULL;
-    *out = strtod(text, &end);
-    return end != text && !*end && *out > 0;
-}
-
-static bool read_options(int argc, char **argv, options *o)
-{
-    static const struct option longs[] = {{"device", 1, NULL, 'd'},
-                                          {"card", 1, NULL, 'c'},
-                                          {"engine", 1, NULL, 'e'},
-                                          {"ops", 1, NULL, 'o'},
-                                          {"precisions", 1, NULL, 'p'},
-                                          {"quick", 0, NULL, 'q'},
-                                          {"all", 0, NULL, 'a'},
-                                          {"repeats", 1, NULL, 'r'},
-                                          {"limit-s", 1, NULL, 'l'},
-                                          {"json", 1, NULL, 'j'},
-                                          {0}};
-    *o = (options){.device = "cuda", .engine = "auto", .repeats = REPEATS, .limit_s = 1e9};
-    bool good = true;
-    for (int opt; good && (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        switch (opt) {
-        case 'd': o->device = optarg; break;
-        case 'c': good = read_count(optarg, 0, &o->card); break;
-        case 'e': o->engine = optarg; break;
-        case 'o': o->ops = optarg; break;
-        case 'p': o->precisions = optarg; break;
-        case 'q': o->quick = true; break;
-        case 'a': o->all = true; break;
-        case 'r': good = read_count(optarg, 0, &o->repeats); break;
-        case 'l': good = read_seconds(optarg, &o->limit_s); break;
-        case 'j': o->json = optarg; break;
-        default: return false;
-        }
-    }
-    return good && optind == argc;
-}
-
 static tutti_status run_all(session *s, tutti_failure *err)
 {
     const options *o = s->o;
-    const tutti_status st = tutti_device_connect(o->device, o->card, &s->bench.device, NULL, err);
+    const tutti_status st = tutti_device_connect(o->device, (int)o->card, &s->bench.device, NULL, err);
     if (st) return st;
-    if (o->json && !(s->json = strcmp(o->json, "-") ? fopen(o->json, "w") : stdout))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", o->json);
-    s->end = tutti_clock_s() + o->limit_s;
-    const tutti_status ran = run_cases(s);
-    if (ran) s->bench.device->check(s->bench.device, err);
-    if (s->json && s->json != stdout) fclose(s->json);
-    print_table(s);
+    tutti_status ran = gpu_open_lines(o->json, &s->json, err);
+    if (!ran) {
+        s->end = tutti_clock_s() + o->limit_s;
+        ran = run_cases(s);
+        if (ran) s->bench.device->check(s->bench.device, err);
+        print_table(s);
+    }
+    gpu_close_lines(s->json);
     tutti_device_disconnect(s->bench.device);
     return ran;
 }
 
 int main(int argc, char **argv)
 {
+    static const tutti_field_table table = {fields, sizeof fields / sizeof *fields};
     options o;
+    tutti_arena arena = {0};
     tutti_failure err = {0};
-    if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu_ops [--device cuda|cpu] [--card N] [--engine NAME] [--ops conv,dense] "
-                        "[--precisions f32,bf16] [--quick] [--all] [--repeats N] [--limit-s S] [--json FILE]\n");
-        return TUTTI_ERR_USAGE;
-    }
-    session s = {.o = &o,
-                 .bench = {.engine = o.engine, .nthreads = (int)sysconf(_SC_NPROCESSORS_ONLN), .repeats = o.repeats}};
+    if (gpu_read_options(&table, argc, argv, &arena, &o)) return TUTTI_ERR_USAGE;
+    session s = {
+        .o = &o,
+        .bench = {.engine = o.engine, .nthreads = (int)sysconf(_SC_NPROCESSORS_ONLN), .repeats = (int)o.repeats}};
     const tutti_status st = run_all(&s, &err);
     if (st) fprintf(stderr, "bench_gpu_ops: %s\n", err.text);
+    tutti_arena_release(&arena);
     return st ? (int)st : s.nfailed > 0 || s.nrun == 0;
 }

@@ -6,7 +6,6 @@
  * Sides are all powers of two from 2^7 to 2^13 (--least, --most); sizes come in a shuffled order that is always the same, so that a limit leaves
  * out any. Ways take turns; the shortest of some rounds of runs behind each other counts, by the host's clock. Prints a line a size where tnn or
  * auto is the soonest by 2 % or more, and a summary; --json: a line a size, "-": among the others. Ways must agree on what they compute: exit 1 where they do not. */
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +13,33 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "gpu_program.h"
 #include "kernel/kernel_impl.h"
 #include "tensor/convert.h"
 #include "training/run/step_work.h"
 
-enum { NT, TNN, AUTO, NWAYS, LEAST = 7, MOST = 13, ROUNDS = 6, WARM_ROUNDS = 2, LOOKS = 64, MOST_SIZES = 1000 };
+enum { NT, TNN, AUTO, NWAYS, MOST = 13, ROUNDS = 6, WARM_ROUNDS = 2, LOOKS = 64, MOST_SIZES = 1000 };
 
 typedef struct {
-    const char *device, *precision, *ways, *json;
-    int card, least, most;
+    const char *device, *json;
+    tutti_texts ways;
+    int64_t card, least, most;
     double limit_s;
+    int precision;
 } options;
+
+#define FIELD(name) offsetof(options, name)
+static const tutti_field fields[] = {
+    {"device", TUTTI_FIELD_TEXT, FIELD(device), "cuda", NULL, 1, 0, "cuda or cpu"},
+    {"card", TUTTI_FIELD_INT, FIELD(card), "0", NULL, 0, INT32_MAX, "which card"},
+    {"precision", TUTTI_FIELD_CHOICE, FIELD(precision), "f32", "f32|bf16|f16", 1, 0, "of A and C"},
+    {"ways", TUTTI_FIELD_TEXTS, FIELD(ways), "", NULL, 1, 0,
+     "NT,TNN: names of kernels; by the device where none are given"},
+    {"least", TUTTI_FIELD_INT, FIELD(least), "7", NULL, 1, MOST, "exponent of the smallest side"},
+    {"most", TUTTI_FIELD_INT, FIELD(most), "13", NULL, 1, MOST, "exponent of the largest side"},
+    {"limit-s", TUTTI_FIELD_REAL, FIELD(limit_s), "1e9", NULL, 1e-3, 1e9, "no size is begun after so many seconds"},
+    {"json", TUTTI_FIELD_TEXT, FIELD(json), "", NULL, 1, 0, "file for a line a size; -: standard output"},
+};
 
 typedef struct {
     int64_t m, n, k;
@@ -231,10 +246,10 @@ static void run_size(session *s, const size *at)
 
 static int list_sizes(const options *o, size out[MOST_SIZES])
 {
-    const int each = o->most - o->least + 1;
+    const int64_t each = o->most - o->least + 1;
     int n = 0;
     uint32_t z = 7;
-    for (int i = 0; i < each * each * each && n < MOST_SIZES; i++)
+    for (int64_t i = 0; i < each * each * each && n < MOST_SIZES; i++)
         out[n++] = (size){(int64_t)1 << (o->least + i % each), (int64_t)1 << (o->least + i / each % each),
                           (int64_t)1 << (o->least + i / each / each)};
     for (int i = n - 1; i > 0; i--) {
@@ -253,7 +268,7 @@ static tutti_status run_sizes(session *s, const options *o, tutti_failure *err)
     const double end = tutti_clock_s() + o->limit_s;
     tutti_status st = TUTTI_OK;
     if (!take_memory(s, o))
-        return tutti_fail(err, TUTTI_ERR_FAILED, "the device has no memory for products of 2^%d", o->most);
+        return tutti_fail(err, TUTTI_ERR_FAILED, "the device has no memory for products of 2^%d", (int)o->most);
     for (int i = 0; i < n && !st && tutti_clock_s() < end; i++) {
         run_size(s, &sizes[i]);
         st = s->device->check(s->device, err);
@@ -264,72 +279,26 @@ static tutti_status run_sizes(session *s, const options *o, tutti_failure *err)
     return st;
 }
 
-/* "nt,tnn": names of candidates. */
-static bool name_ways(session *s, const options *o, char names[64])
+static tutti_status name_ways(session *s, const options *o, tutti_failure *err)
 {
     const bool card = s->device->kind == TUTTI_DEVICE_CUDA;
-    snprintf(names, 64, "%s", o->ways ? o->ways : card ? "cublaslt,cuda-tnn" : "nt,tnn");
-    char *comma = strchr(names, ',');
-    if (!comma) return false;
-    *comma = '\0';
-    s->engine[NT] = names, s->engine[TNN] = comma + 1, s->engine[AUTO] = "auto";
-    return true;
-}
-
-/* A whole number of at least that, or false. */
-static bool read_count(const char *text, int least, int *out)
-{
-    char *end = NULL;
-    const long value = strtol(text, &end, 10);
-    *out = (int)value;
-    return end != text && !*end && value >= least && value <= INT32_MAX;
-}
-
-static bool read_seconds(const char *text, double *out)
-{
-    char *end = NULL;
-    *out = strtod(text, &end);
-    return end != text && !*end && *out > 0;
-}
-
-static bool read_options(int argc, char **argv, options *o)
-{
-    static const struct option longs[] = {
-        {"device", 1, NULL, 'd'},  {"card", 1, NULL, 'c'},  {"precision", 1, NULL, 'p'},
-        {"ways", 1, NULL, 'w'},    {"least", 1, NULL, 's'}, {"most", 1, NULL, 'm'},
-        {"limit-s", 1, NULL, 'l'}, {"json", 1, NULL, 'j'},  {0}};
-    *o = (options){.device = "cuda", .precision = "f32", .least = LEAST, .most = MOST, .limit_s = 1e9};
-    bool good = true;
-    for (int opt; good && (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        switch (opt) {
-        case 'd': o->device = optarg; break;
-        case 'c': good = read_count(optarg, 0, &o->card); break;
-        case 'p': o->precision = optarg; break;
-        case 'w': o->ways = optarg; break;
-        case 's': good = read_count(optarg, 1, &o->least); break;
-        case 'm': good = read_count(optarg, 1, &o->most); break;
-        case 'l': good = read_seconds(optarg, &o->limit_s); break;
-        case 'j': o->json = optarg; break;
-        default: return false;
-        }
-    }
-    return good && optind == argc && o->most <= MOST && o->least <= o->most;
+    if (o->ways.n != 0 && o->ways.n != 2) return tutti_fail(err, TUTTI_ERR_USAGE, "--ways wants two names, NT,TNN");
+    s->engine[NT] = o->ways.n ? o->ways.values[0] : card ? "cublaslt" : "nt";
+    s->engine[TNN] = o->ways.n ? o->ways.values[1] : card ? "cuda-tnn" : "tnn";
+    s->engine[AUTO] = "auto";
+    return TUTTI_OK;
 }
 
 static tutti_status run_all(session *s, const options *o, tutti_failure *err)
 {
-    char names[64];
-    int p = 0;
-    while (p < TUTTI_NPRECISIONS && strcmp(tutti_precision_name((tutti_precision)p), o->precision) != 0) p++;
-    if (p == TUTTI_NPRECISIONS) return tutti_fail(err, TUTTI_ERR_USAGE, "no precision is called '%s'", o->precision);
-    s->precision = (tutti_precision)p;
-    tutti_status st = tutti_device_connect(o->device, o->card, &s->device, NULL, err);
+    if (o->least > o->most) return tutti_fail(err, TUTTI_ERR_USAGE, "--least is more than --most");
+    s->precision = (tutti_precision)o->precision;
+    tutti_status st = tutti_device_connect(o->device, (int)o->card, &s->device, NULL, err);
     if (st) return st;
-    if (!name_ways(s, o, names)) st = tutti_fail(err, TUTTI_ERR_USAGE, "--ways wants two names with a comma between");
-    if (!st && o->json && !(s->json = strcmp(o->json, "-") ? fopen(o->json, "w") : stdout))
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", o->json);
+    st = name_ways(s, o, err);
+    if (!st) st = gpu_open_lines(o->json, &s->json, err);
     if (!st) st = run_sizes(s, o, err);
-    if (s->json && s->json != stdout) fclose(s->json);
+    gpu_close_lines(s->json);
     give_memory_back(s);
     tutti_device_disconnect(s->device);
     return st;
@@ -337,15 +306,14 @@ static tutti_status run_all(session *s, const options *o, tutti_failure *err)
 
 int main(int argc, char **argv)
 {
+    static const tutti_field_table table = {fields, sizeof fields / sizeof *fields};
     options o;
     session s = {.layer = 1};
+    tutti_arena arena = {0};
     tutti_failure err = {0};
-    if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P] [--ways NT,TNN] "
-                        "[--least E] [--most E] [--limit-s S] [--json FILE]\n");
-        return TUTTI_ERR_USAGE;
-    }
+    if (gpu_read_options(&table, argc, argv, &arena, &o)) return TUTTI_ERR_USAGE;
     const tutti_status st = run_all(&s, &o, &err);
     if (st) fprintf(stderr, "bench_gpu_products: %s\n", err.text);
+    tutti_arena_release(&arena);
     return st ? (int)st : s.ndifferent > 0 || s.nsizes == 0;
 }
