@@ -71,28 +71,46 @@ static int op_number(const char *name)
     return i;
 }
 
+static void write_pass(tutti_json *j, int pass, const gpu_outcome *r)
+{
+    tutti_json_open(j, tutti_kernel_pass_name((tutti_kernel_pass)pass), '{');
+    if (isfinite(r->error[pass])) {
+        tutti_json_real(j, "error", r->error[pass]);
+        tutti_json_real(j, "l2", r->l2[pass]);
+    }
+    tutti_json_real(j, "seconds", r->seconds[pass]);
+    tutti_json_real(j, "flops", r->flops[pass]);
+    tutti_json_real(j, "bytes", r->bytes[pass]);
+    tutti_json_close(j, '}');
+}
+
 static void write_json(session *s, const gpu_case *c, const gpu_setting *at, const gpu_outcome *r)
 {
     char shape[96];
+    tutti_strbuf text = {0};
+    tutti_json j = {.out = &text};
     if (!s->json) return;
     tutti_shape_text(&c->in, shape);
-    fprintf(s->json,
-            "{\"ev\": \"op\", \"op\": \"%s\", \"case\": \"%s\", \"shape\": \"%s\", \"precision\": \"%s\", \"order\": "
-            "\"%s\", "
-            "\"training\": %s, "
-            "\"relu\": %s, \"addend\": %s, \"engine\": \"%s\", \"out_order\": \"%s\", \"failed\": %s",
-            c->op, c->what, shape, tutti_precision_name(at->precision), tutti_order_name(at->order),
-            at->training ? "true" : "false", at->relu ? "true" : "false", at->addend ? "true" : "false", r->engine,
-            r->order, r->failed ? "true" : "false");
-    if (r->failed) fprintf(s->json, ", \"pass\": \"%s\", \"why\": \"%s\"", tutti_kernel_pass_name(r->pass), r->why);
-    for (int p = 0; p < TUTTI_NPASSES; p++) {
-        if (r->error[p] < 0 && r->seconds[p] <= 0) continue;
-        fprintf(s->json, ", \"%s\": {", tutti_kernel_pass_name((tutti_kernel_pass)p));
-        if (isfinite(r->error[p])) fprintf(s->json, "\"error\": %.3g, \"l2\": %.3g, ", r->error[p], r->l2[p]);
-        fprintf(s->json, "\"seconds\": %.6g, \"flops\": %.6g, \"bytes\": %.6g}", r->seconds[p], r->flops[p],
-                r->bytes[p]);
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "ev", "op");
+    tutti_json_text(&j, "op", c->op);
+    tutti_json_text(&j, "case", c->what);
+    tutti_json_text(&j, "shape", shape);
+    tutti_json_text(&j, "precision", tutti_precision_name(at->precision));
+    tutti_json_text(&j, "order", tutti_order_name(at->order));
+    tutti_json_bool(&j, "training", at->training);
+    tutti_json_bool(&j, "relu", at->relu);
+    tutti_json_bool(&j, "addend", at->addend);
+    tutti_json_text(&j, "engine", r->engine);
+    tutti_json_text(&j, "out_order", r->order);
+    tutti_json_bool(&j, "failed", r->failed);
+    if (r->failed) {
+        tutti_json_text(&j, "pass", tutti_kernel_pass_name(r->pass));
+        tutti_json_text(&j, "why", r->why);
     }
-    fprintf(s->json, "}\n");
+    for (int p = 0; p < TUTTI_NPASSES; p++)
+        if (r->error[p] >= 0 || r->seconds[p] > 0) write_pass(&j, p, r);
+    gpu_write_line(s->json, &j);
 }
 
 static void print_case(const gpu_case *c, const gpu_setting *at, const gpu_outcome *r)
@@ -120,12 +138,12 @@ static void add_to(total *t, const gpu_setting *at, const gpu_outcome *r)
     }
 }
 
-/* A compiler's words have lines and quotes. */
+/* A compiler's words have several lines; they become one. */
 static void keep_words(const char *text, char *out, size_t nbytes)
 {
     snprintf(out, nbytes, "%.230s", text);
     for (char *at = out; *at; at++)
-        if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ') *at = ' ';
+        if ((unsigned char)*at < ' ') *at = ' ';
 }
 
 /* A kernel that cannot be made is a failure of the case; a device that has failed ends the program. */

@@ -187,27 +187,37 @@ static void measure(session *s, const size *at, product *p)
         }
 }
 
-static void report(session *s, const size *at, const product *p, bool different)
+static const char *const way_names[NWAYS] = {"nt", "tnn", "auto"};
+
+static void write_json(const session *s, const size *at, const product *p, const char *chosen, bool different)
 {
-    static const char *const names[NWAYS] = {"nt", "tnn", "auto"};
+    tutti_strbuf text = {0};
+    tutti_json j = {.out = &text};
+    if (!s->json) return;
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "ev", "product");
+    tutti_json_int(&j, "m", at->m);
+    tutti_json_int(&j, "n", at->n);
+    tutti_json_int(&j, "k", at->k);
+    tutti_json_text(&j, "precision", tutti_precision_name(s->precision));
+    tutti_json_text(&j, "chosen", chosen);
+    tutti_json_int(&j, "repeats", p->repeats);
+    for (int way = 0; way < NWAYS; way++)
+        if (p->made[way]) tutti_json_real(&j, way_names[way], p->seconds[way]);
+    if (different) tutti_json_bool(&j, "different", true);
+    gpu_write_line(s->json, &j);
+}
+
+static void report(const session *s, const size *at, const product *p, bool different)
+{
     const double flops = 2 * (double)at->m * (double)at->n * (double)at->k;
     const char *chosen = p->made[AUTO] ? p->kernel[AUTO].chosen[TUTTI_PASS_FORWARD].name : "none";
-    if (s->json) {
-        fprintf(s->json,
-                "{\"ev\": \"product\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"precision\": \"%s\", \"chosen\": "
-                "\"%s\", \"repeats\": %d",
-                (long long)at->m, (long long)at->n, (long long)at->k, tutti_precision_name(s->precision), chosen,
-                p->repeats);
-        for (int way = 0; way < NWAYS; way++)
-            if (p->made[way]) fprintf(s->json, ", \"%s\": %.6g", names[way], p->seconds[way]);
-        fprintf(s->json, "%s}\n", different ? ", \"different\": true" : "");
-        fflush(s->json);
-    }
+    write_json(s, at, p, chosen, different);
     const double nt = p->made[NT] ? p->seconds[NT] : 0;
     for (int way = TNN; way < NWAYS; way++)
         if (p->made[way] && nt > 1.02 * p->seconds[way])
             printf("%5lld %5lld %5lld: %s (%s) %.4g us, %.3g TFLOP/s, nt %.4g us: x %.2f\n", (long long)at->m,
-                   (long long)at->n, (long long)at->k, names[way], way == AUTO ? chosen : s->engine[way],
+                   (long long)at->n, (long long)at->k, way_names[way], way == AUTO ? chosen : s->engine[way],
                    p->seconds[way] * 1e6, flops / p->seconds[way] * 1e-12, nt * 1e6, nt / p->seconds[way]);
     if (different) printf("%5lld %5lld %5lld: ways differ\n", (long long)at->m, (long long)at->n, (long long)at->k);
 }

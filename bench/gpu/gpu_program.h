@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/options.h"
 
 /* Fills `out` with the defaults of the table, then with what argv says: `--key value`, and `--key` alone for what is true or false. Texts lie in
@@ -42,6 +43,15 @@ static inline tutti_status gpu_open_lines(const char *path, FILE **out, tutti_fa
 {
     *out = !path ? NULL : strcmp(path, "-") ? fopen(path, "w") : stdout;
     return path && !*out ? tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", path) : TUTTI_OK;
+}
+
+/* Ends the object that `line` holds and writes it as a line; the text is released. */
+static inline void gpu_write_line(FILE *lines, tutti_json *line)
+{
+    tutti_json_close(line, '}');
+    fprintf(lines, "%s\n", line->out->text);
+    fflush(lines);
+    tutti_strbuf_release(line->out);
 }
 
 static inline void gpu_close_lines(FILE *lines)
