@@ -49,13 +49,6 @@ bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes)
     return r->base;
 }
 
-bool gpu_take_filled(gpu_side *s, gpu_room *r, size_t nbytes, const void *from)
-{
-    if (!gpu_take(s, r, nbytes)) return false;
-    gpu_put(s, r, from);
-    return true;
-}
-
 void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like)
 {
     copy(s, gpu_at(r), gpu_at(like), r->nbytes);

@@ -9,8 +9,7 @@
 bool gpu_take_nan(gpu_side *s, size_t nbytes);
 /* Of NaN all over; 0 bytes: an address is had too. */
 bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes);
-/* The same, with the host's bytes in it; a copy of `like`, which is as large. */
-bool gpu_take_filled(gpu_side *s, gpu_room *r, size_t nbytes, const void *from);
+/* A copy of `like`, which is as large. */
 void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like);
 void gpu_give_back(gpu_side *s, gpu_room *r); /* none is fine */
 void *gpu_at(const gpu_room *r);              /* NULL = none */

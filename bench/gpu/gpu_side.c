@@ -46,7 +46,8 @@ static bool keep(gpu_side *s, gpu_room *room, const tutti_value *v, const float 
 {
     void *own = tutti_alloc(v->bytes);
     tutti_value_from_plain(v, plain, own);
-    const bool had = gpu_take_filled(s, room, v->bytes, own);
+    const bool had = gpu_take(s, room, v->bytes);
+    if (had) gpu_put(s, room, own);
     free(own);
     return had;
 }
