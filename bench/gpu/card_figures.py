@@ -26,15 +26,24 @@ FIRST_BOUNDS = {"f32": 1e-5, "bf16": 2e-3}
 BOUNDS = {"mlp": 1e-3, "lenet": 1e-3, "resnet20": 2e-2, "alexnet": 3e-3, "resnet50": 2e-2}
 
 
-def events(folder: str) -> list[dict]:
-    """Of the run whose folder this is; the last line may be torn."""
+def read_lines(path: str | pathlib.Path) -> list[dict]:
+    """The objects of a file of JSON lines. A file that is not there has none: whoever should have written it says so. A torn line is left out."""
     found = []
     try:
-        for line in pathlib.Path(folder, "metrics.jsonl").read_text().splitlines():
+        text = pathlib.Path(path).read_text()
+    except OSError:
+        return []
+    for line in text.splitlines():
+        try:
             found.append(json.loads(line))
-    except (OSError, ValueError):
-        pass
+        except ValueError:
+            pass
     return found
+
+
+def events(folder: str) -> list[dict]:
+    """The lines that the run whose folder this is has written about itself."""
+    return read_lines(pathlib.Path(folder, "metrics.jsonl"))
 
 
 def job_of(folder: str) -> dict:
@@ -74,16 +83,8 @@ def machine() -> dict:
 
 
 def lines(ev: str, path: str) -> None:
-    """A file that is not there was said by who should have written it; a last line may be torn."""
-    try:
-        text = pathlib.Path(path).read_text()
-    except OSError:
-        return
-    for line in text.splitlines():
-        try:
-            print(json.dumps({**json.loads(line), "ev": ev}))
-        except ValueError:
-            pass
+    for words in read_lines(path):
+        print(json.dumps({**words, "ev": ev}))
 
 
 def losses(name: str, card: str, cpu: str) -> dict:
