@@ -70,11 +70,15 @@ def no_card() -> str:
     return "" if count.value else "the driver has none"
 
 
+def ask_cards(query: str) -> list[str]:
+    """What nvidia-smi answers, a line a card. OSError, subprocess.TimeoutExpired: it is not there, or it hangs."""
+    done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
+    return done.stdout.strip().splitlines()
+
+
 def machine() -> dict:
-    query = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
     try:
-        done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
-        card = done.stdout.strip().splitlines()
+        card = ask_cards("name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit")
     except (OSError, subprocess.TimeoutExpired) as failure:
         card = [f"nvidia-smi: {failure}"]
     models = re.findall(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
@@ -106,6 +110,12 @@ def losses(name: str, card: str, cpu: str) -> dict:
                     "card": [a for a, _ in pairs], "cpu": [b for _, b in pairs]}
 
 
+def spread(ms: list[float]) -> dict:
+    """Median, quartiles and extremes, as all figures of times have them."""
+    low, middle, high = statistics.quantiles(ms, n=4)
+    return {"ms": middle, "low_ms": low, "high_ms": high, "least_ms": min(ms), "most_ms": max(ms)}
+
+
 def step(name: str, folder: str) -> dict:
     found, job = events(folder), job_of(folder)
     lines = [e for e in found if e["ev"] == "step"]
@@ -114,10 +124,9 @@ def step(name: str, folder: str) -> dict:
              "device": job.get("device")}
     if len(ms) < 3:
         return shown | {"failed": f"{len(ms)} figures; at least 3 are wanted"}
-    low, middle, high = statistics.quantiles(ms, n=4)
+    times = spread(ms)
     cost = next((e for e in found if e["ev"] == "cost"), {})
-    return shown | {"ms": middle, "low_ms": low, "high_ms": high, "least_ms": min(ms), "most_ms": max(ms), "figures": len(ms), "steps": lines[-1]["step"],
-                    "images_s": 1e3 * job["batch"] / middle, "loss_last": lines[-1]["loss"],
+    return shown | {**times, "figures": len(ms), "steps": lines[-1]["step"], "images_s": 1e3 * job["batch"] / times["ms"], "loss_last": lines[-1]["loss"],
                     **{f"{key}_s": cost.get(key) for key in ("initialisation", "data_io", "batch_copy")}}
 
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+import card_figures
+
 # model: (name in the zoo, batch, precision)
 CASES = {"resnet50": ("resnet50", 256, "bf16"), "lenet": ("lenet", 64, "f32"), "alexnet": ("alexnet-torch", 256, "bf16"),
          "resnet20": ("resnet20", 128, "f32")}
@@ -25,8 +27,7 @@ MOST_S = {"max-autotune": 150}  # seconds of the whole that a variant may take; 
 
 def driver_of() -> str | None:
     try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
-        return done.stdout.strip().splitlines()[0]
+        return card_figures.ask_cards("driver_version")[0]
     except (OSError, subprocess.TimeoutExpired, IndexError):
         return None
 

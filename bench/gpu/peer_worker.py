@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 
+import card_figures
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/oracle"))
@@ -43,11 +44,6 @@ class Clock:
         return [1e3 * (b - a) for a, b in zip(self.marks, self.marks[1:])]
 
 
-def figures(ms: list[float]) -> dict:
-    low, middle, high = statistics.quantiles(ms, n=4)
-    return {"ms": middle, "low_ms": low, "high_ms": high, "least_ms": min(ms), "most_ms": max(ms), "mean_ms": statistics.fmean(ms), "steps": len(ms)}
-
-
 def timed(work, device: str, least: int = STEPS) -> dict:
     """Of calls of work, after a warm-up: median, quartiles, extremes."""
     begin, warm, clock = time.perf_counter(), 0, Clock(device)
@@ -62,7 +58,8 @@ def timed(work, device: str, least: int = STEPS) -> dict:
     for _ in range(1 + max(least, min(MOST_STEPS, int(ENOUGH_S / one)))):
         clock.mark()
         work()
-    return figures(clock.ms())
+    ms = clock.ms()
+    return {**card_figures.spread(ms), "mean_ms": statistics.fmean(ms), "steps": len(ms)}
 
 
 class Case:
