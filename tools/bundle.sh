@@ -10,7 +10,7 @@ mark=".tutti-bundle"
 
 die() { printf 'bundle: %s\n' "$*" >&2; exit 2; }
 
-# what every system with glibc has
+# is_libc NAME: whether every system with glibc has the library
 is_libc() {
     case $1 in
     ld-linux* | libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | libresolv.so.* | linux-vdso*) return 0 ;;
@@ -18,7 +18,7 @@ is_libc() {
     return 1
 }
 
-# the first file of an older bundle tells that the folder may be emptied
+# A folder that has the mark is an older bundle and may be emptied.
 empty_folder() {
     if [ -e "$dir" ] && [ ! -e "$dir/$mark" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
         die "$dir: not empty, and no bundle: give another folder, or remove it"
@@ -39,7 +39,7 @@ programs() {
     done
 }
 
-# A library that was packed is unpacked at the first start: beside it, under another name until it is whole.
+# The script that starts a program. At the first start it unpacks packed libraries beside themselves, under another name until they are whole.
 start_script() {
     cat <<'SCRIPT'
 #!/bin/sh
@@ -59,7 +59,7 @@ exec "$here/bin/${0##*/}" "$@"
 SCRIPT
 }
 
-# ldd follows libraries of libraries, too
+# Copies the libraries of the programs; ldd names libraries of libraries, too.
 libraries() {
     local name file
     ldd "$dir"/bin/* | awk '$2 == "=>" { print $1, $3 }' | sort -u | while read -r name file; do
@@ -69,7 +69,7 @@ libraries() {
     done
 }
 
-# Says what no file of the bundle brings. It looks at names alone, so that what happens to be on this machine does not count.
+# Fails where a needed library is in no file of the bundle. Names alone are looked at, so that libraries of this machine do not count.
 check_needs() {
     local file name
     for file in "$dir"/bin/* "$dir"/lib/*; do
@@ -86,7 +86,7 @@ pack_libraries() {
     done
 }
 
-# The files that run on the card, at their places in the repository, so that they find each other.
+# Copies the scripts and jobs to the places that they have in the repository, so that they find each other.
 texts() {
     (cd "$root" && cp --parents -r examples bench/gpu src/training/model/zoo tests/oracle/torch_models.py "$dir")
     find "$dir" -name __pycache__ -exec rm -rf {} +

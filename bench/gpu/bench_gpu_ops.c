@@ -3,10 +3,10 @@
  * usage: bench_gpu_ops [--device cuda|cpu] [--card N] [--engine NAME] [--ops conv,dense] [--precisions f32,bf16] [--quick] [--all]
  *                      [--repeats N] [--limit-s S] [--json FILE]
  *
- * Prints a line a case that fails, --all: a line a case; then a table of op and type: cases, failures, worst error of each pass, and times of
- * passes in training, summed over cases, with what that is in TFLOP/s (conv, dense) or GB/s (others). --json: a line a case, "-": among the others.
- * --device cpu compares the rows that are
- * chosen for the CPU with plain loops. --limit-s: begins no case after that. Exit 1 if a case fails. */
+ * The program prints a line for each case that fails; with --all a line for each case. Then it prints a table with a row an op and type: cases,
+ * failures, the worst error of each pass, and times of passes in training, summed over cases, with their rate in TFLOP/s (conv, dense) or GB/s
+ * (others). --json writes a line a case; "-" puts these among the others. --device cpu compares the rows that are chosen for the CPU with plain
+ * loops. --limit-s: no case is begun after that. Exit code 1: a case failed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static const tutti_field fields[] = {
     {"json", TUTTI_FIELD_TEXT, FIELD(json), "", NULL, 1, 0, "file for a line a case; -: standard output"},
 };
 
-/* Of an op and a type. */
+/* Sums over the cases of an op in a type; errors are the worst. */
 typedef struct {
     int ncases, nfailed;
     double error[TUTTI_NPASSES], seconds[TUTTI_NPASSES], flops[TUTTI_NPASSES], bytes[TUTTI_NPASSES];
@@ -53,7 +53,7 @@ typedef struct {
     FILE *json;
     total totals[MAX_OPS][TUTTI_NPRECISIONS];
     int nrun, nfailed, nskipped;
-    double end; /* by tutti_clock_s */
+    double end; /* time by tutti_clock_s after which no case is begun */
 } session;
 
 /* An empty list names all. */

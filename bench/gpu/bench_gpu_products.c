@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gpu_products.c: the ways to C (m, n) = A (m, k) B (n, k)^T on a card, what dense computes forward: by the library with B as it lies (nt),
- * with B transposed first (tnn), and what is chosen when nobody asks (auto). After Shi, Xu, Chu, arXiv 1702.03192.
+/* bench_gpu_products.c: three ways to C (m, n) = A (m, k) B (n, k)^T on a card, which is what dense computes forward: by the library with B as it
+ * lies (nt), with B transposed first (tnn), and by what is chosen when nobody asks (auto). After Shi, Xu, Chu, arXiv 1702.03192.
  * usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P] [--ways NT,TNN] [--least E] [--most E] [--limit-s S] [--json FILE]
  *
- * Sides are all powers of two from 2^7 to 2^13 (--least, --most); sizes come in a shuffled order that is always the same, so that a limit leaves
- * out any. Ways take turns; the shortest of some rounds of runs behind each other counts, by the host's clock. Prints a line a size where tnn or
- * auto is the soonest by 2 % or more, and a summary; --json: a line a size, "-": among the others. Ways must agree on what they compute: exit 1 where they do not. */
+ * Sides are all powers of two from 2^7 to 2^13 (--least, --most). Sizes come in a shuffled order that is always the same, so that a limit leaves out
+ * sizes of all kinds. The ways take turns, a round of runs behind each other at a time; a way's shortest round counts, by the host's clock. The
+ * program prints a line for each size where tnn or auto is sooner than nt by 2 % or more, and a summary. --json writes a line a size; "-" puts these
+ * among the others. Exit code 1: ways differ in what they compute, or there is none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,17 +58,19 @@ typedef struct {
     const tutti_device *device;
     const char *engine[NWAYS];
     tutti_precision precision;
-    char *a, *b, *c, *scratch; /* the device's */
+    char *a, *b, *c, *scratch; /* memory of the device */
     size_t bytes, scratch_bytes;
-    uint32_t layer; /* another one for each kernel: a queue that knows work by its arguments never meets one again */
+    /* Each kernel gets another one: a queue that knows work by its arguments must not take it for an older kernel's. */
+    uint32_t layer;
     FILE *json;
     int nsizes, ndifferent;
-    double sum[NWAYS], best, gain; /* over sizes where nt and tnn are there; the largest nt / tnn */
+    double sum[NWAYS], best; /* seconds over sizes that all ways can do; best: of the soonest way of each size */
+    double gain;             /* the largest nt / tnn */
 } session;
 
 /* ---- memory ---- */
 
-/* Numbers in [-1, 1), as values of the precision. */
+/* Takes s->bytes of the device and fills them with numbers in [-1, 1) of the type. NULL: there is no memory. */
 static char *fill(const session *s, tutti_dtype type)
 {
     enum { CHUNK = 1 << 20 };
@@ -112,7 +115,7 @@ static void give_memory_back(session *s)
 
 /* ---- one size ---- */
 
-/* A way that cannot be made, or in whose stead another one came, is not there. */
+/* Makes the kernel of a way. false: it cannot be made, or another way's came in its stead. */
 static bool make(session *s, const size *at, int way, const tutti_dense_attrs *attrs, tutti_kernel *k)
 {
     tutti_value in = tutti_value_plain(&(tutti_shape){2, {at->m, at->k}});
@@ -148,7 +151,7 @@ static double run(session *s, tutti_kernel *k, uint32_t layer, int repeats)
     return (tutti_clock_s() - begin) / repeats;
 }
 
-/* Some of the product, evenly over all of it. */
+/* Reads LOOKS elements of the product that lie evenly over all of it. */
 static void look(const session *s, const size *at, float seen[LOOKS])
 {
     const tutti_dtype type = tutti_precision_dtype(s->precision);
@@ -160,7 +163,7 @@ static void look(const session *s, const size *at, float seen[LOOKS])
     }
 }
 
-/* Sums of k products of numbers in [-1, 1) are about sqrt(k) / 3 large. */
+/* Whether two ways saw the same but for rounding. Sums of k products of numbers in [-1, 1) are about sqrt(k) / 3 large. */
 static bool agree(const session *s, const size *at, const float *a, const float *b)
 {
     static const double most[TUTTI_NPRECISIONS] = {1e-5, 2e-2, 3e-3};

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""card_figures.py VERB ...: what on_card.sh makes of runs, one line of JSON on standard output; wants nothing but Python.
+"""card_figures.py VERB ...: makes figures of runs for on_card.sh: a line of JSON on standard output. It needs nothing but Python.
 
-  card                          (no JSON) why there is no card to measure; nothing where there is one
+  card                          (no JSON) says why there is no card to measure; says nothing where there is one
   machine                       the machine and its card
-  words EV NAME TEXT            something that could not be measured, and why
-  lines EV FILE                 those of a file of JSON lines, as the figures of a part
-  losses NAME CARD CPU          losses of two runs' folders, step by step
-  step NAME FOLDER              step times of a run's folder
-  ipc FILE DEVICE               what tutti coll bench wrote, two ranks on one card
+  words EV NAME TEXT            a figure that could not be had, and why
+  lines EV FILE                 the lines of a file of JSON lines, as figures of a part
+  losses NAME CARD CPU          the losses of two runs' folders, step by step
+  step NAME FOLDER              the step times of a run's folder
+  ipc FILE DEVICE               the figure of a file of tutti coll bench: two ranks on one card
   table FIGURES                 (no JSON) the lines of a file as a table for people; exit code 1: something of ours failed or is beyond its bounds"""
 import ctypes
 import json
@@ -19,9 +19,9 @@ import statistics
 import subprocess
 import sys
 
-UNCOUNTED = 2  # figures of a run's first steps that are not step times: kernels are compiled, a graph is recorded
-# How far losses may be apart. At the first step, where weights are the same: by the loss. At any step: by how far the loss moves in the run, because a
-# loss near that of guessing hardly changes whatever is wrong. bench/gpu/NOTES.md says where the numbers come from.
+UNCOUNTED = 2  # the first figures of a run are no step times: kernels are compiled and a graph is recorded then
+# How far losses may be apart. At the first step, where weights are the same, the distance counts by the loss. At any step it counts by how far the loss
+# moves in the run, because a loss near that of guessing hardly changes whatever is wrong. bench/gpu/NOTES.md says where the numbers come from.
 FIRST_BOUNDS = {"f32": 1e-5, "bf16": 2e-3}
 BOUNDS = {"mlp": 1e-3, "lenet": 1e-3, "resnet20": 2e-2, "alexnet": 3e-3, "resnet50": 2e-2}
 
@@ -47,7 +47,7 @@ def events(folder: str) -> list[dict]:
 
 
 def job_of(folder: str) -> dict:
-    """The keys of the resolved job that name a case; it writes one a line."""
+    """The keys that name a case, from the resolved job of a run's folder, which has one a line."""
     try:
         text = pathlib.Path(folder, "job.yaml").read_text()
     except OSError:
@@ -57,7 +57,7 @@ def job_of(folder: str) -> dict:
 
 
 def no_card() -> str:
-    """The driver is asked, as whoever computes asks it; empty where it has a card."""
+    """Why the driver has no card, in words; empty where it has one. The driver is asked, as whoever computes asks it."""
     count = ctypes.c_int()
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -71,7 +71,7 @@ def no_card() -> str:
 
 
 def ask_cards(query: str) -> list[str]:
-    """What nvidia-smi answers, a line a card. OSError, subprocess.TimeoutExpired: it is not there, or it hangs."""
+    """The answer of nvidia-smi, a line a card. OSError, subprocess.TimeoutExpired: the program is not there, or it hangs."""
     done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
     return done.stdout.strip().splitlines()
 
@@ -176,7 +176,7 @@ def ipc_rows(found: list[dict], ceilings: list[dict]) -> list[str]:
         if "failed" in w:
             rows.append(f"ipc: {w['failed']}")
             continue
-        # both vectors are read once and written once
+        # the two ranks' vectors are read once and written once
         bound = 4 * w["bytes"] / (copy["value"] * 1e3) if copy and w["device"] == "cuda" else None
         beside = f"; a copy of as many bytes {bound:.0f} us, {w['us'] / bound:.2f} times" if bound else ""
         rows.append(f"ipc: allreduce of {w['bytes'] / 1e6:g} MB, {w['ranks']} ranks on {w['device']}, {w['algorithm']}: {w['us']:.0f} us, {w['wrong']} wrong{beside}")
@@ -184,7 +184,7 @@ def ipc_rows(found: list[dict], ceilings: list[dict]) -> list[str]:
 
 
 def table(path: str) -> bool:
-    """Whether all that was asked of ours is there and within its bounds."""
+    """Prints the table; returns whether all figures of ours are there and within their bounds."""
     found = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines() if line.startswith("{")]
     of = {}
     for w in found:

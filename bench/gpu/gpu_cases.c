@@ -67,7 +67,7 @@ static const gpu_case cases[] = {
     {"concat", "four, two dims", NULL, .in = {2, {3, 4}}, .nmore = 3, .channels = {1, 20, 3}, .quick = true},
     {"softmax-cross-entropy", "ten classes", LOSS(1, 0), .in = {2, {6, 10}}, .quick = true},
     {"softmax-cross-entropy", "one sample, smoothed", LOSS(0.3, 0.1), .in = {2, {1, 3}}, .quick = true},
-    /* Channels that fill vectors; more than a warp's share. */
+    /* These have channels that fill vectors, or more than a warp's share. */
     {"conv", "16 to 32 channels", BARE(32, 3, 1, 1), .in = {4, {2, 16, 7, 6}}, .quick = true},
     {"dense", "sizes of eights", DENSE(32), .in = {2, {8, 64}}, .quick = true},
     {"dense", "behind planes of 16 channels", DENSE(24), .in = {4, {4, 16, 3, 3}}, .quick = true},
@@ -128,7 +128,7 @@ static const gpu_case cases[] = {
     {"max-pool", "AlexNet, last", POOL(3, 2, 0), .in = {4, {16, 256, 13, 13}}},
     {"dense", "AlexNet, behind planes", DENSE(4096), .in = {4, {16, 256, 6, 6}}, .merged = GPU_RELU},
     {"dropout", "AlexNet", DROP(0.5), .in = {2, {64, 4096}}},
-    /* ---- what others have ---- */
+    /* ---- other networks ---- */
     {"concat", "Inception", NULL, .in = {4, {16, 64, 28, 28}}, .nmore = 3, .channels = {128, 32, 33}},
     {"avg-pool", "Inception", POOL(3, 1, 1), .in = {4, {16, 192, 28, 28}}},
     {"avg-pool", "DenseNet", POOL(2, 2, 0), .in = {4, {16, 128, 28, 28}}},
@@ -149,7 +149,7 @@ static bool is_merged(const gpu_case *c, const gpu_setting *at)
     return !c->merged || c->merged & this;
 }
 
-/* Large ones take time: in f16 only in the order of cards, without training once in each of two types. */
+/* Large cases take time. They run in f16 only in the order of cards, and without training once in f32 and once in bf16. */
 static bool is_wanted(const gpu_case *c, const gpu_setting *at)
 {
     const bool nhwc = at->order == TUTTI_ORDER_NHWC, planes = c->in.ndims == 4;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_check.c: one case in one setting on a device and on the CPU, and whether the numbers agree.
  *
- * The device's passes are run twice, which must give the same bits; then in the other ways that a plan may use, in place and with a gradient
- * in parts for the same bits, without gradients of parameters or of inputs for the same numbers. */
+ * The device's passes are run twice and must give the same bits. Then they are run in the other ways that a plan may use: in place and with a
+ * gradient in parts they must give the same bits again; without gradients of parameters or of inputs they must agree with the CPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "kernel/candidate.h"
 #include "kernel/memory_order.h"
 
-/* What a run left. */
+/* A result is a vector that a run has left, as the host sees it. */
 enum { MAX_RESULTS = 1 + TUTTI_MAX_OP_INPUTS + TUTTI_MAX_OP_PARAMS };
 typedef struct {
     gpu_vector v;
@@ -39,7 +39,8 @@ static const result *find_result(const results *r, gpu_vector v)
 
 /* ---- running ---- */
 
-/* Outputs are read before backward, which may find other numbers there. */
+/* Appends the results of the forward pass, or else those of the backward passes, to r. Outputs are read before backward, because they may be
+ * replaced then. */
 static void read_results(const gpu_side *s, gpu_way way, bool of_forward, results *r)
 {
     gpu_vector v;
@@ -51,7 +52,7 @@ static void read_results(const gpu_side *s, gpu_way way, bool of_forward, result
     }
 }
 
-/* out: what backward reads as the output; NULL = its own. */
+/* Runs forward and, in training, backward. other: a run whose output backward reads; NULL: backward reads its own. */
 static results run_passes(gpu_side *s, gpu_way way, const results *other)
 {
     results r = {0};
@@ -74,7 +75,7 @@ typedef struct {
     bool is_quick;
 } judge;
 
-/* How many terms the longest sum of a pass has. */
+/* The number of terms of the longest sum of a pass. */
 static double terms_of(const tutti_kernel *k, tutti_kernel_pass pass)
 {
     const double plane = k->out.shape.ndims == 4 ? (double)(k->out.shape.dim[2] * k->out.shape.dim[3]) : 1,
@@ -88,9 +89,10 @@ static bool is_winograd(const tutti_kernel *k, tutti_kernel_pass pass)
     return name && !strncmp(name, "winograd", strlen("winograd"));
 }
 
-/* f32 keeps 24 bits: a sum of n terms in any order is off by some sqrt(n) roundings of 6e-8, which is 6e-5 beyond a million terms. LRN takes a
- * power of a sum, batch norm divides by a root of a difference of sums, Winograd's factors are no small integers. In 16 bits the output is
- * rounded once, at most half of the last place: 2e-3 (bf16) and 2.5e-4 (f16) of the largest; what is rounded between passes adds to it. */
+/* Sets the bounds of error and L2 for a pass. f32 keeps 24 bits: a sum of n terms in any order is off by some sqrt(n) roundings of 6e-8, which is
+ * 6e-5 beyond a million terms. LRN takes a power of a sum, batch norm divides by a root of a difference of sums, and Winograd's factors are no
+ * small integers: these have the wider bound. In 16 bits the output is rounded once, by at most half of the last place: 2e-3 (bf16) and 2.5e-4
+ * (f16) of the largest; roundings between passes add to that. */
 static void find_bounds(const judge *j, tutti_kernel_pass pass, double *most, double *most_l2)
 {
     static const double bounds[TUTTI_NPRECISIONS] = {2e-5, 2e-2, 3e-3}, l2[TUTTI_NPRECISIONS] = {2e-5, 5e-3, 1e-3};
@@ -123,9 +125,11 @@ static void fail_with(const judge *j, tutti_kernel_pass pass, const char *why)
     snprintf(j->out->why, sizeof j->out->why, "%s", why);
 }
 
+/* A distance is infinite where an element is no number, or where all wanted elements are 0 and others are not. */
 typedef struct {
-    double most, l2; /* of the largest element, of the norm; infinite: one of both is no number */
-    int64_t at;      /* where they are furthest apart */
+    double most; /* largest difference by the largest wanted element */
+    double l2;   /* norm of the difference by the norm of what is wanted */
+    int64_t at;  /* element of the largest difference */
 } distance;
 
 static distance measure(const float *want, const float *got, int64_t n)
@@ -144,7 +148,7 @@ static distance measure(const float *want, const float *got, int64_t n)
     return d;
 }
 
-/* How many are right is counted, not rounded. */
+/* Holds numbers of the device against the CPU's. The number of right samples is counted, not rounded: it must be equal. */
 static void judge_numbers(const judge *j, gpu_way way, const result *want, const result *got)
 {
     char name[48], why[240];
@@ -195,7 +199,7 @@ static void judge_way(const judge *j, gpu_way way, const results *device, const 
 
 /* ---- a case ---- */
 
-/* Plain loops where they are fast enough, else those that are compared with them elsewhere. */
+/* Chooses who computes on the CPU: plain loops where they are fast enough, else kernels that other tests compare with plain loops. */
 static const char *cpu_engine(const gpu_side *device)
 {
     const bool product = device->k.op == &tutti_op_conv || device->k.op == &tutti_op_dense;

@@ -5,19 +5,22 @@
 
 #include "gpu_side.h"
 
-/* What NaN is copied from, large enough for this many bytes or copied several times: before all others. false: no memory. */
+/* Makes s->nan, from which all poison is copied; it is called before all others. nbytes: the largest vector, though a large one is poisoned by
+ * several copies. false: the device has no memory. */
 bool gpu_take_nan(gpu_side *s, size_t nbytes);
-/* Of NaN all over; 0 bytes: an address is had too. */
+/* Makes r a vector of nbytes that holds NaN all over. A vector of 0 bytes has an address, too. false: the device has no memory. */
 bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes);
-/* A copy of `like`, which is as large. */
+/* Copies `like` to r, which is as large. */
 void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like);
-void gpu_give_back(gpu_side *s, gpu_room *r); /* none is fine */
-void *gpu_at(const gpu_room *r);              /* NULL = none */
-/* The host's bytes, which the device has when it returns; NaN, put on the device's queue. */
+void gpu_give_back(gpu_side *s, gpu_room *r); /* r may be no vector */
+void *gpu_at(const gpu_room *r);              /* the first byte of the vector; NULL: r is none */
+/* Copies the host's bytes to r; the device has them when the call returns. */
 void gpu_put(gpu_side *s, const gpu_room *r, const void *from);
+/* Puts on the device's queue that r becomes NaN all over. */
 void gpu_poison(gpu_side *s, const gpu_room *r);
-/* A copy, after all that is on the queue; free() gives it back. */
+/* Waits for the device's queue and returns a copy of r; the caller frees it. */
 void *gpu_get(const gpu_side *s, const gpu_room *r);
+/* Whether both guards of r hold NaN; true where r is no vector. */
 bool gpu_guard_holds(const gpu_side *s, const gpu_room *r);
 
 #endif

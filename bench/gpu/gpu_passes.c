@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_passes.c: runs the passes of a kernel as a step does, and reads what they leave.
  *
- * Before a run all that it is to write holds NaN. Between forward and backward what the kernel says that it does not read again becomes NaN
- * too: a plan may have given that memory to others. */
+ * Before a run all memory that the run is to write holds NaN. Between forward and backward the memory that the kernel says it does not read again
+ * becomes NaN too: a plan may have given that memory to others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ void gpu_side_replace_out(gpu_side *s, const float *out)
     free(own);
 }
 
-/* In place the input's memory is the output's. */
+/* Poisons what backward does not read. In place the input's memory is the output's. */
 static void forget_what_is_not_read(gpu_side *s, gpu_way way)
 {
     for (int i = way == GPU_IN_PLACE; i < s->k.ninputs; i++)
@@ -196,7 +196,7 @@ static float *read_loss(const gpu_side *s, int64_t *n)
     return both;
 }
 
-/* A gradient that is passed on lies in dout, as the output does. */
+/* A gradient that is passed on lies in dout, and is read as a value like the output. */
 static float *read_din(const gpu_side *s, gpu_way way, int i, int64_t *n)
 {
     if (s->k.passes_gradient >> i & 1) return read_value(s, &s->k.out, &s->dout, n);

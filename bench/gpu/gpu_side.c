@@ -12,7 +12,7 @@
 
 /* ---- numbers ---- */
 
-/* In [-1, 1), a multiple of 2^-23, a function of the tensor and the element. */
+/* A number in [-1, 1), a multiple of 2^-23: a pure function of the tensor's number and the element's. */
 static float draw(uint64_t tensor, int64_t i)
 {
     uint64_t z = ((uint64_t)i + (tensor << 44)) * 0x9e3779b97f4a7c15u;
@@ -21,7 +21,7 @@ static float draw(uint64_t tensor, int64_t i)
     return (float)(int32_t)((z >> 32 & 0xffffff) - 0x800000) * 0x1p-23f;
 }
 
-/* Numbers of a tensor, as a value of this type would hold them. */
+/* Draws the n numbers of a tensor, times `scale`, plus `shift`, as a value of this type would hold them. */
 static float *draw_all(uint64_t tensor, int64_t n, float scale, float shift, tutti_dtype type)
 {
     float *plain = tutti_alloc((size_t)n * sizeof *plain);
@@ -34,7 +34,7 @@ static float *draw_all(uint64_t tensor, int64_t n, float scale, float shift, tut
     return plain;
 }
 
-/* Where curves bend, and logits that differ. */
+/* Inputs of sigmoid and tanh reach to where the curves bend; logits differ by more than rounding. */
 static float scale_of(const tutti_op_row *op)
 {
     return op->is_loss ? 4 : op == &tutti_op_sigmoid || op == &tutti_op_tanh ? 3 : 1;
@@ -64,7 +64,7 @@ static bool fill_inputs(gpu_side *s, tutti_dtype type)
     return had;
 }
 
-/* Of the output: whole, and as twice itself minus itself, which is exact in every type. */
+/* Makes the gradient of the output: whole, and in two parts, twice itself and minus itself, whose sum is exact in every type. */
 static bool fill_gradient(gpu_side *s, tutti_dtype type)
 {
     static const float times[GPU_PARTS] = {2, -1};
@@ -81,7 +81,7 @@ static bool fill_gradient(gpu_side *s, tutti_dtype type)
     return had;
 }
 
-/* Weights such that sums of products with them are as large as one of their inputs; variances above 0; scales around 1. */
+/* Draws parameter p. Weights are such that sums of products with them are as large as one of their inputs; variances are above 0, scales around 1. */
 static void fill_param(gpu_side *s, int p, tutti_dtype type)
 {
     const tutti_param_desc *d = &s->k.params[p];
@@ -135,7 +135,7 @@ static bool take_memory(gpu_side *s, bool training)
     return had;
 }
 
-/* What stays the same from run to run; gpu_passes.c sets the others. */
+/* Sets the arguments that stay the same from run to run; gpu_passes.c sets the others. */
 static void fill_args(gpu_side *s, bool training, uint32_t layer)
 {
     tutti_kernel_args *a = &s->work.args;
@@ -154,7 +154,7 @@ static void fill_args(gpu_side *s, bool training, uint32_t layer)
 
 /* ---- a kernel ---- */
 
-/* Its inputs; returns how many. */
+/* Describes the kernel's inputs in `in`, whose orders lie in s->layout, and returns their number. */
 static int describe_inputs(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at, tutti_value *in)
 {
     const int n = at->addend ? 2 : 1 + c->nmore;
@@ -170,7 +170,8 @@ static int describe_inputs(gpu_side *s, const gpu_place *as, const gpu_case *c, 
     return n;
 }
 
-/* Without training, channels last: parameters lie as a kernel in training wants them, as in a job's evaluations. Else row-major. */
+/* Makes the kernel. Without training its parameters are row-major, but with channels last they lie as a kernel in training wants them, as in a
+ * job's tests of the weights. */
 static tutti_status create(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err)
 {

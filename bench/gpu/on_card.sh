@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# on_card.sh BUNDLE OUT [--parts ops,train,time,ipc,tnn,peer] [--limit-s N] [--device cuda|cpu] [--trial]: all that wants a card, in at most eight
-# minutes, where there is only libc, a driver, CUDA's libraries and a python3 with PyTorch (PYTHON names another). BUNDLE: what ./dev bundle made.
-# OUT gets figures.jsonl, table.txt and a log a part; exit code 1: something of ours failed or is beyond its bounds. --trial: a few steps of small batches, to try
-# the script; --device cpu: where there is no card.
+# on_card.sh BUNDLE OUT [--parts ops,train,time,ipc,tnn,peer] [--limit-s N] [--device cuda|cpu] [--trial]: measures all that needs a card, in at most
+# eight minutes. The machine needs only libc, a driver, CUDA's libraries and a python3 with PyTorch (PYTHON names another). BUNDLE is the folder that
+# ./dev bundle made. OUT gets figures.jsonl, table.txt and a log a part. Exit code 1: something of ours failed or is beyond its bounds.
+# --trial runs a few steps of small batches, to try the script; --device cpu runs where there is no card.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,5p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,12 +24,12 @@ python=${PYTHON:-python3}
 figures=$out/figures.jsonl
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TUTTI_CACHE=${TUTTI_CACHE:-$work/cache} # kernels are compiled in this call, once
+export TUTTI_CACHE=${TUTTI_CACHE:-$work/cache} # kernels are compiled once, in this call
 SECONDS=0
 rm -f "$out"/{ops,train,time,ipc,tnn,peer}.log "$out/table.txt"
 : >"$figures"
 
-# Seconds of a part, so that slow ones do not take the peer's time; the peer has what is left.
+# Each part has so many seconds, so that slow parts do not take the peer's time; the peer has what is left.
 declare -A budget=([ops]=85 [train]=110 [time]=100 [ipc]=30 [tnn]=55 [peer]=$limit)
 until=$limit
 
@@ -37,7 +37,8 @@ left() { echo $((until - SECONDS)); }
 figure() { "$python" "$here/card_figures.py" "$@" >>"$figures"; }
 lost() { figure words part "$1" "$2"; echo "$1: $2" >&2; }
 
-# within PART SECONDS COMMAND...: its output goes to the part's log and, alone, to $work/said. At its time it is asked to end, then ended.
+# within PART SECONDS COMMAND...: runs the command. Its output goes to the part's log and, alone, to $work/said. When its time is over the command is
+# asked to end, and five seconds later it is killed.
 within() {
     local part=$1 most=$2 begin=$SECONDS rest code; shift 2
     rest=$(left)
@@ -54,14 +55,14 @@ within() {
 
 said_last() { grep -v '^ *$' "$work/said" | tail -n 2 | cut -c1-300 | paste -sd ';'; }
 
-# train PART SECONDS NAME DEVICE JOB [--set ...]: a run into $work/NAME
+# train PART SECONDS NAME DEVICE JOB [--set ...]: trains a job into $work/NAME
 train() {
     local part=$1 most=$2 name=$3 on=$4 job=$5; shift 5
     within "$part" "$most" "$bundle/tutti" train "$here/jobs/$job.yaml" --out "$work/$name" --fresh --set device="$on" "$@"
 }
 
-# A program of the bundle that measures by itself, in its own time and words; its lines of JSON get the part's name.
-program() { # PART SECONDS NAME [OPTION...]
+# program PART SECONDS NAME [OPTION...]: runs a program of the bundle that measures by itself. Its lines of JSON get the part's name.
+program() {
     local part=$1 most=$2 name=$3; shift 3
     if [ ! -x "$bundle/$name" ]; then
         lost "$part" "no $name in the bundle: this build has none"
@@ -115,7 +116,7 @@ part_time() {
     done
 }
 
-# Two ranks on one card; the table sets them beside a device copy, which peer.py measures.
+# Two ranks share one card; the table sets them beside a device copy, which peer.py measures.
 part_ipc() {
     within ipc 25 "$bundle/tutti" coll bench --ranks 2 --bytes 100MB --device "$device" --json "$work/ipc.json" || { lost ipc "$(said_last)"; return; }
     figure ipc "$work/ipc.json" "$device"
@@ -126,7 +127,7 @@ part_peer() {
     rest=$(($(left) - 5))
     [ $rest -ge 20 ] || { lost peer "no time left"; return; }
     [ -z "$trial" ] || small=(--batch 4 --models lenet,resnet20 --variants eager,graph)
-    # ended from outside only if its own limit fails
+    # peer.py ends by its own limit; it is ended from outside only if that fails
     within peer $((rest + 3)) "$python" "$here/peer.py" --device "$device" --limit-s "$rest" --json "$figures" --log "$out/peer.log" "${small[@]}" ||
         lost peer "$(said_last)"
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peer.py [options]: what PyTorch does at its best on one card: training steps of LeNet, ResNet-20, AlexNet and ResNet-50 on made-up samples that lie
-on the card, and the card's own ceilings. One line of JSON a figure; whatever fails or does not fit into the time is a line with words.
+"""peer.py [options]: measures PyTorch at its best on one card: training steps of LeNet, ResNet-20, AlexNet and ResNet-50 on made-up samples that lie
+on the card, and the card's own ceilings. Each figure is a line of JSON; a figure that fails or does not fit into the time is a line with words.
 
-The order is by importance: for each variant all networks, the cheap variants first. Times are of events on the card's stream, at least 30 steps after a
-warm-up: median `ms`, quartiles, extremes. Products and convolutions of f32 are of f32 (no TF32)."""
+The order is by importance: each variant runs all networks, and the cheap variants come first. Times are between events on the card's stream, over at
+least 30 steps after a warm-up: median `ms`, quartiles, extremes. Products and convolutions of f32 compute in f32 (no TF32)."""
 import argparse
 import json
 import os
@@ -19,10 +19,10 @@ import card_figures
 # model: (name in the zoo, batch, precision)
 CASES = {"resnet50": ("resnet50", 256, "bf16"), "lenet": ("lenet", 64, "f32"), "alexnet": ("alexnet-torch", 256, "bf16"),
          "resnet20": ("resnet20", 128, "f32")}
-# variant: networks that it may be best for. graph: eager kernels as one CUDA graph; compile also gives graph-compile, its step as one graph
+# variant: networks for which it may be the best. `graph` runs eager kernels as one CUDA graph; `compile` also gives graph-compile, its step as one graph
 VARIANTS = {"eager": CASES, "graph": CASES, "compile": CASES, "graph-nchw": ("lenet", "alexnet", "resnet20"), "reduce-overhead": CASES,
             "max-autotune": CASES}
-MOST_S = {"max-autotune": 150}  # seconds of the whole that a variant may take; others 90
+MOST_S = {"max-autotune": 150}  # seconds that a variant may take for one network; others may take 90
 
 
 def driver_of() -> str | None:
@@ -33,7 +33,7 @@ def driver_of() -> str | None:
 
 
 class Worker:
-    """peer_worker.py, started anew when it was killed or died."""
+    """The process of peer_worker.py; it is started anew after it was killed or died."""
 
     def __init__(self, log) -> None:
         self.log, self.process = log, None
@@ -45,7 +45,7 @@ class Worker:
         self.left = b""
 
     def stop(self) -> None:
-        """With all that it has started: compilers are processes, too."""
+        """Kills the process with all that it has started: compilers are processes, too."""
         if self.process:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -55,7 +55,7 @@ class Worker:
         self.process = None
 
     def read_lines(self, until: float) -> list[bytes]:
-        """Whole lines, at least one. TimeoutError; EOFError where the process has ended."""
+        """Reads whole lines, at least one. TimeoutError: there was none until then; EOFError: the process has ended."""
         with selectors.DefaultSelector() as ready:
             ready.register(self.process.stdout, selectors.EVENT_READ)
             while b"\n" not in self.left:
@@ -69,7 +69,7 @@ class Worker:
         return lines
 
     def ask(self, task: dict, seconds: float) -> tuple[list[dict], str | None]:
-        """The lines that it answered with, and why there are not more."""
+        """Gives the worker a task; returns the lines that it answered with, and why there are not more."""
         answers, until = [], time.monotonic() + seconds
         try:
             if not self.process:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peer_worker.py: measures what peer.py asks for: reads one JSON object a line from its standard input, answers each with lines of JSON, the last of
-which has `done`. A process of its own, so that a variant that hangs or breaks the card's context costs itself alone."""
+"""peer_worker.py: measures what peer.py asks for. It reads one JSON object a line from its standard input and answers each with lines of JSON, the last
+of which has `done`. It is a process of its own, so that a variant that hangs or breaks the card's context costs itself alone."""
 import contextlib
 import gc
 import json
@@ -14,7 +14,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/oracle"))
 
-STEPS, MOST_STEPS, ENOUGH_S = 30, 2000, 1.0  # at least so many are timed, and so many as fit into that time
+STEPS, MOST_STEPS, ENOUGH_S = 30, 2000, 1.0  # as many steps are timed as fit into ENOUGH_S, but at least STEPS and at most MOST_STEPS
 WARM_STEPS, WARM_S = 5, 0.5
 LR, MOMENTUM, DECAY = 1e-3, 0.9, 1e-4
 
@@ -45,7 +45,7 @@ class Clock:
 
 
 def timed(work, device: str, least: int = STEPS) -> dict:
-    """Of calls of work, after a warm-up: median, quartiles, extremes."""
+    """Times calls of work after a warm-up: median, quartiles, extremes."""
     begin, warm, clock = time.perf_counter(), 0, Clock(device)
     while warm < WARM_STEPS or time.perf_counter() - begin < WARM_S:
         work()
@@ -63,7 +63,7 @@ def timed(work, device: str, least: int = STEPS) -> dict:
 
 
 class Case:
-    """One network of the zoo, one batch that lies on the card, one optimiser."""
+    """A network of the zoo, with a batch that lies on the card and an optimiser."""
 
     def __init__(self, model: str, batch: int, precision: str, device: str, nhwc: bool) -> None:
         import torch_models  # wants pyyaml, which the ceilings do not
@@ -96,7 +96,7 @@ class Case:
         self.loss = loss.detach()
 
     def recorded(self):
-        """A whole step as one CUDA graph."""
+        """Records a whole step as one CUDA graph; returns the call that replays it."""
         if self.device != "cuda":
             raise ValueError("graphs are a card's")
         side = torch.cuda.Stream()
@@ -143,12 +143,12 @@ def measure(task: dict) -> None:
 
 
 def rate(name: str, unit: str, amount: float, found: dict) -> None:
-    """amount: what a millisecond's work would be a second's `unit` of."""
+    """Answers with a ceiling. amount: work of one call, such that amount by milliseconds is in `unit`."""
     answer({"ev": "ceiling", "name": name, "unit": unit, "value": amount / found["ms"], **found})
 
 
 def ceilings(task: dict) -> None:
-    """What the card itself does: copies, products, launches."""
+    """Answers with what the card itself does: copies, products, launches."""
     device = task["device"]
     small = device != "cuda"
     for megabytes in (1,) if small else (100, 2048):
@@ -187,7 +187,7 @@ def launches(device: str) -> None:
 
 
 def about(task: dict) -> None:
-    """Versions and the card."""
+    """Answers with the versions and the card."""
     card = torch.cuda.get_device_properties(0) if task["device"] == "cuda" else None
     answer({"ev": "versions", "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
             "card": card and card.name, "capability": card and f"{card.major}.{card.minor}",
@@ -203,7 +203,7 @@ def main() -> None:
         try:
             kinds[task["kind"]](task)
             answer({"done": True})
-        except Exception as failure:  # whatever it is, it is said, and the next variant has its turn
+        except Exception as failure:  # any failure is said, and the next variant has its turn
             words = f"{type(failure).__name__}: {failure}".strip().splitlines()
             answer({"done": True, "failed": words[0][:400]})
         if "torch._dynamo" in sys.modules:
