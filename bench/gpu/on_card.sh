@@ -21,6 +21,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 python=${PYTHON:-python3}
+for part in ${parts//,/ }; do
+    case $part in ops | train | time | ipc | tnn | peer) ;; *) echo "on_card.sh: --parts: no part is called '$part'" >&2; exit 2 ;; esac
+done
 figures=$out/figures.jsonl
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
