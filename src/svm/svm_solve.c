@@ -70,12 +70,13 @@ static void make_samples(tutti_svm_solver *s, const double *alpha)
     }
 }
 
+/* Room for members: a problem of few samples, one of many pairs of classes, must not pay for a set of full size. */
 static void make_set(tutti_svm_solver *s)
 {
     enum { LINE = 64 };
     tutti_svm_state *state = &s->state;
     tutti_arena *a = &s->arena;
-    const int64_t q = s->e->block;
+    const int64_t q = s->e->block < s->total ? s->e->block : (s->total + 1) / 2 * 2;
     /* rows are whole lines, and not a power of two apart: that would map a column to one set of the cache */
     s->stride = (q + 15) / 16 * 16 + 16;
     s->matrix = tutti_arena_alloc(a, (size_t)(q * s->stride) * s->e->value_bytes + LINE);

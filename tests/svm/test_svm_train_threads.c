@@ -2,6 +2,7 @@
 /* test_svm_train_threads.c: several classes, folds and probabilities, over ranks that are threads: the same bits at any number. */
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "testing.h"
@@ -227,6 +228,26 @@ static void numbers_out_of_range_are_refused(void **state)
     unlink(path);
 }
 
+/* 44,850 pairs of two samples each. With a working set of full size for every pair this took 4 million page faults. */
+static void pairs_of_few_samples_take_little_memory(void **state)
+{
+    (void)state;
+    char path[64], *text = tutti_alloc(300 * 16);
+    size_t n = 0;
+    for (int i = 1; i <= 300; i++) n += (size_t)sprintf(text + n, "%d 1:%d\n", i, i);
+    trial t = {.path = path, .config = tutti_svm_config_default()};
+    write_set(path, text);
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    run_comms(1, 20, play, &t);
+    getrusage(RUSAGE_SELF, &after);
+    assert_non_null(strstr(t.model, "nr_class 300\ntotal_sv 300\n"));
+    assert_true(after.ru_minflt - before.ru_minflt < 100000);
+    free(t.model);
+    tutti_svm_summary_release(&t.summary);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(weights_move_the_border),
         cmocka_unit_test(one_class_is_refused_on_all_ranks_unless_asked_for),
         cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(pairs_of_few_samples_take_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
