@@ -25,8 +25,8 @@ extern "C" {
 
 /* --- data --- */
 
-/* A block of rows of a set, in compressed rows. Row i holds entries start[i] .. start[i + 1] - 1; indices ascend strictly and are >= 1
- * (0 only for precomputed kernels: there every row begins with 0:number). */
+/* A block of rows of a set, in compressed rows. Row i holds entries start[i] .. start[i + 1] - 1; indices ascend strictly and are >= 0.
+ * Rows of a precomputed kernel begin with 0:number; to the other kernels 0 is an index like any other. */
 typedef struct {
     int64_t nrows;  /* here, within int32 */
     int64_t first;  /* number of our first row in the whole set, from 0 */
@@ -39,9 +39,8 @@ typedef struct {
 } tutti_svm_data;
 
 typedef struct {
-    bool
-        lenient; /* LIBSVM's ways: NaN and infinities, labels that are cut to integers, trailing blank lines, empty files and
-                         one class are accepted */
+    bool lenient; /* LIBSVM's ways: labels that are cut to integers, trailing blank lines, empty files and one class are
+                         accepted; in test data NaN and infinities too */
     bool precomputed; /* 0:number is wanted in front of every row */
     bool unlabelled;  /* test data: a label that is no whole number is no failure */
 } tutti_svm_reading;
@@ -72,6 +71,11 @@ typedef struct {
     int degree;
     double gamma, coef0; /* gamma 0: 1 / width of the data (LIBSVM's default) */
 } tutti_svm_kernel;
+
+/* A bound on the error of f64 values of an rbf or sigmoid kernel, which lie within 1, for these rows (this rank's alone). It grows with
+ * gamma and the squared length of the longest row: a column that lies far from 0, such as a time stamp, cancels in |u - v|^2. A model
+ * of values that are off by 1e-3 or more is of no use. Other kernels: 0. Cost: one pass over the rows. Threads: any. */
+double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data);
 
 /* --- models --- */
 

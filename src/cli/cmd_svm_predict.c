@@ -12,7 +12,7 @@
 
 static const tutti_flag flags[] = {
     {"threads", "N", "threads (default: all cores)", 0},
-    {"lenient", NULL, "accept what LIBSVM accepts: NaN, trailing blank lines, models that are cut off", 0},
+    {"lenient", NULL, "accept NaN and models that are cut off, as LIBSVM does, and blank lines at the end", 0},
     {"decisions", "FILE", "decision values there too: a line a sample, a column a pair of classes", TUTTI_FLAG_WRITES},
 };
 static const tutti_svm_letter letters[] = {
@@ -136,6 +136,7 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
     if (!st) st = check_probability(&o, &model, f->rest[1], err);
     const tutti_svm_reading how = {lenient, model.kernel.type == TUTTI_SVM_PRECOMPUTED, true};
     if (!st) st = tutti_svm_data_read(NULL, f->rest[0], &how, &data, err);
+    if (!st) tutti_svm_warn_of_cancelling("svm-predict", tutti_svm_kernel_error(&model.kernel, &data));
     if (!st) st = answer(&o, &model, &data, f->rest[2], err);
     tutti_svm_data_release(&data);
     tutti_svm_model_release(&model);
@@ -147,10 +148,9 @@ static int run_command(int argc, char **argv)
     tutti_svm_words w;
     tutti_failure err = {0};
     tutti_status st = tutti_svm_words_split(argc, argv, letters, NLETTERS, flags, NFLAGS, &w, &err);
-    if (!st && w.long_ones.help) {
+    if (!st && (w.long_ones.help || argc == 1))
         tutti_svm_words_help("tutti svm-predict [options] DATA MODEL OUT", about, letters, NLETTERS, flags, NFLAGS);
-        return TUTTI_OK;
-    }
+    if (!st && w.long_ones.help) return TUTTI_OK;
     if (!st) st = predict(&w, &err);
     return st ? tutti_cli_fail("svm-predict", &err) : TUTTI_OK;
 }

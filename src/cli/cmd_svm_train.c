@@ -132,7 +132,10 @@ static tutti_status play(trainer *t, tutti_failure *err)
     tutti_svm_data data = {0};
     tutti_status st = tutti_svm_data_read(t->comm, o->data, &o->reading, &data, err);
     if (st) return st;
-    st = o->nfolds ? cross_validate(t, &data, err) : make_model(t, &data, err);
+    double error = tutti_svm_kernel_error(&o->config.kernel, &data);
+    st = tutti_comm_allreduce(t->comm, &error, &error, 1, TUTTI_F64, TUTTI_MAX, err);
+    if (!st && tutti_comm_rank(t->comm) == 0) tutti_svm_warn_of_cancelling("svm-train", error);
+    if (!st) st = o->nfolds ? cross_validate(t, &data, err) : make_model(t, &data, err);
     tutti_svm_data_release(&data);
     return st;
 }

@@ -118,3 +118,15 @@ int tutti_svm_threads_share(int nranks, int ncores)
     const int n = share < own ? share : own;
     return n < 1 ? 1 : n;
 }
+
+void tutti_svm_warn_of_cancelling(const char *command, double error)
+{
+    if (error < 1e-3) return;
+    fprintf(
+        stderr,
+        "tutti %s: warning: the precision of doubles does not suffice: kernel values lie between 0 and 1, and these "
+        "may be off by "
+        "%.1g, since values far from 0 cancel: subtract each column's mean and scale (svm-scale), or take a smaller "
+        "-g\n",
+        command, error);
+}

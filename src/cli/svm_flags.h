@@ -39,6 +39,9 @@ tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *er
  * 1 at least. */
 int tutti_svm_threads_share(int nranks, int ncores);
 
+/* A warning on stderr where kernel values are off by `error` (tutti_svm_kernel_error), and that is too much. */
+void tutti_svm_warn_of_cancelling(const char *command, double error);
+
 /* All that svm-train was asked for. */
 typedef struct {
     tutti_svm_config config;

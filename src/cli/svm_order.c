@@ -16,7 +16,7 @@ static const tutti_flag flags[] = {
     {"precision", "TYPE", "kernel values are f32, f64 or auto (default; f64 where -e or the data want it)", 0},
     {"block", "N", "samples of a working set, even (default 1024)", 0},
     {"seed", "S", "of the folds of -v and -b 1 (default 1)", 0},
-    {"lenient", NULL, "accept what LIBSVM accepts: NaN, cut labels, trailing blank lines, one class, no samples", 0},
+    {"lenient", NULL, "accept cut labels, one class and no samples, as LIBSVM does, and blank lines at the end", 0},
     {"progress", NULL, "gap, active and eliminated samples on stderr while it runs", 0},
     {"trace", "FILE", "the same as JSON lines; `tutti report FILE` draws them", TUTTI_FLAG_WRITES},
     {"checkpoint", "FILE",
@@ -192,7 +192,7 @@ tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tut
     o->config.weight_label = o->weight_label, o->config.weight = o->weight;
     tutti_status st = tutti_svm_words_split(argc, argv, letters, NLETTERS, flags, NFLAGS, &w, err);
     o->help = !st && w.long_ones.help;
-    if (o->help) print_help();
+    if (o->help || argc == 1) print_help(); /* alone, as LIBSVM's, and with words on stderr: see below */
     if (st || o->help) return st;
     for (int i = 0; i < w.n && !st; i++)
         st = take_letter(w.given[i].letter, w.given[i].suffix, w.given[i].value, o, err);

@@ -220,20 +220,35 @@ double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows 
 
 /* The error of a value when u'v, and where it counts |u|^2 and |v|^2, are wrong by `off`: the kernel's slope, and its own rounding. A long sum's
  * errors grow with the root of its length and are of both signs; four roundings of the whole stand for them. */
+static double error_of(const tutti_svm_kernel *kernel, double unit, double largest_square)
+{
+    const double off = 4 * unit * largest_square, base = kernel->gamma * largest_square + fabs(kernel->coef0);
+    switch (kernel->type) {
+    case TUTTI_SVM_RBF: return kernel->gamma * off;
+    case TUTTI_SVM_SIGMOID: return kernel->gamma * off + fabs(kernel->coef0) * unit;
+    case TUTTI_SVM_POLY: return kernel->degree * pow(base, kernel->degree - 1) * (kernel->gamma * off + base * unit);
+    default: return off;
+    }
+}
+
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square)
 {
-    const double unit = ldexp(1, -24), off = 4 * unit * largest_square,
-                 base = kernel->gamma * largest_square + fabs(kernel->coef0);
-    double error = off;
-    switch (kernel->type) {
-    case TUTTI_SVM_RBF: error = kernel->gamma * off; break;
-    case TUTTI_SVM_SIGMOID: error = kernel->gamma * off + fabs(kernel->coef0) * unit; break;
-    case TUTTI_SVM_POLY:
-        error = kernel->degree * pow(base, kernel->degree - 1) * (kernel->gamma * off + base * unit);
-        break;
-    default: break;
-    }
+    const double error = error_of(kernel, ldexp(1, -24), largest_square);
     return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* NaN: f64 */
+}
+
+double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data)
+{
+    if (kernel->type != TUTTI_SVM_RBF && kernel->type != TUTTI_SVM_SIGMOID) return 0;
+    tutti_svm_kernel known = *kernel;
+    if (known.gamma == 0 && data->width > 0) known.gamma = 1.0 / data->width;
+    double largest = 0;
+    for (int64_t i = 0; i < data->nrows; i++) {
+        double square = 0;
+        for (int64_t e = data->start[i]; e < data->start[i + 1]; e++) square += data->value[e] * data->value[e];
+        if (square > largest) largest = square;
+    }
+    return error_of(&known, ldexp(1, -53), largest);
 }
 
 void tutti_svm_rows_measure(const tutti_svm_data *data, double *square, float *value32)

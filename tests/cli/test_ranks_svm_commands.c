@@ -163,6 +163,29 @@ static void bad_files_are_named_with_their_line(void **state)
     check("svm-predict -b 1 $/set $/plain $/out", 3, "plain");
 }
 
+/* At their distance from 0 the squares of these columns need more digits than a double has. */
+static void values_far_from_0_are_trained_with_a_warning(void **state)
+{
+    (void)state;
+    put("near", "1 1:0.5 2:1\n-1 1:-0.5 2:0.25\n");
+    put("times", "1 1:1764000000 2:1\n-1 1:1764000001 2:0.25\n");
+    put("ids", "1 1:0.5 7:40000000000\n-1 1:-0.5 7:40000000003\n");
+    assert_null(strstr(says("svm-train $/near $/m", 0, "Total nSV"), "warning"));
+    check("svm-train $/times $/m", 0, "warning: the precision of doubles does not suffice");
+    check("svm-train --ranks 2 --threads 1 $/ids $/m", 0, "subtract each column's mean");
+    check("svm-train -t 3 $/ids $/m", 0, "may be off by");
+    check("svm-train -v 2 $/times", 0, "warning");
+    check("svm-predict $/times $/m $/out", 0, "svm-predict: warning");
+    assert_null(strstr(says("svm-train -t 0 $/times $/m", 0, "Total nSV"), "warning"));
+}
+
+static void a_program_alone_prints_its_usage(void **state)
+{
+    (void)state;
+    check("svm-train", 2, "as in LIBSVM:");
+    check("svm-predict", 2, "usage: tutti svm-predict [options] DATA MODEL OUT");
+}
+
 /* Before the training, once, and not by those who wait for rank 0. */
 static void files_that_cannot_be_written_are_refused_in_one_line(void **state)
 {
@@ -232,6 +255,8 @@ int main(void)
         cmocka_unit_test(a_trace_of_one_rank_foretells_more),
         cmocka_unit_test(what_is_not_there_is_refused_by_name),
         cmocka_unit_test(bad_files_are_named_with_their_line),
+        cmocka_unit_test(values_far_from_0_are_trained_with_a_warning),
+        cmocka_unit_test(a_program_alone_prints_its_usage),
         cmocka_unit_test(files_that_cannot_be_written_are_refused_in_one_line),
         cmocka_unit_test(what_libsvm_warns_of_is_warned_of),
         cmocka_unit_test(links_are_the_commands),
