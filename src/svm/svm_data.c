@@ -26,6 +26,32 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
     return TUTTI_OK;
 }
 
+/* Public data sets are offered packed. Where the first bytes are those of a packed file, err says what unpacks it. */
+static void say_if_packed(const char *line, int64_t nbytes, tutti_failure *err)
+{
+    static const struct {
+        const char *bytes;
+        int n;
+        const char *is, *unpack;
+    } kinds[] = {
+        {"\x1f\x8b", 2, "packed by gzip", "gunzip -k"},
+        {"BZh", 3, "packed by bzip2", "bunzip2 -k"},
+        {"\xfd"
+         "7zXZ",
+         5, "packed by xz", "unxz -k"},
+        {"\x28\xb5\x2f\xfd", 4, "packed by zstd", "unzstd"},
+        {"PK\3\4", 4, "packed by zip", "unzip"},
+        {"\xef\xbb\xbf", 3, "marked as UTF-8 by three bytes at its beginning", "sed -i '1s/^...//'"},
+        {"\xff\xfe", 2, "UTF-16", "iconv -f UTF-16 -t ASCII"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (nbytes >= kinds[i].n && !memcmp(line, kinds[i].bytes, (size_t)kinds[i].n)) {
+            tutti_fail(err, TUTTI_ERR_DATA, "the file is %s, and plain text is wanted: %s does it", kinds[i].is,
+                       kinds[i].unpack);
+            return;
+        }
+}
+
 /* The row in the making begins with 0:number. */
 static tutti_status check_precomputed(const tutti_svm_growing *g, const tutti_svm_reading *how, tutti_failure *err)
 {
@@ -48,10 +74,12 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
         if (!scan->blank) scan->blank = scan->lines;
         return TUTTI_OK;
     }
+    if (*p == '#') return TUTTI_OK;
     double label;
     scan->bad = scan->blank ? scan->blank : scan->lines;
     if (scan->blank) return tutti_fail(err, TUTTI_ERR_DATA, "the line is empty");
     tutti_status st = read_label(&p, scan->how, &label, err);
+    if (st && scan->lines == 1) say_if_packed(line, nbytes, err);
     if (!st && g->data.nrows == INT32_MAX)
         st = tutti_fail(err, TUTTI_ERR_DATA, "a rank holds %d rows at most: use more ranks", INT32_MAX);
     if (!st) st = tutti_svm_growing_reserve(g, nbytes, err);
@@ -65,9 +93,12 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
 
 /* --- the verdict --- */
 
+enum { OF_THE_WHOLE = -1 }; /* instead of a bad line: the words need no line and no rank */
+
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err)
 {
     tutti_svm_report r = {.status = st,
+                          .lines = scan->lines,
                           .rows = scan->rows.data.nrows,
                           .blank = scan->blank,
                           .bad = scan->bad,
@@ -85,11 +116,12 @@ static tutti_status fail_in_line(const char *name, int64_t line, int64_t status,
 static tutti_status settle(const char *name, const tutti_svm_report *reports, int nparts, bool lenient,
                            tutti_failure *err)
 {
-    int64_t rows = 0, blank = 0; /* lines in front of a bad one all have rows */
+    int64_t rows = 0, lines = 0, blank = 0;
     for (int i = 0; i < nparts; i++) {
         const tutti_svm_report *r = &reports[i];
         if (blank && (r->rows || r->bad)) return fail_in_line(name, blank, TUTTI_ERR_DATA, "the line is empty", err);
-        if (r->bad) return fail_in_line(name, rows + r->bad, r->status, r->words, err);
+        if (r->bad == OF_THE_WHOLE) return tutti_fail(err, (tutti_status)r->status, "%s: %s", name, r->words);
+        if (r->bad) return fail_in_line(name, lines + r->bad, r->status, r->words, err);
         if (r->status && nparts > 1)
             return tutti_fail(err, (tutti_status)r->status, "%s: rank %d: %s", name, i, r->words);
         if (r->status) return tutti_fail(err, (tutti_status)r->status, "%s: %s", name, r->words);
@@ -97,8 +129,8 @@ static tutti_status settle(const char *name, const tutti_svm_report *reports, in
             return tutti_fail(err, TUTTI_ERR_DATA,
                               "%s: has %lld bytes for rank 0 and %lld for rank %d: give all ranks the same file", name,
                               (long long)reports[0].file_bytes, (long long)r->file_bytes, i);
-        if (r->blank && !blank) blank = rows + r->blank;
-        rows += r->rows;
+        if (r->blank && !blank) blank = lines + r->blank;
+        rows += r->rows, lines += r->lines;
     }
     if (blank && !lenient)
         return fail_in_line(name, blank, TUTTI_ERR_DATA,
@@ -108,15 +140,15 @@ static tutti_status settle(const char *name, const tutti_svm_report *reports, in
 }
 
 /* Precomputed rows: reports the first whose number is none of the columns 1 .. width. */
-static void check_numbers(const tutti_svm_data *rows, int32_t width, tutti_svm_report *part)
+static void check_numbers(const tutti_svm_data *rows, int64_t first, int32_t width, tutti_svm_report *part)
 {
     for (int64_t i = 0; i < rows->nrows; i++) {
         const double number = rows->value[rows->start[i]];
         if (number <= width) continue;
-        part->bad = i + 1; /* rows are lines: there are no empty ones in front of a row */
+        part->bad = OF_THE_WHOLE;
         part->status = TUTTI_ERR_DATA;
-        snprintf(part->words, sizeof part->words, "0:%.9g: the rows of this file have columns 1 to %d only", number,
-                 width);
+        snprintf(part->words, sizeof part->words, "row %lld: 0:%.9g: the rows of this file have columns 1 to %d only",
+                 (long long)(first + i + 1), number, width);
         return;
     }
 }
@@ -145,7 +177,7 @@ tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_
         if (all[r].width > width) width = all[r].width;
     }
     if (!st && how->precomputed && !how->unlabelled) {
-        check_numbers(&scan->rows.data, (int32_t)width, own);
+        check_numbers(&scan->rows.data, first, (int32_t)width, own);
         st = exchange(comm, own, all, err);
         if (!st) st = settle(name, all, nranks, how->lenient, err);
     }

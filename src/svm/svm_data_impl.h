@@ -2,7 +2,7 @@
 /* svm_data_impl.h: lines to rows, and the verdict over all parts of a file.
  *
  * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count within the part, from 1; only the
- * parts before say what they are in the file. An empty line is bad if a row comes after it, in this part or a later one: until then
+ * parts before say what they are in the file. A line that begins with '#' is a comment, as scikit-learn writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later one: until then
  * it is pending.
  *
  * Threads: owner. */
@@ -24,7 +24,7 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
 
 /* What a part has to say to the others. Travels as bytes. */
 typedef struct {
-    int64_t status, rows, blank, bad, width;
+    int64_t status, lines, rows, blank, bad, width;
     int64_t file_bytes; /* of the file as this rank sees it */
     char words[sizeof((tutti_failure *)0)->text];
 } tutti_svm_report;

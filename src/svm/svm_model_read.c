@@ -322,7 +322,8 @@ static bool is_number_of_sample(const tutti_svm_growing *g)
 
 static tutti_status read_vector(reader *r, const char *line, int64_t v, tutti_svm_growing *rows)
 {
-    const tutti_svm_reading how = {.lenient = r->lenient, .precomputed = r->model.kernel.type == TUTTI_SVM_PRECOMPUTED};
+    const tutti_svm_reading how = {
+        .lenient = r->lenient, .precomputed = r->model.kernel.type == TUTTI_SVM_PRECOMPUTED, .unlabelled = true};
     const char *p = line;
     tutti_status st = TUTTI_OK;
     for (int c = 0; !st && c + 1 < r->model.nclasses; c++)
@@ -333,6 +334,7 @@ static tutti_status read_vector(reader *r, const char *line, int64_t v, tutti_sv
     if (!st) st = tutti_svm_growing_entries(rows, p, &how, &words);
     if (st == TUTTI_ERR_DATA && r->cut) st = TUTTI_OK; /* as far as it goes */
     if (st) return tutti_fail(r->err, st, "%s: line %lld: %s", r->name, (long long)r->line, words.text);
+    if (memchr(p, '#', (size_t)(r->line_end - p))) return refuse(r, "a '#': a model has no comments");
     if (how.precomputed && !is_number_of_sample(rows))
         return refuse(r, "a support vector of a precomputed kernel is 0:NUMBER, the number of a sample");
     tutti_svm_growing_end_row(rows, 0);

@@ -175,16 +175,13 @@ static tutti_status refuse_index(const char *p, int64_t index, const char *after
     if (index > INT32_MAX)
         return tutti_fail(err, TUTTI_ERR_DATA, "'%s': the index is larger than %d", word.text, INT32_MAX);
     if (*after != ':') return tutti_fail(err, TUTTI_ERR_DATA, "'%s': there is no colon after the index", word.text);
-    if (index == 0)
-        return tutti_fail(err, TUTTI_ERR_DATA, "'%s': indices begin with 1, or with one 0 for precomputed kernels",
-                          word.text);
     return tutti_fail(err, TUTTI_ERR_DATA, "'%s': indices must ascend, and the one before is %lld", word.text,
                       (long long)last);
 }
 
 /* Whether the value at p, which ends at `after` (NULL: is none), is refused, and why. */
-static tutti_status judge_value(const char *p, int64_t index, const char *after, double value, bool lenient,
-                                tutti_failure *err)
+static tutti_status judge_value(const char *p, int64_t index, const char *after, double value,
+                                const tutti_svm_reading *how, tutti_failure *err)
 {
     const tutti_svm_word word = tutti_svm_word_at(p);
     const char *digits = p + (*p == '-' || *p == '+');
@@ -200,7 +197,10 @@ static tutti_status judge_value(const char *p, int64_t index, const char *after,
         return isfinite(value) ? TUTTI_OK
                                : tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, is too large",
                                             word.text, (long long)index);
-    if (!lenient)
+    if (!how->unlabelled)
+        return tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, is not finite: training needs numbers",
+                          word.text, (long long)index);
+    if (!how->lenient)
         return tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, is not finite (--lenient takes it)",
                           word.text, (long long)index);
     return TUTTI_OK;
@@ -209,9 +209,9 @@ static tutti_status judge_value(const char *p, int64_t index, const char *after,
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err)
 {
-    int64_t last = how->precomputed ? -1 : 0, n = g->nentries;
+    int64_t last = -1, n = g->nentries;
     tutti_status st = TUTTI_OK;
-    for (p = tutti_svm_skip_blanks(p); !st && !tutti_svm_at_end(p); p = tutti_svm_skip_blanks(p)) {
+    for (p = tutti_svm_skip_blanks(p); !st && !tutti_svm_at_end(p) && *p != '#'; p = tutti_svm_skip_blanks(p)) {
         const char *begin = p;
         int64_t index = 0;
         for (; is_digit(*p) && index <= INT32_MAX; p++) index = index * 10 + (*p - '0');
@@ -222,7 +222,7 @@ tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, cons
         double value = 0;
         const char *after = tutti_svm_number(++p, &value);
         if (!after || !tutti_svm_at_gap(after) || !isfinite(value)) {
-            st = judge_value(p, index, after, value, how->lenient, err);
+            st = judge_value(p, index, after, value, how, err);
             if (st) break;
         }
         p = after;

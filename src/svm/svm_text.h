@@ -52,7 +52,7 @@ typedef struct {
 
 /* Room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED: no memory. */
 tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tutti_failure *err);
-/* Adds the entries from p to the end of the line to the row in the making; room was reserved. On failure those before the bad one
+/* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the row in the making; room was reserved. On failure those before the bad one
  * are there. */
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err);

@@ -176,7 +176,9 @@ static void values_that_are_not_finite_are_refused(void **state)
     (void)state;
     refused("1 1:1\n1 1:nan\n", &STRICT, "f: line 2: 'nan', the value of index 1, is not finite");
     refused("1 1:1\n1 7:-inf\n", &STRICT, "f: line 2: '-inf', the value of index 7, is not finite");
-    tutti_svm_data d = read_text("1 1:nan 2:-inf\n", &LENIENT);
+    refused("1 1:1\n1 1:nan\n", &LENIENT, "'nan', the value of index 1, is not finite: training needs numbers");
+    const tutti_svm_reading test_data = {.lenient = true, .unlabelled = true};
+    tutti_svm_data d = read_text("1 1:nan 2:-inf\n", &test_data);
     assert_true(isnan(d.value[0]) && d.value[1] == -INFINITY);
     tutti_svm_data_release(&d);
 }
@@ -196,12 +198,41 @@ static void indices_that_do_not_ascend_are_refused(void **state)
     refused("1 1:1\n1 3:1 3:2\n", &LENIENT, "f: line 2: '3:2': indices must ascend, and the one before is 3");
 }
 
-static void index_0_is_for_precomputed_kernels_only(void **state)
+static void indices_may_begin_with_0(void **state)
 {
     (void)state;
-    refused("1 0:1 1:1\n", &STRICT, "f: line 1: '0:1': indices begin with 1");
-    refused("1 0:1 1:1\n", &LENIENT, "f: line 1: '0:1': indices begin with 1");
-    refused("1 0:1 0:1\n", &PRECOMPUTED, "f: line 1: '0:1': indices begin with 1, or with one 0");
+    tutti_svm_data d = read_text("1 0:0.5 1:1\n-1 2:3\n1 0:7\n", &STRICT);
+    assert_int_equal(d.index[0], 0);
+    assert_true(d.value[0] == 0.5 && d.value[3] == 7);
+    assert_int_equal(d.width, 2);
+    tutti_svm_data_release(&d);
+    refused("1 0:1 0:1\n", &STRICT, "f: line 1: '0:1': indices must ascend, and the one before is 0");
+    refused("1 0:1 0:1\n", &PRECOMPUTED, "f: line 1: '0:1': indices must ascend, and the one before is 0");
+}
+
+static void comments_are_left_out(void **state)
+{
+    (void)state;
+    accepted("# written by a tool\n# columns from 0\n#\n1 0:1\n-1 1:2\n", &STRICT, 2);
+    accepted("1 1:1 # the first\n  # between\n-1 # no values\n#end", &STRICT, 2);
+    refused("# a\n# b\n1 1:1\nx 1:1\n", &STRICT, "f: line 4: the label 'x' is no number");
+    refused("# a\n\n# b\n1 1:1\n", &STRICT, "f: line 2: the line is empty");
+    refused("# nothing else\n", &STRICT, "f: line 1: the file is empty");
+    refused("1 1:1#no gap\n", &STRICT, "f: line 1: '1#no', the value of index 1, has something behind the number");
+}
+
+static void packed_files_are_told_with_what_unpacks_them(void **state)
+{
+    (void)state;
+    refused_n("\x1f\x8b\x08\x00\n", 5, &STRICT,
+              "f: line 1: the file is packed by gzip, and plain text is wanted: gunzip -k");
+    refused_n("\xfd\x37zXZ\x00\n", 7, &STRICT, "f: line 1: the file is packed by xz");
+    refused_n("PK\3\4\x14\n", 6, &LENIENT, "f: line 1: the file is packed by zip");
+    refused_n("\xff\xfe\x31\x00\n", 5, &STRICT, "f: line 1: the file is UTF-16");
+    refused_n("\xef\xbb\xbf"
+              "1 1:1\n",
+              9, &STRICT, "f: line 1: the file is marked as UTF-8");
+    refused("1 1:1\nBZh 1:1\n", &STRICT, "f: line 2: the label 'BZh' is no number");
 }
 
 static void negative_indices_are_refused(void **state)
@@ -224,7 +255,6 @@ static void garbage_after_a_number_is_refused(void **state)
     refused("1 1:1x\n", &STRICT, "f: line 1: '1x', the value of index 1, has something behind the number");
     refused("1 1:1,5\n", &STRICT, "f: line 1: '1,5', the value of index 1, has something behind the number");
     refused("1 1:1:2\n", &STRICT, "has something behind the number");
-    refused("1 1:1 # a remark\n", &STRICT, "f: line 1: '#': index:value is wanted here");
     refused("1 1:x\n", &STRICT, "f: line 1: 'x', the value of index 1, is no number");
 }
 
@@ -311,7 +341,7 @@ static void numbers_of_samples_out_of_range_are_refused(void **state)
     refused("1 0:-1 1:4\n", &PRECOMPUTED, "f: line 1: 0:-1: the number of a sample");
     refused("1 0:1.5 1:4\n", &PRECOMPUTED, "f: line 1: 0:1.5: the number of a sample");
     refused("1 0:1 1:4\n1 0:3 1:2 2:2\n1 0:9 1:1\n", &PRECOMPUTED,
-            "f: line 2: 0:3: the rows of this file have columns 1 to 2 only");
+            "f: row 2: 0:3: the rows of this file have columns 1 to 2 only");
 }
 
 static void bytes_0_are_refused(void **state)
@@ -398,7 +428,9 @@ int main(void)
         cmocka_unit_test(values_that_are_not_finite_are_refused),
         cmocka_unit_test(values_that_overflow_are_refused),
         cmocka_unit_test(indices_that_do_not_ascend_are_refused),
-        cmocka_unit_test(index_0_is_for_precomputed_kernels_only),
+        cmocka_unit_test(indices_may_begin_with_0),
+        cmocka_unit_test(comments_are_left_out),
+        cmocka_unit_test(packed_files_are_told_with_what_unpacks_them),
         cmocka_unit_test(negative_indices_are_refused),
         cmocka_unit_test(indices_that_overflow_are_refused),
         cmocka_unit_test(garbage_after_a_number_is_refused),

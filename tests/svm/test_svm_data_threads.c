@@ -114,6 +114,21 @@ static void the_first_bad_line_is_named_by_all_ranks(void **state)
     }
 }
 
+static void comments_count_as_lines_for_all_ranks(void **state)
+{
+    (void)state;
+    for (int bad = 5; bad < 40; bad += 5) {
+        char text[2000];
+        size_t n = 0;
+        for (int i = 1; i < 40; i++) n += (size_t)sprintf(text + n, i % 3 ? "1 0:%d # of %d\n" : "# %d\n", i, i);
+        compare(text, n, (tutti_svm_reading){0});
+        n = 0;
+        for (int i = 1; i < 40; i++)
+            n += (size_t)sprintf(text + n, i == bad ? "1 1:%dx\n" : i % 3 ? "1 1:%d\n" : "# %d\n", i);
+        compare(text, n, (tutti_svm_reading){0});
+    }
+}
+
 static void empty_lines_are_in_the_middle_or_at_the_end_for_all_ranks(void **state)
 {
     (void)state;
@@ -162,6 +177,7 @@ int main(void)
         cmocka_unit_test(files_shorter_than_ranks_are_read),
         cmocka_unit_test(a_line_longer_than_a_range_belongs_to_one_rank),
         cmocka_unit_test(the_first_bad_line_is_named_by_all_ranks),
+        cmocka_unit_test(comments_count_as_lines_for_all_ranks),
         cmocka_unit_test(empty_lines_are_in_the_middle_or_at_the_end_for_all_ranks),
         cmocka_unit_test(numbers_of_samples_are_compared_with_the_columns_of_all_ranks),
         cmocka_unit_test(what_is_no_file_is_refused_by_all_ranks),

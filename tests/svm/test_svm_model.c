@@ -324,7 +324,8 @@ static void numbers_that_make_no_sense_are_refused(void **state)
     refused_with("label 1 -1 7", "label 1 -1 7.5", "m: line 7: '7.5' of 'label' is no whole number");
     refused_with("2:1 \n", "2:1 1:1 \n", "m: line 13: '1:1': indices must ascend, and the one before is 2");
     refused_with("2:1 \n", "2:nan \n", "m: line 13: 'nan', the value of index 2, is not finite");
-    refused_with("2:1 \n", "0:1 \n", "m: line 13: '0:1': indices begin with 1");
+    refused_with("2:1 \n", "# 1 \n", "m: line 13: a '#': a model has no comments");
+    refused_with("2:1 \n", "2:1 0:1 \n", "m: line 13: '0:1': indices must ascend, and the one before is 2");
     refused_with("0.25 0 2:1", "0.25x 0 2:1", "m: line 13: '0.25x' of 'a coefficient' is no finite number");
 }
 
