@@ -70,6 +70,7 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
                                       .precision = (tutti_precision)t->job->precision};
     if (t->job->fuse) t->fused = tutti_model_fuse(t->model);
     st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
+    if (!st) st = tutti_graph_prepare_threads(t->graph, err);
     if (!st) t->data = tutti_job_data_config(t->job);
     return st;
 }

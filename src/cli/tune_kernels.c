@@ -8,6 +8,7 @@
 
 #include "../base/clock.h"
 #include "../job/resolve.h"
+#include "../kernel/crew.h"
 #include "../kernel/tune_products.h"
 #include "../training/graph/tune_layers.h"
 #include "cli.h"
@@ -111,6 +112,7 @@ static tutti_status begin(const tutti_flags *f, const tutti_graph *graph, tutti_
     if (!st && graph && threads != graph->config.nthreads)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--threads %ld, and the job has %d a rank: say --set threads=%ld",
                         threads, graph->config.nthreads, threads);
+    if (!st) st = tutti_crew_prepare((int)threads, err);
     const tutti_tune_place here = tutti_tune_here((int)threads);
     if (!st && from) st = tutti_tune_file_open(from, &here, file, err);
     if (!st && !from) *file = (tutti_tune_file){.place = here};

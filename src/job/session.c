@@ -103,6 +103,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     seat.times = times;
     tutti_status st = tutti_job_resolve(job, &seat, &s.parts, err);
     if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
+    if (!st) st = tutti_graph_prepare_threads(s.parts.graph, err);
     if (st) {
         tutti_session_release(&s);
         return st;

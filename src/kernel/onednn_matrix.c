@@ -3,10 +3,8 @@
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include "crew.h"
 #include "library_product.h"
-
-/* libgomp's, as onednn_pass.c has it. */
-extern void omp_set_num_threads(int nthreads);
 
 bool tutti_library_multiplies(void)
 {
@@ -15,7 +13,7 @@ bool tutti_library_multiplies(void)
 
 void tutti_library_multiply(const tutti_library_product *p)
 {
-    omp_set_num_threads(p->nthreads);
+    tutti_crew_ask(p->nthreads);
     const dnnl_status_t status =
         dnnl_sgemm(p->a_turned ? 'T' : 'N', p->b_turned ? 'T' : 'N', p->m, p->n, p->k, 1, p->a,
                    p->a_turned ? p->m : p->k, p->b, p->b_turned ? p->k : p->n, p->adds ? 1 : 0, p->c, p->n);

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crew.h"
 #include "onednn_impl.h"
-
-/* libgomp's, as in omp.h, which a compiler may lack that is not the one libgomp came with (clang's is a package apart). */
-extern void omp_set_num_threads(int nthreads);
 
 bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at)
 {
@@ -107,7 +105,7 @@ tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
     tutti_onednn_state *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->nthreads = nthreads < 1 ? 1 : nthreads;
-    omp_set_num_threads(s->nthreads);
+    tutti_crew_ask(s->nthreads);
     tutti_onednn_ok(s, dnnl_engine_create(&s->engine, dnnl_cpu, 0), "create an engine");
     if (s->failed == dnnl_success)
         tutti_onednn_ok(s, dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags), "create a stream");
@@ -387,7 +385,7 @@ static void *resolve(const tutti_onednn_place *p, const tutti_kernel_args *a)
 static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass, int nsteps,
                       const tutti_kernel_args *a)
 {
-    omp_set_num_threads(s->nthreads);
+    tutti_crew_ask(s->nthreads);
     for (int i = 0; i < pass->nmemories; i++)
         dnnl_memory_set_data_handle(pass->memories[i], resolve(&pass->places[i], a));
     for (int i = 0; i < nsteps; i++) {

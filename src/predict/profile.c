@@ -405,6 +405,7 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
     tutti_status st =
         tutti_memory_check(nbusy * tutti_profile_bytes(graphs[0]), what,
                            "take a smaller batch, fewer ranks of this host, or times from --trace or --profile", err);
+    if (!st) st = tutti_graph_prepare_threads(graphs[0], err);
     if (st) return st;
     for (; nstarted < nbusy && !rc; nstarted += !rc) {
         const struct tutti_device *device = graphs[nstarted]->config.device;

@@ -9,6 +9,7 @@
 #include "../../base/hash.h"
 #include "../../base/rng.h"
 #include "../../device/device_row.h"
+#include "../../kernel/crew.h"
 #include "../../kernel/order_rule.h"
 #include "graph_impl.h"
 
@@ -265,6 +266,11 @@ tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_confi
     tutti_graph_list_nodes(g);
     *out = g;
     return TUTTI_OK;
+}
+
+tutti_status tutti_graph_prepare_threads(const tutti_graph *g, tutti_failure *err)
+{
+    return tutti_crew_prepare(g->config.nthreads, err);
 }
 
 void tutti_graph_destroy(tutti_graph *g)

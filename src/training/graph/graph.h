@@ -147,6 +147,8 @@ struct tutti_graph {
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
+/* Once before the calling thread runs kernels of g: refuses where there can be fewer threads than these count on (tutti_crew_prepare). */
+tutti_status tutti_graph_prepare_threads(const tutti_graph *g, tutti_failure *err);
 /* Memory that the kernel of a node wants for itself. In a layer of which some parameters are frozen and others are not, backward_params
  * leaves the gradients of the frozen ones there too, because kernels make all of them at once: that of p from which byte on. -1: nobody
  * makes it. */
