@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
-
-#include "tutti/failure.h"
 
 static void open_standard_streams(void)
 {
@@ -25,6 +25,28 @@ void tutti_process_begin(void)
 {
     open_standard_streams();
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
+}
+
+/* Raised as far as it may be, for threads that come too; what is left below the least ends in words instead of a signal. */
+tutti_status tutti_process_check_stack(tutti_failure *err)
+{
+    const rlim_t least = 512 << 10, usual = 8 << 20;
+    struct rlimit limit;
+    pthread_attr_t attr;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= least)
+        return TUTTI_OK;
+    const struct rlimit soft = {limit.rlim_max < usual ? limit.rlim_max : usual, limit.rlim_max}, both = {usual, usual};
+    if (soft.rlim_cur < least && setrlimit(RLIMIT_STACK, &both) != 0)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "the stack may have %llu KiB (ulimit -s), and 512 are needed: run 'ulimit -s 8192' first, where "
+            "the hard limit (ulimit -Hs) allows it",
+            (unsigned long long)limit.rlim_cur >> 10);
+    if (soft.rlim_cur >= least) (void)setrlimit(RLIMIT_STACK, &soft);
+    if (pthread_attr_init(&attr) != 0) return TUTTI_OK;
+    if (pthread_attr_setstacksize(&attr, usual) == 0) (void)pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+    return TUTTI_OK;
 }
 
 int tutti_process_end(int code)

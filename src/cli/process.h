@@ -3,7 +3,12 @@
 #ifndef TUTTI_CLI_PROCESS_H
 #define TUTTI_CLI_PROCESS_H
 
+#include "tutti/failure.h"
+
 void tutti_process_begin(void);
+/* Raises a stack limit that is too small for any command, of this process and of threads and ranks that it starts; TUTTI_ERR_USAGE where the
+ * system does not let it. */
+tutti_status tutti_process_check_stack(tutti_failure *err);
 /* The code to end with: that of the command, or TUTTI_ERR_FAILED where it had none and not all that it printed could be written. */
 int tutti_process_end(int code);
 
