@@ -6,7 +6,7 @@
  *   gradient of a logit = weight * (softmax[n] - target[n]) * loss_scale
  *
  * Label smoothing: Szegedy et al., CVPR 2016. The weight is that of an auxiliary head beside the main one (Szegedy et al., CVPR 2015: 0.3).
- * The largest logit is taken out first, so nothing overflows. `loss` is the sum, not the mean: the caller divides by the
+ * Logits are taken off the largest first, so nothing overflows, and log() is not lost beside large ones. `loss` is the sum, not the mean: the caller divides by the
  * global batch, which this rank does not see. saved: softmax - target, float. Sums in double. */
 #include <assert.h>
 #include <math.h>
@@ -65,12 +65,12 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
         int32_t label = a->labels[b];
         assert(label >= 0 && label < n);
         int64_t best = largest(logits, n);
-        double sum = 0, mean = 0;
+        double sum = 0, below = 0;
         for (int64_t i = 0; i < n; i++) {
             sum += exp((double)logits[i] - (double)logits[best]);
-            mean += (double)logits[i] / (double)n;
+            below += ((double)logits[best] - (double)logits[i]) / (double)n;
         }
-        loss += log(sum) + (double)logits[best] - (1 - smoothing) * (double)logits[label] - smoothing * mean;
+        loss += log(sum) + (1 - smoothing) * ((double)logits[best] - (double)logits[label]) + smoothing * below;
         correct += best == label;
         if (!k->saved_bytes) continue;
         float *saved = (float *)a->saved + b * n;

@@ -312,6 +312,26 @@ static void the_loss_counts_and_sums_by_hand(void **state)
     bench_close(&b);
 }
 
+/* Ten equal logits but one, far from 0: log(10) is as true there as beside 0. */
+static void the_loss_does_not_lose_its_logarithm_beside_large_logits(void **state)
+{
+    (void)state;
+    const float far[] = {0, 1e7F, -1e9F, 1e15F, 3e17F, 1e30F, -3e38F};
+    kernel_case c = {"softmax-cross-entropy", &loss, {2, {1, 10}}, true, false, 1, .what = "far"};
+    bench b;
+    bench_open(&b, "reference", &c, NULL, true, 1);
+    for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
+        for (int i = 0; i < 10; i++) b.in[0][i] = far[k];
+        b.labels[0] = 7;
+        run_forward(&b);
+        if (b.loss != (float)log(10)) fail_msg("logits of %g: loss %.9g", (double)far[k], (double)b.loss);
+    }
+    for (int i = 0; i < 10; i++) b.in[0][i] = i == 7 ? -2e20F : 1e20F;
+    run_forward(&b);
+    assert_true(b.loss == (float)(log(9) + ((double)1e20F + (double)2e20F)));
+    bench_close(&b);
+}
+
 static void max_pool_gives_the_gradient_to_the_first_of_equals(void **state)
 {
     (void)state;
@@ -385,6 +405,7 @@ int main(void)
         cmocka_unit_test(the_dropout_mask_does_not_depend_on_how_the_batch_is_cut),
         cmocka_unit_test(dropout_in_evaluation_changes_nothing),
         cmocka_unit_test(the_loss_counts_and_sums_by_hand),
+        cmocka_unit_test(the_loss_does_not_lose_its_logarithm_beside_large_logits),
         cmocka_unit_test(max_pool_gives_the_gradient_to_the_first_of_equals),
         cmocka_unit_test(in_place_kernels_give_the_same_numbers_in_place),
         cmocka_unit_test(unknown_kernels_are_refused_by_name),

@@ -62,7 +62,7 @@ DEVICE best best_of_block(best b, best *scratch)
 }
 
 struct quad_sums {
-    double others, all; // others: the sum of all exponentials but the label's; all: the sum of logits
+    double others, below; // others: the sum of all exponentials but the label's; below: of what logits are less than the largest
 };
 
 DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, int label)
@@ -71,7 +71,7 @@ DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, i
     for (int j = 0; j < 4; j++) {
         if (i + j >= n) continue;
         if (i + j != label) s->others += expf(q.x[j] - largest);
-        s->all += q.x[j];
+        s->below += (double)largest - q.x[j];
     }
 }
 
@@ -117,10 +117,10 @@ ENTRY loss_forward(const __grid_constant__ forward_args a)
     add_quad(&s, mine, first, n, b.value, label);
     for (i64 i = first + step; i < n; i += step) add_quad(&s, load_up_to_4(logits, a.type, i, n), i, n, b.value, label);
     s.others = block_sum(s.others, scratch);
-    const double mean = a.smoothing ? block_sum(s.all, scratch) / (double)n : 0;
+    const double below = a.smoothing ? block_sum(s.below, scratch) / (double)n : 0;
     if (threadIdx.x == 0) {
         const double sum = s.others + expf(own - b.value);
-        const double loss = log(sum) + b.value - (1 - a.smoothing) * own - a.smoothing * mean;
+        const double loss = log(sum) + (1 - a.smoothing) * ((double)b.value - own) + a.smoothing * below;
         a.losses[sample] = {loss, b.at == label, 0};
         if (a.kept) a.kept[sample] = {sum, s.others, b.value, (float)(1 / sum)};
     }
