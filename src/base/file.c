@@ -162,14 +162,19 @@ static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
     return *fd < 0 ? io_failure(err, "open", path) : TUTTI_OK;
 }
 
+bool tutti_file_sync(int fd)
+{
+    if (fsync(fd) == 0) return true;
+    return errno == EINVAL || errno == EROFS || errno == EOPNOTSUPP || errno == ENOSYS || errno == ENOTTY;
+}
+
 static tutti_status write_in_place(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
     int fd;
     tutti_status st = open_in_place(path, &fd, err);
     if (st) return st;
     st = tutti_file_write_all(fd, path, bytes, nbytes, err);
-    if (!st && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        st = io_failure(err, "sync", path); /* EINVAL, EROFS: no disk behind it */
+    if (!st && !tutti_file_sync(fd)) st = io_failure(err, "sync", path);
     if (close(fd) != 0 && !st) st = io_failure(err, "close", path);
     return st;
 }
@@ -185,7 +190,7 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     const char *doing = NULL;
     if (write_all(fd, bytes, nbytes) != 0)
         doing = "write";
-    else if (fsync(fd) != 0)
+    else if (!tutti_file_sync(fd))
         doing = "sync";
     if (close(fd) != 0 && !doing) doing = "close";
     if (!doing && rename(temporary, path) != 0) doing = "rename";
@@ -261,8 +266,9 @@ tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err)
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES) return TUTTI_OK; /* it may be written into and not read, so nobody can sync it */
     if (fd < 0) return io_failure(err, "open the folder", path);
-    tutti_status st = fsync(fd) == 0 ? TUTTI_OK : io_failure(err, "sync the folder", path);
+    tutti_status st = tutti_file_sync(fd) ? TUTTI_OK : io_failure(err, "sync the folder", path);
     close(fd);
     return st;
 }

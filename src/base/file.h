@@ -24,6 +24,9 @@ tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t
 tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err);
 /* All of it, or a failure that names the path. */
 tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* fsync; true too where the file system has none (FUSE, 9p, gVisor, DVS refuse it for folders, /dev/null for all): what is written there lasts
+ * as its server sees to it. False: errno. */
+bool tutti_file_sync(int fd);
 /* Whether the path still leads to the regular file that fd has open: it may have been removed, renamed or replaced. What is no regular
  * file always does. */
 bool tutti_file_is_there(int fd, const char *path);
@@ -32,7 +35,7 @@ bool tutti_file_is_folder(const char *path); /* or leads to one */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);
 /* mkdir of the last folder alone, which may be there: what leads to it is not made again where somebody has taken it away. */
 tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err);
-/* fsync of a folder, so that renames in it last. */
+/* tutti_file_sync of a folder, so that renames in it last; one that may not be read is left. */
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
 /* rm -r of a path that this program made; a missing path is no failure. Never follows links. */
 tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err);

@@ -24,8 +24,9 @@ void *tutti_memory_file_map(int fd, size_t bytes)
 bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
 {
     if (madvise((char *)base + offset, bytes, MADV_POPULATE_WRITE) == 0) return true;
-    if (errno != EINVAL) return false;
-    return fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0; /* kernels before 5.14 */
+    if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
+    if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0) return true; /* kernels before 5.14 */
+    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;     /* neither: pages come when they are touched */
 }
 
 int tutti_memory_file_make(const char *name, size_t bytes, void **base)

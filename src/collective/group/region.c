@@ -391,7 +391,8 @@ tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_en
     region->part[g->rank].base = memory->at;
     region->part[g->rank].bytes = memory->nbytes;
     /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
-    if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL)
+    if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL && errno != ENOSYS &&
+        errno != EPERM)
         own.status = fail_short(g, name, memory->nbytes, &why);
     const tutti_status st = join(region, g, name, &own, memory->fd, &why, err);
     if (st)

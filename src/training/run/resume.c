@@ -94,9 +94,44 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
 
 /* ---- the folder ---- */
 
-static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
+/* Another holds it: its number, where it has been written already. */
+static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
 {
-    char *path = tutti_checkpoint_path("%s/lock", dir), pid[24] = "";
+    char pid[24];
+    const ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+    pid[n > 0 ? n : 0] = '\0';
+    pid[strspn(pid, "0123456789")] = '\0';
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s is in use by another run%s%s%s: wait for its end, or use another --out",
+                      dir, pid[0] ? " (pid " : "", pid, pid[0] ? ")" : "");
+}
+
+/* A file system without locks, as Lustre without the mount option flock, NFS without lockd, DVS, some of FUSE. The run goes on: most are alone
+ * in their folder. */
+static bool has_no_locks(int problem)
+{
+    return problem == ENOSYS || problem == ENOLCK || problem == EOPNOTSUPP || problem == EINVAL || problem == ENOTTY ||
+           problem == EPROTONOSUPPORT;
+}
+
+static tutti_status lock_file(const tutti_train_config *c, const char *path, int fd, tutti_failure *err)
+{
+    int rc;
+    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {
+    }
+    if (rc == 0) return TUTTI_OK;
+    if (errno == EWOULDBLOCK) return fail_locked(c->dir, fd, err);
+    if (!has_no_locks(errno)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot lock: %s", path, strerror(errno));
+    char *text = tutti_checkpoint_path(
+        "the file system of %s has no locks (%s): two runs in this folder would not be kept apart", c->dir,
+        strerror(errno));
+    tutti_start_say(c, TUTTI_TRAIN_NOTE, text);
+    free(text);
+    return TUTTI_OK;
+}
+
+static tutti_status take_lock(const tutti_train_config *c, int *fd, tutti_failure *err)
+{
+    char *path = tutti_checkpoint_path("%s/lock", c->dir), pid[24];
     struct stat info;
     tutti_status st = TUTTI_OK;
     *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -106,12 +141,7 @@ static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot open: %s", path, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: is no regular file: remove it", path);
-    } else if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
-        const ssize_t n = pread(*fd, pid, sizeof pid - 1, 0);
-        pid[n > 0 ? n : 0] = '\0';
-        pid[strspn(pid, "0123456789")] = '\0';
-        st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "%s is in use by another run (pid %s): wait for its end, or use another --out", dir, pid);
+    } else if ((st = lock_file(c, path, *fd, err))) {
         close(*fd);
         *fd = -1;
     } else {
@@ -208,7 +238,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
 {
     char *notes = NULL;
     tutti_status st = tutti_file_make_dir(c->dir, err);
-    if (!st) st = take_lock(c->dir, &out->lock_fd, err);
+    if (!st) st = take_lock(c, &out->lock_fd, err);
     if (!st && c->pretended) st = refuse_to_pretend(c, err);
     if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
