@@ -21,6 +21,9 @@ typedef struct {
 int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,
                    char **argv);
 
+/* Refuses --ranks of another number than the launcher in the environment has, with what helps. */
+tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err);
+
 /* Starts so many ranks of this same command (argv[0] is its name) on this host; the exit code of the first that failed. prepare: see
  * launch.h; NULL = nothing is done to a rank before it begins. */
 int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
+#include "../collective/launch/join.h"
 #include "../collective/launch/launch.h"
 #include "cli.h"
 
@@ -13,6 +14,17 @@
 static bool needs_words(int exit_code)
 {
     return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;
+}
+
+tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err)
+{
+    char unset[TUTTI_LAUNCHER_UNSET];
+    tutti_launcher_unset(unset);
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "--ranks %ld, but the environment says %d (%s): leave --ranks out to be one of %d; '%s' first to start "
+        "%ld on this host",
+        asked, nranks, launcher, nranks, unset, asked);
 }
 
 int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),

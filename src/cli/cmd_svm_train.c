@@ -221,8 +221,7 @@ static tutti_status take_environment(const tutti_group_config *config, tutti_svm
 {
     if (!config->launcher) return TUTTI_OK;
     if (o->nranks != 1 && o->nranks != config->nranks)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %d, but %s has %d: leave --ranks out", o->nranks,
-                          config->launcher, config->nranks);
+        return tutti_cli_refuse_ranks(o->nranks, config->nranks, config->launcher, err);
     o->nranks = config->nranks;
     return TUTTI_OK;
 }

@@ -299,9 +299,7 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
     long asked;
     tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, config->nranks, &asked, err);
     if (st) return st;
-    if (asked != config->nranks)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", asked,
-                          config->launcher, config->nranks);
+    if (asked != config->nranks) return tutti_cli_refuse_ranks(asked, config->nranks, config->launcher, err);
     if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks-as-threads, but %s has started %d processes", config->launcher,
                           config->nranks);

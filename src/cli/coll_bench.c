@@ -214,9 +214,7 @@ static int run_as_rank(bench_request *q, const tutti_group_config *config)
     FILE *json = NULL;
     long long wrong = 0;
     tutti_status st = TUTTI_OK;
-    if (config->nranks != q->nranks)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", q->nranks,
-                        config->launcher, config->nranks);
+    if (config->nranks != q->nranks) st = tutti_cli_refuse_ranks(q->nranks, config->nranks, config->launcher, &err);
     if (!st && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
     tutti_cli_block_quit();

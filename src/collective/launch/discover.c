@@ -4,6 +4,7 @@
  * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a shell
  * line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx and Slurm's
  * variables are there, and PMIx is right. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "discover_impl.h"
@@ -35,6 +36,16 @@ static const tutti_launcher_row *find_launcher(void)
     for (int i = 0; i < NROWS; i++)
         if (rows[i]->present()) return rows[i];
     return NULL;
+}
+
+/* All of them: where the first goes, the next would be found. */
+void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET])
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i < NROWS && at < TUTTI_LAUNCHER_UNSET; i++)
+        if (rows[i]->present())
+            at += (size_t)snprintf(out + at, TUTTI_LAUNCHER_UNSET - at, "%s %s", at ? "" : "unset", rows[i]->variables);
 }
 
 tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)

@@ -8,6 +8,7 @@
 /* The first row that is present decides; the others are not looked at. */
 typedef struct {
     const char *name;      /* "PMIx (mpirun of Open MPI, srun --mpi=pmix)" */
+    const char *variables; /* "RANK WORLD_SIZE": without them it is not present */
     bool (*present)(void); /* by the environment alone */
     /* Fills rank, nranks, local_rank, master_* and cookie; the rest is set already. */
     tutti_status (*read)(tutti_group_config *config, tutti_failure *err);

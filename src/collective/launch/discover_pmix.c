@@ -224,6 +224,7 @@ static tutti_status read_pmix(tutti_group_config *c, tutti_failure *err)
 
 const tutti_launcher_row tutti_launcher_pmix = {
     .name = "PMIx (mpirun of Open MPI, srun --mpi=pmix)",
+    .variables = "PMIX_NAMESPACE PMIX_RANK",
     .present = present,
     .read = read_pmix,
     .end = end,

@@ -11,12 +11,16 @@ static bool present(void)
 
 static tutti_status refuse(tutti_group_config *config, tutti_failure *err)
 {
+    char unset[TUTTI_LAUNCHER_UNSET];
     (void)config;
+    tutti_launcher_unset(unset);
     return tutti_fail(
         err, TUTTI_ERR_RENDEZVOUS,
         "started as rank %s by a launcher that speaks PMIx, which this build does not: install libpmix-dev "
-        "and build again, or use 'tutti' with --ranks, or torchrun --no-python",
-        getenv("PMIX_RANK"));
+        "and build again, or use torchrun --no-python; on one host '%s' first, then 'tutti' starts ranks itself "
+        "(--ranks)",
+        getenv("PMIX_RANK"), unset);
 }
 
-const tutti_launcher_row tutti_launcher_pmix = {.name = "PMIx (not in this build)", .present = present, .read = refuse};
+const tutti_launcher_row tutti_launcher_pmix = {
+    .name = "PMIx (not in this build)", .variables = "PMIX_NAMESPACE PMIX_RANK", .present = present, .read = refuse};

@@ -7,11 +7,14 @@
 
 static tutti_status refuse(const char *who, const char *rank, const char *size, const char *remedy, tutti_failure *err)
 {
+    char unset[TUTTI_LAUNCHER_UNSET];
+    tutti_launcher_unset(unset);
     return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                      "started as rank %s of %s by %s, which has not told where rank 0 is: %s; on one host 'tutti' "
-                      "starts ranks itself (--ranks %s); any launcher will do that sets RANK, WORLD_SIZE, MASTER_ADDR "
+                      "started as rank %s of %s by %s, which has not told where rank 0 is: %s; on one host, as in a "
+                      "shell that it has started, '%s' first, then 'tutti' starts ranks itself (--ranks %s); any "
+                      "launcher will do that sets RANK, WORLD_SIZE, MASTER_ADDR "
                       "and MASTER_PORT (docs/launching.md)",
-                      getenv(rank), getenv(size), who, remedy, getenv(size));
+                      getenv(rank), getenv(size), who, remedy, unset, getenv(size));
 }
 
 static long number(const char *name)
@@ -35,7 +38,8 @@ static tutti_status refuse_pmi(tutti_group_config *config, tutti_failure *err)
         slurm ? "use srun --mpi=pmix" : "use mpirun of Open MPI, srun --mpi=pmix or torchrun --no-python", err);
 }
 
-const tutti_launcher_row tutti_launcher_pmi = {.name = "PMI", .present = pmi_present, .read = refuse_pmi};
+const tutti_launcher_row tutti_launcher_pmi = {
+    .name = "PMI", .variables = "PMI_RANK", .present = pmi_present, .read = refuse_pmi};
 
 /* --- srun without PMIx --- */
 
@@ -53,4 +57,5 @@ static tutti_status refuse_slurm(tutti_group_config *config, tutti_failure *err)
                   "use srun --mpi=pmix (srun --mpi=list shows what this Slurm has)", err);
 }
 
-const tutti_launcher_row tutti_launcher_slurm = {.name = "Slurm", .present = slurm_present, .read = refuse_slurm};
+const tutti_launcher_row tutti_launcher_slurm = {
+    .name = "Slurm", .variables = "SLURM_STEP_ID", .present = slurm_present, .read = refuse_slurm};

@@ -54,6 +54,7 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
 
 const tutti_launcher_row tutti_launcher_variables = {
     .name = "RANK and WORLD_SIZE",
+    .variables = "RANK WORLD_SIZE",
     .present = present,
     .read = read_variables,
 };

@@ -33,6 +33,9 @@ typedef struct {
  * Launchers with several ranks that do not say where rank 0 is (PMI-1, PMI-2, srun without PMIx) are TUTTI_ERR_RENDEZVOUS with
  * the remedy. Nobody: one rank alone. TUTTI_DEADLINE_S sets the deadline. docs/launching.md has all of it for people. */
 tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err);
+enum { TUTTI_LAUNCHER_UNSET = 160 };
+/* "unset RANK WORLD_SIZE": what a shell that a launcher has started does to be nobody's rank. "" where no launcher is found. */
+void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET]);
 /* Tells the launcher how this rank ends, once, after the group was left; to be called after every successful
  * tutti_group_config_from_env. PMIx: with exit code 1 to 5 the launcher ends the other ranks and takes the code for its own. */
 void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words);
