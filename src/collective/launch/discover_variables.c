@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
+#include "address.h"
 #include "discover_impl.h"
 
 static bool present(void)
@@ -27,6 +28,19 @@ static uint64_t read_cookie(void)
     return tutti_hash(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
+/* That stands behind the address: alone, or the same as MASTER_PORT. */
+static tutti_status take_port(const char *text, long long *port, tutti_failure *err)
+{
+    tutti_address a;
+    const tutti_status st = tutti_address_read(text, &a, err);
+    if (st || !a.port) return st;
+    if (tutti_variable_set("MASTER_PORT") && *port != a.port)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: MASTER_ADDR='%.80s' and MASTER_PORT=%s are of two ports",
+                          text, getenv("MASTER_PORT"));
+    *port = a.port;
+    return TUTTI_OK;
+}
+
 static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
 {
     const bool has_rank = tutti_variable_set("RANK");
@@ -41,11 +55,13 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
-    const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE");
-    if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
     if (here <= local || here > nranks) here = 0; /* somebody else's */
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
+    st = take_port(c->master_addr, &port, err);
+    if (st) return st;
+    const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
     c->master_port = (int)port;
     c->master_fd = (int)fd;
     c->cookie = read_cookie();

@@ -108,8 +108,9 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
         return tutti_fail(err, TUTTI_ERR_USAGE, "join: the fingerprint has %zu bytes, at most %d",
                           strlen(config->fingerprint), TUTTI_HELLO_MAX / 2);
     if (*tutti_group_asked_wire() && !tutti_wire_find(tutti_group_asked_wire(), err)) return TUTTI_ERR_USAGE;
-    tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     tutti_joining j = {.config = config, .mesh_listener = -1};
+    if (tutti_address_read(config->master_addr, &j.master, err)) return TUTTI_ERR_USAGE;
+    tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     g->cookie = config->cookie;
     g->spin = config->nranks == 1;
     if (config->ncores > 0) g->ncores = config->ncores;

@@ -6,6 +6,7 @@
 
 #include "../../base/cores.h"
 #include "../group/group_impl.h"
+#include "address.h"
 #include "join.h"
 
 typedef struct {
@@ -44,6 +45,7 @@ enum { TUTTI_HELLO_MAX = 1 << 20 };
 
 typedef struct {
     const tutti_group_config *config;
+    tutti_address master; /* config->master_addr */
     tutti_hello hello;
     tutti_hello *hellos; /* nranks */
     tutti_hello_cores *cores;

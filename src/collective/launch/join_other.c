@@ -2,7 +2,6 @@
 /* join_other.c: how a rank finds rank 0 and says hello. Rank 0 may come later: it is called until the deadline. */
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "join_impl.h"
 #include "open_files.h"
 
-static const double TELL_S = 5, CONNECT_S = 2;
+static const double TELL_S = 5, CONNECT_S = 2, ASK_AGAIN_S = 1;
 
 /* Of one address; what does not answer is given up after a while, for others may. -1 and errno. */
 static int connect_to(const struct addrinfo *a, int timeout_ms)
@@ -47,51 +46,59 @@ static int connect_once(const struct addrinfo *list, int timeout_ms)
     return fd;
 }
 
-static void tell_unreached(tutti_joining *j, int problem)
+static void tell_unreached(tutti_joining *j, const char *why)
 {
     char words[400];
     if (!tutti_join_is_time_to_tell(j)) return;
-    snprintf(words, sizeof words, "rank %d cannot reach rank 0 at %.200s port %d yet (%s); it tries for %g s",
-             j->config->rank, j->config->master_addr, j->config->master_port, strerror(problem), j->config->deadline_s);
+    snprintf(words, sizeof words, "rank %d cannot reach rank 0 at %.200s port %d yet (%.80s); it tries for %g s",
+             j->config->rank, j->config->master_addr, j->config->master_port, why, j->config->deadline_s);
     j->config->notice(j->config->notice_arg, words);
 }
 
-/* fe80::/10 is on every link, so without an interface the system does not know where. */
-static bool lacks_scope(const struct addrinfo *a)
+/* A name's addresses as they are now: it may come into being, or move, while we try (a cluster's names appear with their hosts). */
+typedef struct {
+    struct addrinfo *list; /* NULL: it is not known */
+    double asked_at;       /* 0: never */
+    int problem;           /* getaddrinfo's */
+} addresses;
+
+static void look_up(const tutti_joining *j, addresses *a)
 {
-    if (a->ai_family != AF_INET6) return false;
-    const struct sockaddr_in6 *six = (const void *)a->ai_addr;
-    return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id;
+    if (a->asked_at > 0 && (j->master.is_number || tutti_clock_s() < a->asked_at + ASK_AGAIN_S)) return;
+    if (a->list) freeaddrinfo(a->list);
+    a->problem = tutti_address_resolve(&j->master, j->config->master_port, &a->list);
+    if (a->problem) a->list = NULL;
+    a->asked_at = tutti_clock_s();
+}
+
+/* Until it is reached, or the deadline. *problem: errno's number, 0: the name is not known. */
+static int try_zero(tutti_joining *j, addresses *a, int *problem)
+{
+    while (true) {
+        look_up(j, a);
+        const int fd = a->list ? connect_once(a->list, (int)(1e3 * CONNECT_S)) : -1;
+        *problem = a->list ? errno : 0;
+        if (fd >= 0 || tutti_clock_s() >= j->until || tutti_open_files_is_limit(*problem)) return fd;
+        tell_unreached(j, *problem ? strerror(*problem) : gai_strerror(a->problem));
+        tutti_clock_sleep_s(0.01);
+    }
 }
 
 static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
 {
-    char port[16], who[32];
-    snprintf(port, sizeof port, "%d", j->config->master_port);
-    struct addrinfo want = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    int problem = getaddrinfo(j->config->master_addr, port, &want, &found);
-    if (problem)
-        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: MASTER_ADDR '%s': %s", j->config->master_addr,
-                          gai_strerror(problem));
-    if (lacks_scope(found)) {
-        freeaddrinfo(found);
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "join: MASTER_ADDR '%s' is an address of one link alone: name the interface too, as in %s%%eth0",
-            j->config->master_addr, j->config->master_addr);
-    }
-    while ((*out = connect_once(found, (int)(1e3 * CONNECT_S))) < 0) {
-        problem = errno;
-        if (tutti_clock_s() >= j->until || tutti_open_files_is_limit(problem)) break;
-        tell_unreached(j, problem);
-        tutti_clock_sleep_s(0.01);
-    }
-    freeaddrinfo(found);
+    char who[32];
+    int problem;
+    addresses a = {0};
+    *out = try_zero(j, &a, &problem);
+    if (a.list) freeaddrinfo(a.list);
     if (*out >= 0) return TUTTI_OK;
     snprintf(who, sizeof who, "join: rank %d", j->config->rank);
     if (tutti_open_files_is_limit(problem)) return tutti_open_files_fail(problem, who, err);
-    return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s cannot reach rank 0 at %s port %s within %g s: %s", who,
-                      j->config->master_addr, port, j->config->deadline_s, strerror(problem));
+    if (!problem)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s: MASTER_ADDR '%.200s' was not known within %g s: %s", who,
+                          j->config->master_addr, j->config->deadline_s, gai_strerror(a.problem));
+    return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s cannot reach rank 0 at %.200s port %d within %g s: %s", who,
+                      j->config->master_addr, j->config->master_port, j->config->deadline_s, strerror(problem));
 }
 
 /* What rank 0 answers; 0: nothing before the deadline, and it knows better who is missing, so it may speak first. */

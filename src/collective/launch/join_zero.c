@@ -4,7 +4,6 @@
  * A stranger (other cookie) is sent away and does not disturb; a member that disagrees ends the rendezvous for all, after a second in
  * which the others may still arrive and hear why. A member that goes while others are still to come ends it at once. */
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ typedef struct {
 
 typedef struct {
     tutti_joining *j;
-    int listener;
+    int listeners[TUTTI_ADDRESS_MOST_LISTENERS], nlisteners;
     caller *callers;
     int ncallers, capacity, nmembers;
 } reception;
@@ -46,34 +45,19 @@ static void drop_caller(caller *c, const char *why)
     c->fd = -1;
 }
 
-static tutti_status open_listener(const tutti_group_config *config, int *out, tutti_failure *err)
+static tutti_status open_listeners(reception *m, tutti_failure *err)
 {
-    if (config->master_fd >= 0) {
-        *out = config->master_fd;
-        return TUTTI_OK;
-    }
-    char port[16];
-    snprintf(port, sizeof port, "%d", config->master_port);
-    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
-    int problem = getaddrinfo(config->master_addr, port, &want, &found);
-    if (problem)
-        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: MASTER_ADDR '%s': %s", config->master_addr,
-                          gai_strerror(problem));
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 && tutti_open_files_is_limit(errno)) {
-        freeaddrinfo(found);
-        return tutti_open_files_fail(errno, "join: rank 0", err);
-    }
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
-        bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, 1024)) {
-        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 cannot listen on %s port %s: %s", config->master_addr, port,
-                   strerror(errno));
-        if (fd >= 0) close(fd);
-        fd = -1;
-    }
-    freeaddrinfo(found);
-    *out = fd;
-    return fd >= 0 ? TUTTI_OK : TUTTI_ERR_RENDEZVOUS;
+    const tutti_group_config *config = m->j->config;
+    m->listeners[0] = config->master_fd;
+    m->nlisteners = config->master_fd >= 0;
+    if (m->nlisteners) return TUTTI_OK;
+    const int n = tutti_address_listen(&m->j->master, config->master_port, m->listeners);
+    if (n < 0 && tutti_open_files_is_limit(errno)) return tutti_open_files_fail(errno, "join: rank 0", err);
+    if (n < 0)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 cannot listen on %s port %d: %s",
+                          config->master_addr, config->master_port, strerror(errno));
+    m->nlisteners = n;
+    return TUTTI_OK;
 }
 
 /* Somebody who has connected and says nothing, for one who may be a member; false: there is none. */
@@ -87,9 +71,9 @@ static bool drop_silent(reception *m)
     return false;
 }
 
-static tutti_status accept_caller(reception *m, tutti_failure *err)
+static tutti_status accept_caller(reception *m, int listener, tutti_failure *err)
 {
-    int fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return tutti_open_files_is_limit(errno) && !drop_silent(m) ? tutti_open_files_fail(errno, "join: rank 0", err)
                                                                    : TUTTI_OK;
@@ -146,10 +130,13 @@ static void list_absent(const reception *m, tutti_strbuf *out)
 static tutti_status fail_absent(const reception *m, tutti_failure *err)
 {
     tutti_strbuf text = {0};
+    const bool elsewhere = tutti_address_is_elsewhere(&m->j->master);
     list_absent(m, &text);
     tutti_status st =
-        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 (host %s) waited %g s on port %d; not arrived: %s",
-                   m->j->hello.host, m->j->config->deadline_s, m->j->config->master_port, text.text);
+        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 (host %s) waited %g s on port %d; not arrived: %s%s%s%s",
+                   m->j->hello.host, m->j->config->deadline_s, m->j->config->master_port, text.text,
+                   elsewhere ? "; they may look elsewhere: MASTER_ADDR '" : "",
+                   elsewhere ? m->j->config->master_addr : "", elsewhere ? "' is no address of this host" : "");
     tutti_strbuf_release(&text);
     return st;
 }
@@ -193,7 +180,7 @@ static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti
 {
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < m->ncallers; i++) {
-        if (m->callers[i].fd < 0 || !polls[i + 1].revents) continue;
+        if (m->callers[i].fd < 0 || !polls[i + m->nlisteners].revents) continue;
         tutti_status this = read_caller(m, &m->callers[i], st ? NULL : err);
         if (!st) st = this;
     }
@@ -202,10 +189,12 @@ static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti
 
 static int poll_callers(const reception *m, struct pollfd **polls)
 {
-    *polls = tutti_realloc(*polls, sizeof **polls * (size_t)(m->ncallers + 1));
-    (*polls)[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
-    for (int i = 0; i < m->ncallers; i++) (*polls)[i + 1] = (struct pollfd){.fd = m->callers[i].fd, .events = POLLIN};
-    return poll(*polls, (nfds_t)m->ncallers + 1, tutti_join_slice_ms(m->j));
+    const int n = m->nlisteners + m->ncallers;
+    *polls = tutti_realloc(*polls, sizeof **polls * (size_t)n);
+    for (int i = 0; i < n; i++)
+        (*polls)[i] = (struct pollfd){.fd = i < m->nlisteners ? m->listeners[i] : m->callers[i - m->nlisteners].fd,
+                                      .events = POLLIN};
+    return poll(*polls, (nfds_t)n, tutti_join_slice_ms(m->j));
 }
 
 static tutti_status collect_callers(reception *m, tutti_failure *err)
@@ -217,7 +206,8 @@ static tutti_status collect_callers(reception *m, tutti_failure *err)
         tell_absent(m);
         if (poll_callers(m, &polls) <= 0) continue;
         tutti_status st = read_callers(m, polls, refused ? NULL : err);
-        if (!st && polls[0].revents) st = accept_caller(m, refused ? NULL : err);
+        for (int i = 0; i < m->nlisteners && !st; i++)
+            if (polls[i].revents) st = accept_caller(m, m->listeners[i], refused ? NULL : err);
         if (!st || refused) continue;
         refused = st;
         if (m->j->until > tutti_clock_s() + 1) m->j->until = tutti_clock_s() + 1;
@@ -230,9 +220,9 @@ static tutti_status collect_callers(reception *m, tutti_failure *err)
 tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err)
 {
     tutti_failure own = {0};
-    reception m = {.j = j, .listener = -1};
+    reception m = {.j = j};
     j->hellos[0] = j->hello;
-    tutti_status st = open_listener(j->config, &m.listener, &own);
+    tutti_status st = open_listeners(&m, &own);
     if (!st) st = collect_callers(&m, &own);
     tutti_hello_fill_cores(&j->cores[0]);
     if (!st) tutti_hello_unite_cores(j->hellos, j->cores, j->hello.nranks);
@@ -247,7 +237,7 @@ tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure 
         g->peers[body_of(c)->hello.rank].control = c->fd;
         tutti_frame_release(&c->frame);
     }
-    if (m.listener >= 0) close(m.listener);
+    for (int i = 0; i < m.nlisteners; i++) close(m.listeners[i]);
     free(m.callers);
     return st ? tutti_fail(err, st, "%s", own.text) : TUTTI_OK;
 }

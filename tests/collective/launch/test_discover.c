@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collective/launch/address.h"
 #include "collective/launch/discover_impl.h"
 
 static const char *const names[] = {"RANK",
@@ -109,6 +110,125 @@ static void a_task_of_a_slurm_step_is_refused_and_the_shell_of_a_batch_job_is_no
     assert_null(found().launcher);
 }
 
+/* In a shell that a launcher has started, or a pod that says it is rank 0 of 1: what helps is to forget these. */
+static void the_advice_names_what_to_unset_and_helps(void **state)
+{
+    (void)state;
+    char unset[TUTTI_LAUNCHER_UNSET];
+    static const char *const cases[][6] = {
+        {"unset PMI_RANK", "PMI_RANK", "0", "PMI_SIZE", "4"},
+        {"unset RANK WORLD_SIZE PMI_RANK", "RANK", "0", "PMI_RANK", "1"},
+        {"unset SLURM_STEP_ID", "SLURM_STEP_ID", "3", "SLURM_PROCID", "0"},
+        {"unset PMIX_NAMESPACE PMIX_RANK SLURM_STEP_ID", "PMIX_NAMESPACE", "n", "PMIX_RANK", "0"}};
+    tutti_launcher_unset(unset);
+    assert_string_equal(unset, "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        forget(state);
+        for (int k = 1; k < 5; k += 2) setenv(cases[i][k], cases[i][k + 1], 1);
+        if (strstr(cases[i][0], "WORLD_SIZE")) setenv("WORLD_SIZE", "1", 1), setenv("PMI_SIZE", "2", 1);
+        if (strstr(cases[i][0], "SLURM"))
+            setenv("SLURM_STEP_ID", "3", 1), setenv("SLURM_PROCID", "0", 1), setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+        tutti_launcher_unset(unset);
+        assert_string_equal(unset, cases[i][0]);
+        if (i == 0 || i == 2) refused(TUTTI_ERR_RENDEZVOUS, cases[i][0]);
+        for (char *rest = unset + 5, *name; (name = strsep(&rest, " "));) unsetenv(*name ? name : "A");
+        assert_null(found().launcher);
+    }
+}
+
+static void read_as(const char *text, const char *host, int port, bool is_number)
+{
+    tutti_address a;
+    tutti_failure err = {0};
+    if (tutti_address_read(text, &a, &err)) fail_msg("%s", err.text);
+    assert_string_equal(a.host, host);
+    assert_true(a.port == port && a.is_number == is_number);
+}
+
+static void not_read(const char *text, const char *words)
+{
+    tutti_address a;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_address_read(text, &a, &err), TUTTI_ERR_USAGE);
+    if (!strstr(err.text, words)) fail_msg("'%s' does not say '%s'", err.text, words);
+}
+
+static void addresses_are_read_as_clusters_write_them(void **state)
+{
+    (void)state;
+    read_as("10.1.2.3", "10.1.2.3", 0, true);
+    read_as("10.1.2.3:4000", "10.1.2.3", 4000, true);
+    read_as("node-7.cluster.local", "node-7.cluster.local", 0, false);
+    read_as("node-7:29500", "node-7", 29500, false);
+    read_as("fd00::7", "fd00::7", 0, true);
+    read_as("[fd00::7]", "fd00::7", 0, true);
+    read_as("[fd00::7]:65535", "fd00::7", 65535, true);
+    read_as("[::ffff:10.0.0.1]:1", "::ffff:10.0.0.1", 1, true);
+    read_as("fe80::1%lo", "fe80::1%lo", 0, true);
+    read_as("[fe80::1%lo]:29500", "fe80::1%lo", 29500, true);
+    read_as("[node-7]:29500", "node-7", 29500, false);
+    not_read("tcp://node-7:29500", "is a URL");
+    not_read("[fd00::7", "open bracket");
+    not_read("[fd00::7]x", "open bracket, or something behind it");
+    not_read("", "is empty");
+    not_read(":29500", "is empty");
+    not_read("node-7:0", "no port");
+    not_read("node-7:65536", "no port");
+    not_read("node-7:29500x", "no port");
+    not_read("node 7", "is no name");
+    not_read("10.0.0.300", "is no address of four numbers");
+    not_read("fe80::1", "name the interface too, as in fe80::1%eth0");
+    not_read("[fe80::1]:29500", "name the interface too");
+    not_read("fe80::1%nosuch0", "no interface 'nosuch0'");
+    not_read("fd00::7::1", "no address of IP 6");
+}
+
+static void a_port_behind_the_address_is_the_port(void **state)
+{
+    (void)state;
+    setenv("RANK", "0", 1), setenv("WORLD_SIZE", "2", 1);
+    setenv("MASTER_ADDR", "[::1]:4242", 1);
+    assert_int_equal(found().master_port, 4242);
+    setenv("MASTER_PORT", "4242", 1);
+    assert_int_equal(found().master_port, 4242);
+    setenv("MASTER_PORT", "4243", 1);
+    refused(TUTTI_ERR_USAGE, "MASTER_ADDR='[::1]:4242' and MASTER_PORT=4243 are of two ports");
+    setenv("MASTER_ADDR", "node7:4243", 1), setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+    assert_int_equal(found().master_port, 4244);
+}
+
+static bool answers(const char *address, int port)
+{
+    char out[64];
+    return tutti_reach_first(address, port, 0.05, out);
+}
+
+static void rank_0_listens_where_its_name_may_lead(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool on_127_1, on_127_2, on_six;
+    } cases[] = {{"some-name-of-ours", true, true, true},
+                 {"127.0.0.2", false, true, false},
+                 {"127.0.0.1", true, false, false},
+                 {"[::1]", false, false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_address a;
+        int fds[TUTTI_ADDRESS_MOST_LISTENERS], port, free_port = tutti_reach_listen(true, &port);
+        close(free_port);
+        assert_int_equal(tutti_address_read(cases[i].text, &a, NULL), TUTTI_OK);
+        const int n = tutti_address_listen(&a, port, fds);
+        if (n < 0 && cases[i].text[0] == '[') continue; /* no IP 6 here */
+        assert_true(n == 1);
+        assert_true(answers("127.0.0.1", port) == cases[i].on_127_1);
+        assert_true(answers("127.0.0.2", port) == cases[i].on_127_2);
+        assert_true(answers("::1", port) == cases[i].on_six || !cases[i].on_six ||
+                    access("/proc/net/if_inet6", F_OK) != 0);
+        for (int k = 0; k < n; k++) close(fds[k]);
+    }
+}
+
 static void a_pmix_launcher_that_is_gone_is_a_refusal(void **state)
 {
     (void)state;
@@ -137,6 +257,10 @@ int main(void)
         cmocka_unit_test_setup(torchruns_variables_are_read_whole_or_refused, forget),
         cmocka_unit_test_setup(launchers_without_pmix_are_refused_with_the_remedy, forget),
         cmocka_unit_test_setup(a_task_of_a_slurm_step_is_refused_and_the_shell_of_a_batch_job_is_not, forget),
+        cmocka_unit_test_setup(the_advice_names_what_to_unset_and_helps, forget),
+        cmocka_unit_test_setup(addresses_are_read_as_clusters_write_them, forget),
+        cmocka_unit_test_setup(a_port_behind_the_address_is_the_port, forget),
+        cmocka_unit_test_setup(rank_0_listens_where_its_name_may_lead, forget),
         cmocka_unit_test_setup(a_pmix_launcher_that_is_gone_is_a_refusal, forget),
         cmocka_unit_test_setup(of_several_addresses_the_one_that_answers_is_taken, forget),
     };
