@@ -160,8 +160,9 @@ struct tutti_group {
     struct tutti_exchange *exchanges;   /* by priority, then in creation order */
     const tutti_group_traffic *traffic; /* NULL: there has been no exchange yet */
     tutti_wire *wire;                   /* to far peers; NULL: there are none */
-    char wires[256];                    /* what carries the bytes, for people */
+    char wires[512];                    /* what carries the bytes, for people */
     char trials[80];                    /* what 'auto' measured: "tcp 0.14 ms, ucx 0.29 ms" a MiB; "": nothing */
+    char untaken[200];                  /* "ucx: why": a wire that is here and did not open; "": none */
     struct tutti_driver *driver;        /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */

@@ -154,6 +154,12 @@ static void handle_despair(tutti_group *g, const tutti_mesh_message *m)
     tutti_group_record_gone(g, m->rank, words);
 }
 
+/* What ended one while the group was forming is no news of a peer: the code of all. */
+static bool is_of_all(int status)
+{
+    return status == TUTTI_ERR_RENDEZVOUS || status == TUTTI_ERR_USAGE;
+}
+
 static void handle_death(tutti_group *g, const tutti_mesh_message *m)
 {
     if (g->rank == 0 && m->id == 0 && tutti_group_does_without(g, m->rank)) {
@@ -184,8 +190,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     case TUTTI_MESH_LONG_END: set_long_phase(g, p, false); break;
     case TUTTI_MESH_DEATH: handle_death(g, m); break;
     case TUTTI_MESH_ABORT:
-        tutti_group_set_failed(g, -1, m->status == TUTTI_ERR_RENDEZVOUS ? TUTTI_ERR_RENDEZVOUS : TUTTI_ERR_PEER,
-                               m->words);
+        tutti_group_set_failed(g, -1, is_of_all(m->status) ? (tutti_status)m->status : TUTTI_ERR_PEER, m->words);
         break;
     case TUTTI_MESH_GOODBYE:
         if (!atomic_load(&p->gone)) p->state = TUTTI_PEER_LEFT;

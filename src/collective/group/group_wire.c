@@ -130,14 +130,30 @@ static void describe_wires(tutti_group *g)
     if (*over || g->trials[0])
         tutti_strbuf_printf(&text, " (%s%s%s%s)", over, *over && g->trials[0] ? "; " : "",
                             g->trials[0] ? "1 MiB took " : "", g->trials);
+    if (g->untaken[0]) tutti_strbuf_printf(&text, ", without %s", g->untaken);
     snprintf(g->wires, sizeof g->wires, "%s", text.text);
     tutti_strbuf_release(&text);
 }
 
+/* Every rank's, so that all end alike and say whose are wrong. */
+static tutti_status check_interfaces(tutti_group *g, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    void *all;
+    size_t stride;
+    const tutti_status own = tutti_wire_check_interfaces(&why);
+    const tutti_status st =
+        gather(g, "TUTTI_NET_IF", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
+    if (!st) free(all);
+    return st;
+}
+
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err)
 {
-    if (g->nhosts == 1) return TUTTI_OK;
-    tutti_status st = *name ? open_row(g, name, err) : tutti_group_choose_wire(g, err);
+    if (g->nhosts == 1) return tutti_wire_check_interfaces(err);
+    tutti_status st = check_interfaces(g, err);
+    if (st) return st;
+    st = *name ? open_row(g, name, err) : tutti_group_choose_wire(g, err);
     if (st) return st;
     describe_wires(g);
     return tutti_driver_start(g, err);

@@ -3,7 +3,7 @@
  *
  * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, its figure goes to all, so all
  * choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be faster by a tenth: equal
- * wires do not take turns by chance, and what needs no library comes first. Sums do not depend on the choice. */
+ * wires do not take turns by chance, and what needs no library comes first. One that is there and fails is told: its library may have printed errors. Sums do not depend on the choice. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,8 @@ tutti_status tutti_group_choose_wire(tutti_group *g, tutti_failure *err)
         g->wire = NULL;
         tutti_status st = tutti_group_connect_wire(g, row, &why);
         if (!st) st = time_wire(g, &seconds, &why);
-        if (!st && seconds < 0) st = tutti_fail(&why, TUTTI_ERR_RENDEZVOUS, "the wire %s moved nothing", row->name);
+        const bool is_mute = !st && seconds < 0;
+        if (is_mute) st = tutti_fail(&why, TUTTI_ERR_RENDEZVOUS, "the wire %s moved nothing", row->name);
         if (!st) {
             at += (size_t)snprintf(g->trials + at, sizeof g->trials - at, "%s%s %.3g ms", at ? ", " : "", row->name,
                                    1e3 * seconds);
@@ -160,6 +161,8 @@ tutti_status tutti_group_choose_wire(tutti_group *g, tutti_failure *err)
         if (g->wire) g->wire->row->close(g->wire, 0);
         g->wire = best;
         if (!first.text[0]) first = why;
+        if ((st != TUTTI_ERR_RENDEZVOUS || is_mute) && !g->untaken[0])
+            snprintf(g->untaken, sizeof g->untaken, "%s: %.180s", row->name, why.text);
         if (g->failed) break;
     }
     g->wire = best;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
  *
- * Files: ucx_wire.c (context, endpoints, progress), ucx_lanes.c (which transports there are), ucx_messages.c (what travels),
+ * Files: ucx_wire.c (context, endpoints, progress), ucx_devices.c (which devices are meant), ucx_lanes.c (which transports there are), ucx_messages.c (what travels),
  * ucx_library.c (where its functions are). */
 #ifndef TUTTI_UCX_IMPL_H
 #define TUTTI_UCX_IMPL_H
@@ -9,6 +9,7 @@
 #include <ucp/api/ucp.h>
 
 #include "../../base/library.h"
+#include "../../base/strbuf.h"
 #include "wire_impl.h"
 #include "wire_order.h"
 
@@ -86,13 +87,20 @@ typedef struct {
     size_t card_bytes;
     ucx_peer *peers;
     char transports[64]; /* "sysv+posix+cma"; of all peers */
-    char words[96];      /* of describe */
+    char devices[96];    /* "eth0 10.77.0.1+mlx5_0:1": of those that leave the host */
+    char words[200];     /* of describe */
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
 } ucx_wire;
 
 /* --- ucx_library.c --- */
 tutti_status tutti_ucx_load(ucx_functions *out, tutti_failure *err);
+
+/* --- ucx_devices.c --- */
+/* What UCX calls the interfaces of a list such as "eth0,ib0": "eth0,ib0,mlx5_0:1", with the cards behind them. */
+void tutti_ucx_name_devices(const char *interfaces, tutti_strbuf *out);
+/* "eth0 10.77.0.1" of an interface that has an address; other devices as they are. */
+void tutti_ucx_describe_device(const char *device, char out[80]);
 
 /* --- ucx_lanes.c --- */
 /* The context's transports to other hosts are TCP's alone. */

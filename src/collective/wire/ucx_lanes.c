@@ -120,9 +120,27 @@ static void add_name(char *names, size_t room, const char *name)
     snprintf(names + at, room - at, "%s%s", at ? "+" : "", name);
 }
 
+/* The network device of a line such as "lane[0]:  3:tcp/eth0.0 md[1]": UCX counts its own devices behind the point. */
+static bool device_of(const char *line, const char *transport, char out[80])
+{
+    const char *from = strchr(line, '/');
+    char device[40];
+    if (!from || !(is_tcp(transport) || is_card(transport))) return false;
+    size_t n = strcspn(++from, " \t\n");
+    for (size_t k = n; k > 0; k--)
+        if (from[k - 1] == '.') {
+            n = k - 1;
+            break;
+        }
+    if (n == 0 || n >= sizeof device) return false;
+    snprintf(device, sizeof device, "%.*s", (int)n, from);
+    tutti_ucx_describe_device(device, out);
+    return true;
+}
+
 void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p)
 {
-    char *text = NULL, name[MOST_TRANSPORT];
+    char *text = NULL, name[MOST_TRANSPORT], device[80];
     size_t n;
     FILE *f = open_memstream(&text, &n);
     if (!f) return;
@@ -132,6 +150,7 @@ void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p)
         if (!strstr(line, "lane[") || !transport_of(line, name)) continue;
         p->one_sided |= is_one_sided(line, name);
         add_name(w->transports, sizeof w->transports, name);
+        if (device_of(line, name, device)) add_name(w->devices, sizeof w->devices, device);
     }
     free(text);
 }

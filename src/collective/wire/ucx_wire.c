@@ -54,15 +54,28 @@ static void set_buffers_of_tcp(ucx_wire *w, ucp_config_t *config)
     (void)w->ucx.ucp_config_modify(config, with_transport ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
 }
 
-static tutti_status init_copying_context(ucx_wire *w, tutti_failure *err)
+/* TUTTI_NET_IF is of every wire; who sets UCX's own variable knows better. */
+static ucs_status_t choose_devices(const ucx_wire *w, ucp_config_t *config)
+{
+    const char *interfaces = getenv("TUTTI_NET_IF");
+    tutti_strbuf devices = {0};
+    if (!interfaces || !*interfaces || getenv("UCX_NET_DEVICES")) return UCS_OK;
+    tutti_ucx_name_devices(interfaces, &devices);
+    const ucs_status_t status = w->ucx.ucp_config_modify(config, "NET_DEVICES", devices.text ? devices.text : "");
+    tutti_strbuf_release(&devices);
+    return status;
+}
+
+static tutti_status init_configured(ucx_wire *w, bool copies, tutti_failure *err)
 {
     ucp_config_t *config;
     ucs_status_t status = w->ucx.ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) return fail_ucs(w, "ucp_config_read", status, err);
-    status = w->ucx.ucp_config_modify(config, "ZCOPY_THRESH", "inf");
-    set_buffers_of_tcp(w, config);
-    w->ucx.ucp_cleanup(w->context);
-    w->context = NULL;
+    status = choose_devices(w, config);
+    if (status == UCS_OK && copies) {
+        status = w->ucx.ucp_config_modify(config, "ZCOPY_THRESH", "inf");
+        set_buffers_of_tcp(w, config);
+    }
     const tutti_status st =
         status == UCS_OK ? init_context(w, config, err) : fail_ucs(w, "ucp_config_modify", status, err);
     w->ucx.ucp_config_release(config);
@@ -71,9 +84,11 @@ static tutti_status init_copying_context(ucx_wire *w, tutti_failure *err)
 
 static tutti_status open_context(ucx_wire *w, tutti_failure *err)
 {
-    const tutti_status st = init_context(w, NULL, err);
+    const tutti_status st = init_configured(w, false, err);
     if (st || asks_for_its_own() || !tutti_ucx_leaves_host_by_tcp(w)) return st;
-    return init_copying_context(w, err);
+    w->ucx.ucp_cleanup(w->context);
+    w->context = NULL;
+    return init_configured(w, true, err);
 }
 
 static tutti_status open_worker(ucx_wire *w, tutti_failure *err)
@@ -190,14 +205,14 @@ static tutti_status connect_peer(tutti_wire *base, int rank, const void *address
     return TUTTI_OK;
 }
 
-/* "cma, in place" */
+/* "eth0 10.77.0.1, tcp" */
 static const char *describe(tutti_wire *base)
 {
     ucx_wire *w = (ucx_wire *)base;
     int one_sided = 0, all = 0;
     for (int r = 0; r < base->nranks; r++)
         if (w->peers[r].endpoint) all++, one_sided += w->peers[r].one_sided;
-    snprintf(w->words, sizeof w->words, "%s%s", w->transports,
+    snprintf(w->words, sizeof w->words, "%s%s%s%s", w->devices, w->devices[0] ? ", " : "", w->transports,
              one_sided == all ? ", one-sided"
              : one_sided      ? ", to some one-sided"
                               : "");

@@ -92,6 +92,10 @@ const tutti_wire_row *tutti_wire_at(int i);
 /* NULL and words with the nearest name if there is none. */
 const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err);
 
+/* TUTTI_NET_IF names interfaces that are up here: TUTTI_OK, or TUTTI_ERR_USAGE with those that there are. Whatever wire is taken in the end, a
+ * wrong name is a mistake. */
+tutti_status tutti_wire_check_interfaces(tutti_failure *err);
+
 /* Gives a flight back; one that is not over yet goes when it is. NULL is accepted. */
 void tutti_put_release(tutti_put *f);
 

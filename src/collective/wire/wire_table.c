@@ -5,6 +5,7 @@
 
 #include "../../base/options.h"
 #include "../../base/strbuf.h"
+#include "tcp_impl.h"
 #include "wire_impl.h"
 
 const tutti_wire_row tutti_wire_shm = {
@@ -46,6 +47,14 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err)
                nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
     tutti_strbuf_release(&all);
     return NULL;
+}
+
+tutti_status tutti_wire_check_interfaces(tutti_failure *err)
+{
+    const char *wanted = getenv("TUTTI_NET_IF");
+    tcp_address found[TUTTI_TCP_MOST_ADDRESSES];
+    uint32_t n;
+    return wanted && *wanted ? tutti_tcp_list_addresses(wanted, found, &n, err) : TUTTI_OK;
 }
 
 void tutti_put_release(tutti_put *f)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ucx_devices.c: interfaces as UCX names them: TCP's by the interface's own name, verbs' by the card behind it and its port. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp_impl.h"
+#include "ucx_impl.h"
+
+/* As the kernel counts them, from 0; UCX counts from 1. */
+static int port_of(const char *interface)
+{
+    char path[96];
+    int port = 0;
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/dev_port", interface);
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    if (fscanf(f, "%d", &port) != 1 || port < 0) port = 0;
+    fclose(f);
+    return port;
+}
+
+static void add_cards(const char *interface, tutti_strbuf *out)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/device/infiniband", interface);
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (const struct dirent *e; (e = readdir(folder));)
+        if (e->d_name[0] != '.') tutti_strbuf_printf(out, ",%.60s:%d", e->d_name, 1 + port_of(interface));
+    closedir(folder);
+}
+
+void tutti_ucx_name_devices(const char *interfaces, tutti_strbuf *out)
+{
+    for (const char *at = interfaces; *at;) {
+        char name[16];
+        const size_t n = strcspn(at, ",");
+        if (n && n < sizeof name) {
+            snprintf(name, sizeof name, "%.*s", (int)n, at);
+            tutti_strbuf_printf(out, "%s%s", out->length ? "," : "", name);
+            add_cards(name, out);
+        }
+        at += n + (at[n] == ',');
+    }
+}
+
+void tutti_ucx_describe_device(const char *device, char out[80])
+{
+    tcp_address found[TUTTI_TCP_MOST_ADDRESSES];
+    uint32_t n = 0;
+    char text[64] = "";
+    if (tutti_tcp_list_addresses(device, found, &n, NULL) == TUTTI_OK && n > 0) tutti_tcp_address_text(&found[0], text);
+    snprintf(out, 80, "%.20s%s%.46s", device, *text ? " " : "", text);
+}
