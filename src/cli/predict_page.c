@@ -280,13 +280,14 @@ static void add_lane(const tutti_step_view *v, bool wire, const char *title, tut
 {
     enum { PARTS = 64 };
     tutti_arena arena = {0};
-    tutti_lane_piece *pieces = tutti_alloc(sizeof *pieces * (size_t)(v->log.n * PARTS + 1));
-    int n = 0;
+    tutti_lane_piece *pieces = NULL;
+    int n = 0, capacity = 0;
     for (int i = 0; i < v->log.n; i++) {
         const tutti_step_stretch *s = &v->log.list[i];
         tutti_step_stretch part[PARTS];
         bool exposed[PARTS];
         if ((s->kind >= TUTTI_STRETCH_BESIDE) != wire) continue;
+        while (capacity < n + PARTS) pieces = tutti_grow(pieces, capacity, &capacity, sizeof *pieces);
         const bool splits = s->kind == TUTTI_STRETCH_EXCHANGE;
         const int nparts = splits ? tutti_step_log_split(&v->log, s, part, exposed, PARTS) : 0;
         for (int k = 0; k < nparts; k++)

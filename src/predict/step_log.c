@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/sort.h"
 
 static const char *const names[] = {
     [TUTTI_STRETCH_LOAD] = "loading",  [TUTTI_STRETCH_FORWARD] = "forward",      [TUTTI_STRETCH_BACKWARD] = "backward",
@@ -78,16 +79,22 @@ double tutti_step_log_computing(const tutti_step_log *log, double a, double b)
     return sum;
 }
 
-/* Until when it computes without a gap from t on; t itself if it does not compute then. *next: when it begins to, INFINITY: never. */
-static double computes_until(const tutti_step_log *log, double t, double *next)
+/* Until when it computes without a gap from t on, or until `most`; t itself if it does not compute then. *next, where it does not: when it begins to, INFINITY: never. The lane's
+ * stretches are in the order of their times, so only those near to t are looked at, found from *near on. */
+static double computes_until(const tutti_step_log *log, double t, double most, int *near, double *next)
 {
     double until = t;
+    int i = *near;
     *next = INFINITY;
-    for (int i = 0; i < log->n; i++) {
-        const tutti_step_stretch *s = &log->list[i]; /* the lane's stretches are in the order of their times */
+    while (i > 0 && !(is_computing(&log->list[i]) && log->list[i].begin_s <= t)) i--;
+    *near = i;
+    for (; i < log->n && until < most; i++) {
+        const tutti_step_stretch *s = &log->list[i];
         if (!is_computing(s)) continue;
         if (s->begin_s <= until && s->end_s > until) until = s->end_s;
-        if (s->begin_s > t) *next = fmin(*next, s->begin_s);
+        if (s->begin_s <= t) continue;
+        *next = fmin(*next, s->begin_s);
+        if (s->begin_s > until) break;
     }
     return until;
 }
@@ -96,10 +103,10 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
                          bool *exposed, int most)
 {
     double at = exchange->begin_s;
-    int n = 0;
+    int n = 0, near = (int)(exchange - log->list);
     while (at < exchange->end_s && n < most) {
         double next;
-        const double until = computes_until(log, at, &next);
+        const double until = computes_until(log, at, exchange->end_s, &near, &next);
         const bool waits = until <= at;
         out[n] = *exchange;
         out[n].begin_s = at;
@@ -111,39 +118,73 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
 
 /* ---- the chain ---- */
 
-static const tutti_step_stretch *ends_at(const tutti_step_log *log, double t, bool (*fits)(const tutti_step_stretch *s))
+/* Stretches as a walk from the end of a step to its begin asks for them: a period may have a million, so each is passed once. */
+typedef struct {
+    const tutti_step_stretch **computing,
+        **sent;                   /* by their begins, as they were played; by their ends, then as they were played */
+    double *ends;                 /* of all, ascending */
+    int ncomputing, nsent, nends; /* that may still be asked for */
+} walk;
+
+static int compare_ends(const void *a, const void *b)
 {
-    for (int i = log->n - 1; i >= 0; i--)
-        if (fits(&log->list[i]) && log->list[i].end_s == t) return &log->list[i];
-    return NULL;
+    const tutti_step_stretch *x = *(const tutti_step_stretch *const *)a, *y = *(const tutti_step_stretch *const *)b;
+    if (x->end_s != y->end_s) return x->end_s < y->end_s ? -1 : 1;
+    return x < y ? -1 : x > y;
 }
 
-static const tutti_step_stretch *computing_at(const tutti_step_log *log, double t)
+static walk walk_begin(const tutti_step_log *log)
 {
-    for (int i = log->n - 1; i >= 0; i--)
-        if (is_computing(&log->list[i]) && log->list[i].begin_s < t && log->list[i].end_s >= t) return &log->list[i];
-    return NULL;
+    const size_t room = (size_t)log->n + 1;
+    walk w = {.computing = tutti_alloc(sizeof *w.computing * room),
+              .sent = tutti_alloc(sizeof *w.sent * room),
+              .ends = tutti_alloc(sizeof *w.ends * room)};
+    for (int i = 0; i < log->n; i++) {
+        const tutti_step_stretch *s = &log->list[i];
+        if (is_computing(s))
+            w.computing[w.ncomputing++] = s;
+        else
+            w.sent[w.nsent++] = s;
+        w.ends[w.nends++] = s->end_s;
+    }
+    qsort(w.sent, (size_t)w.nsent, sizeof *w.sent, compare_ends);
+    tutti_sort_doubles(w.ends, (size_t)w.nends);
+    return w;
 }
 
-static bool is_on_the_way(const tutti_step_stretch *s)
+static void walk_end(walk *w)
 {
-    return !is_computing(s);
+    free(w->computing), free(w->sent), free(w->ends);
+}
+
+/* The lane's stretch that ends at t or goes on then; NULL: none does. t never grows from call to call, here and below. */
+static const tutti_step_stretch *computing_at(walk *w, double t)
+{
+    while (w->ncomputing && w->computing[w->ncomputing - 1]->begin_s >= t) w->ncomputing--;
+    const tutti_step_stretch *s = w->ncomputing ? w->computing[w->ncomputing - 1] : NULL;
+    return s && s->end_s >= t ? s : NULL;
+}
+
+/* The exchange that was begun last of those that end at t. */
+static const tutti_step_stretch *sent_at(walk *w, double t)
+{
+    while (w->nsent && w->sent[w->nsent - 1]->end_s > t) w->nsent--;
+    const tutti_step_stretch *s = w->nsent ? w->sent[w->nsent - 1] : NULL;
+    return s && s->end_s == t ? s : NULL;
+}
+
+static double last_end_before(walk *w, double t)
+{
+    while (w->nends && w->ends[w->nends - 1] >= t) w->nends--;
+    return w->nends ? fmax(0, w->ends[w->nends - 1]) : 0;
 }
 
 /* What had to end for `before` to begin at t; NULL: it is not known. */
-static const tutti_step_stretch *cause_of(const tutti_step_log *log, const tutti_step_stretch *before, double t)
+static const tutti_step_stretch *cause_of(walk *w, const tutti_step_stretch *before, double t)
 {
-    const tutti_step_stretch *computed = computing_at(log, t), *sent = ends_at(log, t, is_on_the_way);
-    if (before && is_on_the_way(before)) return sent ? sent : computed;
+    const tutti_step_stretch *computed = computing_at(w, t), *sent = sent_at(w, t);
+    if (before && !is_computing(before)) return sent ? sent : computed;
     return computed ? computed : sent;
-}
-
-static double last_end_before(const tutti_step_log *log, double t)
-{
-    double last = 0;
-    for (int i = 0; i < log->n; i++)
-        if (log->list[i].end_s < t) last = fmax(last, log->list[i].end_s);
-    return last;
 }
 
 static void turn_round(tutti_step_stretch *list, int n)
@@ -159,12 +200,13 @@ int tutti_step_log_path(const tutti_step_log *log, tutti_step_stretch **out)
 {
     tutti_step_stretch *path = tutti_alloc(sizeof *path * (size_t)(2 * log->n + 2));
     const tutti_step_stretch *before = NULL;
+    walk w = walk_begin(log);
     double t = log->end_s;
     int n = 0;
     while (t > 0 && n < 2 * log->n + 2) {
-        const tutti_step_stretch *s = cause_of(log, before, t);
-        tutti_step_stretch part = {TUTTI_STRETCH_WAIT, -1, -1, last_end_before(log, t), t};
-        if (s) part = (tutti_step_stretch){s->kind, s->what, s->what, s->begin_s, t};
+        const tutti_step_stretch *s = cause_of(&w, before, t);
+        const double from = s ? s->begin_s : last_end_before(&w, t);
+        const tutti_step_stretch part = {s ? s->kind : TUTTI_STRETCH_WAIT, s ? s->what : -1, s ? s->what : -1, from, t};
         if (n && path[n - 1].kind == part.kind) {
             path[n - 1].what = part.what;
             path[n - 1].begin_s = part.begin_s;
@@ -174,6 +216,7 @@ int tutti_step_log_path(const tutti_step_log *log, tutti_step_stretch **out)
         before = s;
         t = part.begin_s;
     }
+    walk_end(&w);
     turn_round(path, n);
     *out = path;
     return n;

@@ -39,7 +39,7 @@ void tutti_step_log_cut(tutti_step_log *log, double begin_s, double end_s);
 
 /* Computes in [a, b): the rank's lane, without exchanges. */
 double tutti_step_log_computing(const tutti_step_log *log, double a, double b);
-/* Parts of an exchange's stretch by turns: hidden behind computing, exposed. Into out, at most `most`, times as the stretch's; returns how
+/* Parts of an exchange's stretch, one of the log's list, by turns: hidden behind computing, exposed. Into out, at most `most`, times as the stretch's; returns how
  * many. exposed[i]: part i is. */
 int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *exchange, tutti_step_stretch *out,
                          bool *exposed, int most);

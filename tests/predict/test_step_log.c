@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "job/step_view.h"
 #include "predict/parsed.h"
@@ -201,6 +202,46 @@ static void workers_that_take_steps_of_their_own_have_no_common_step(void **stat
     tutti_step_view_release(&v);
 }
 
+/* A period of many steps. Each is forward, backward and, where it is so, an exchange: exposed, hidden behind the next step, or late by a gap
+ * in which nobody is seen to do a thing. By looking at all stretches for each of them these took minutes. */
+static void a_long_period_is_walked_through_once(void **state)
+{
+    (void)state;
+    enum { STEPS = 100000 };
+    static const struct {
+        bool sends;
+        double late, exposed; /* of a step */
+        int per_step;         /* stretches of the path */
+    } cases[] = {{false, 0, 0, 2}, {true, 0, 1, 3}, {true, 0.5, 1, 4}, {true, 0, -1, 2}};
+    const clock_t begin = clock();
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        tutti_step_log log = {0};
+        tutti_step_stretch *path, part[4];
+        bool exposed[4];
+        double t = 0;
+        for (int i = 0; i < STEPS; i++) {
+            add(&log, TUTTI_STRETCH_FORWARD, 0, t, t + 1);
+            add(&log, TUTTI_STRETCH_BACKWARD, 0, t + 1, t + 3);
+            t += 3;
+            if (cases[k].sends) add(&log, TUTTI_STRETCH_EXCHANGE, i, t + cases[k].late, t + cases[k].late + 1);
+            if (cases[k].exposed > 0) t += cases[k].late + cases[k].exposed;
+        }
+        log.end_s = t;
+        const int n = tutti_step_log_path(&log, &path);
+        assert_int_equal(n, cases[k].per_step * STEPS);
+        for (int i = 0; i < n; i++) assert_true(path[i].begin_s == (i ? path[i - 1].end_s : 0));
+        assert_true(path[n - 1].end_s == t);
+        for (int i = 0; cases[k].sends && i < log.n - 3; i++) {
+            if (log.list[i].kind != TUTTI_STRETCH_EXCHANGE) continue;
+            assert_int_equal(tutti_step_log_split(&log, &log.list[i], part, exposed, 4), 1);
+            assert_true(exposed[0] == (cases[k].exposed > 0) && part[0].end_s == log.list[i].end_s);
+        }
+        free(path);
+        tutti_step_log_release(&log);
+    }
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_predicted_step_is_explained_whole),
         cmocka_unit_test(the_busiest_link_of_a_slow_star_is_busy_all_the_time_that_bytes_take),
         cmocka_unit_test(workers_that_take_steps_of_their_own_have_no_common_step),
+        cmocka_unit_test(a_long_period_is_walked_through_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
