@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c: writes JSON text into a strbuf. Reading is cJSON's. */
+/* json.c: writes JSON text into a strbuf; reads by cJSON what is one whole document. */
 #include "json.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static void put_character(tutti_strbuf *out, const char *bytes, size_t n)
+{
+    const unsigned char c = (unsigned char)bytes[0];
+    if (c == '"' || c == '\\')
+        tutti_strbuf_printf(out, "\\%c", c);
+    else if (c < 0x20)
+        tutti_strbuf_printf(out, "\\u%04x", c);
+    else
+        tutti_strbuf_add(out, bytes, n);
+}
 
 static void put_string(tutti_strbuf *out, const char *text)
 {
     tutti_strbuf_puts(out, "\"");
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            tutti_strbuf_printf(out, "\\%c", *c);
-        else if (*c < 0x20)
-            tutti_strbuf_printf(out, "\\u%04x", *c);
-        else
-            tutti_strbuf_add(out, (const char *)c, 1);
-    }
+    tutti_strbuf_add_utf8(out, text, put_character);
     tutti_strbuf_puts(out, "\"");
 }
 
@@ -71,4 +77,28 @@ void tutti_json_bool(tutti_json *j, const char *key, bool value)
 {
     begin_value(j, key);
     tutti_strbuf_puts(j->out, value ? "true" : "false");
+}
+
+/* ---- reading ---- */
+
+static bool has_nul(const char *text, size_t nbytes)
+{
+    const char *end = text + nbytes;
+    if (memchr(text, '\0', nbytes)) return true;
+    for (const char *at = text; (at = memchr(at, '\\', (size_t)(end - at)));) {
+        if (end - at >= 6 && !memcmp(at, "\\u0000", 6)) return true;
+        at += end - at > 1 ? 2 : 1;
+    }
+    return false;
+}
+
+struct cJSON *tutti_json_parse(const char *text, size_t nbytes)
+{
+    const char *end = NULL;
+    cJSON *root = has_nul(text, nbytes) ? NULL : cJSON_ParseWithLengthOpts(text, nbytes, &end, false);
+    bool good = root != NULL;
+    for (; good && end < text + nbytes; end++) good = strchr(" \t\r\n", *end) != NULL;
+    if (good) return root;
+    cJSON_Delete(root);
+    return NULL;
 }

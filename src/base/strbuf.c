@@ -64,6 +64,33 @@ void tutti_strbuf_add_real(tutti_strbuf *sb, double value)
     tutti_strbuf_puts(sb, text);
 }
 
+/* Bytes of the character that the text begins with: 1 to 4; 0: it is none of UTF-8 (too long, a half of UTF-16, beyond the last). */
+static size_t length_of_character(const unsigned char *c)
+{
+    if (c[0] < 0x80) return 1;
+    const size_t n = c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0; /* the end of the text too */
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
+    if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
+    return n;
+}
+
+void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
+                           void (*put)(tutti_strbuf *sb, const char *bytes, size_t n))
+{
+    while (*text) {
+        const size_t n = length_of_character((const unsigned char *)text);
+        char shown[5];
+        if (n)
+            put(sb, text, n);
+        else
+            snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)*text);
+        for (size_t i = 0; !n && i < 4; i++) put(sb, shown + i, 1);
+        text += n ? n : 1;
+    }
+}
+
 char *tutti_strbuf_detach(tutti_strbuf *sb)
 {
     reserve(sb, 0);

@@ -6,15 +6,18 @@
 
 #include "compare.h"
 
+static void put_character(tutti_strbuf *out, const char *bytes, size_t n)
+{
+    tutti_strbuf_add(out, bytes, n);
+    if (bytes[0] == '"') tutti_strbuf_puts(out, "\"");
+}
+
 static void add_text(const char *text, tutti_strbuf *out)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        tutti_strbuf_puts(out, text);
-        return;
-    }
-    tutti_strbuf_puts(out, "\"");
-    for (const char *at = text; *at; at++) tutti_strbuf_add(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
-    tutti_strbuf_puts(out, "\"");
+    const bool quoted = strpbrk(text, ",\"\r\n");
+    if (quoted) tutti_strbuf_puts(out, "\"");
+    tutti_strbuf_add_utf8(out, text, put_character);
+    if (quoted) tutti_strbuf_puts(out, "\"");
 }
 
 static void add_number(double value, tutti_strbuf *out)

@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/json.h"
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
@@ -158,7 +159,7 @@ tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_
     for (char *line = text, *end; st == TUTTI_OK && (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         number_of_line++;
-        cJSON *json = cJSON_Parse(line);
+        cJSON *json = tutti_json_parse(line, (size_t)(end - line));
         if (json)
             take_line(&c, json);
         else

@@ -10,6 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "../base/file.h"
+#include "../base/json.h"
 
 enum { MAX_TRACE_BYTES = 1 << 29, MAX_LAYERS = 10000, MAX_DEPTH = 512 };
 static const double MAX_US = 1e18, MAX_SIZE = 1e15;
@@ -385,8 +386,8 @@ tutti_status tutti_kineto_parse(const char *name, const char *text, size_t nbyte
 {
     tutti_layer_trace t = {.update_s_per_element = NAN, .load_s_per_sample = NAN};
     reader r = {.name = name, .err = err, .out = &t};
-    cJSON *root = cJSON_ParseWithLength(text, nbytes);
-    if (!root) return tutti_fail(err, TUTTI_ERR_DATA, "%s: no JSON", name);
+    cJSON *root = tutti_json_parse(text, nbytes);
+    if (!root) return tutti_fail(err, TUTTI_ERR_DATA, "%s: no JSON, or something stands behind it", name);
     t.layers = TUTTI_ARENA_NEW(&t.arena, tutti_layer_cost, MAX_LAYERS);
     r.first_us = TUTTI_ARENA_NEW(&t.arena, double, MAX_LAYERS);
     r.is_sized = TUTTI_ARENA_NEW(&t.arena, bool, MAX_LAYERS);

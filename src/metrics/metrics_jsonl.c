@@ -25,7 +25,7 @@ static const size_t MAX_METRICS_BYTES = (size_t)1 << 32;
 /* Lines without a step (none of ours today) are kept. */
 static bool keeps(const char *line, size_t nbytes, int64_t last_step)
 {
-    cJSON *root = cJSON_ParseWithLength(line, nbytes);
+    cJSON *root = tutti_json_parse(line, nbytes);
     const cJSON *step = cJSON_GetObjectItemCaseSensitive(root, "step");
     const cJSON *event = cJSON_GetObjectItemCaseSensitive(root, "ev");
     const bool kept = cJSON_IsString(event) && strcmp(event->valuestring, "end") != 0 &&
@@ -75,7 +75,7 @@ bool tutti_metrics_has_end(const char *path, int64_t step)
     bool found = false;
     if (tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_FAILED, &text, &nbytes, NULL)) return false;
     for (char *line = strtok_r(text, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest)) {
-        cJSON *root = cJSON_Parse(line);
+        cJSON *root = tutti_json_parse(line, strlen(line));
         const cJSON *event = cJSON_GetObjectItemCaseSensitive(root, "ev");
         const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "step");
         found = cJSON_IsString(event) && !strcmp(event->valuestring, "end") && cJSON_IsNumber(at) &&

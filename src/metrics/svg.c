@@ -54,18 +54,23 @@ void tutti_svg_end(tutti_strbuf *out)
     tutti_strbuf_puts(out, "</svg>\n");
 }
 
+/* What XML cannot hold, other control characters than tabs and ends of lines, is left out. */
+static void put_character(tutti_strbuf *out, const char *bytes, size_t n)
+{
+    const unsigned char c = (unsigned char)bytes[0];
+    if (c == '<')
+        tutti_strbuf_puts(out, "&lt;");
+    else if (c == '"')
+        tutti_strbuf_puts(out, "&quot;");
+    else if (c == '&')
+        tutti_strbuf_puts(out, "&amp;");
+    else if (c >= 0x20 || c == '\t' || c == '\n')
+        tutti_strbuf_add(out, bytes, n);
+}
+
 void tutti_svg_escape(const char *text, tutti_strbuf *out)
 {
-    for (; *text; text++) {
-        if (*text == '<')
-            tutti_strbuf_puts(out, "&lt;");
-        else if (*text == '"')
-            tutti_strbuf_puts(out, "&quot;");
-        else if (*text == '&')
-            tutti_strbuf_puts(out, "&amp;");
-        else
-            tutti_strbuf_add(out, text, 1);
-    }
+    tutti_strbuf_add_utf8(out, text, put_character);
 }
 
 void tutti_svg_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out)

@@ -93,7 +93,7 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
     int line = 1;
     for (; *text; line++) {
         size_t length = strcspn(text, "\n");
-        cJSON *root = cJSON_ParseWithLength(text, length);
+        cJSON *root = tutti_json_parse(text, length);
         bool found = false;
         tutti_status st = TUTTI_OK;
         if (!root && length)

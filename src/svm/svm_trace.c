@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/json.h"
 
 enum { MOST_BYTES = 1 << 30 };
 
@@ -135,7 +136,7 @@ static const char *take_beginning(const cJSON *line, tutti_svm_trace *out)
 static tutti_status take(const char *path, int64_t number, const char *text, int64_t *room, tutti_svm_trace *out,
                          tutti_failure *err)
 {
-    cJSON *line = cJSON_Parse(text);
+    cJSON *line = tutti_json_parse(text, strlen(text));
     const char *wrong = "JSON";
     if (line && number == 1) {
         wrong = take_beginning(line, out);

@@ -107,6 +107,9 @@ static void what_is_no_such_trace_is_refused(void **state)
     } refused[] = {
         {"", "k: no JSON"},
         {"{\"traceEvents\":[", "k: no JSON"},
+        {"{\"traceEvents\":[]} {\"traceEvents\":[]}", "k: no JSON, or something stands behind it"},
+        {"{\"traceEvents\":[]}]", "k: no JSON, or something stands behind it"},
+        {"{\"traceEvents\":[{\"name\":\"nn.Module: A\\u0000B\"}]}", "k: no JSON"},
         {"[1,2]", "k: no traceEvents in it"},
         {"{\"traceEvents\":4}", "k: no traceEvents in it"},
         {TRACE(""), "k: no span of a module in it: record with with_stack=True"},

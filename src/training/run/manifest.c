@@ -182,7 +182,7 @@ tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_fa
     tutti_status st = tutti_file_read(file, MAX_MANIFEST_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
     if (!st) {
         int64_t format = 0;
-        cJSON *root = is_sealed(text, nbytes) ? cJSON_ParseWithLength(text, nbytes) : NULL;
+        cJSON *root = is_sealed(text, nbytes) ? tutti_json_parse(text, nbytes) : NULL;
         if (!root || !get_int(root, "format", &format))
             st = tutti_fail(err, TUTTI_ERR_DATA, "%s: torn or changed: its seal does not fit", file);
         else if (format != FORMAT)

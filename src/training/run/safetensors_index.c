@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/json.h"
 
 enum { MAX_FILES = 4096 };
 
@@ -88,11 +89,10 @@ tutti_status tutti_safetensors_index_parse(const char *name, const char *text, s
                                            tutti_safetensors_index **out, tutti_failure *err)
 {
     tutti_safetensors_index *x = tutti_alloc(sizeof *x);
-    const char *end = NULL;
-    x->root = cJSON_ParseWithLengthOpts(text, nbytes, &end, false);
-    bool good = cJSON_IsObject(x->root);
-    while (good && end < text + nbytes && (good = strchr(" \t\r\n", *end) && *end)) end++;
-    tutti_status st = good ? take_map(x, name, err) : tutti_fail(err, TUTTI_ERR_DATA, "%s: is no JSON object", name);
+    x->root = tutti_json_parse(text, nbytes);
+    tutti_status st = cJSON_IsObject(x->root)
+                          ? take_map(x, name, err)
+                          : tutti_fail(err, TUTTI_ERR_DATA, "%s: is no JSON object, or a NUL stands in it", name);
     if (st)
         tutti_safetensors_index_destroy(x);
     else

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/json.h"
 #include "../../tensor/convert.h"
 #include "checkpoint.h"
 
@@ -193,15 +194,13 @@ static tutti_status read_header(const char *name, const char *bytes, size_t nbyt
                           "%s: header of %" PRIu64 " bytes in a file of %zu: truncated or no "
                           "safetensors file",
                           name, length, nbytes);
-    const char *text = bytes + PREFIX, *end = NULL;
+    const char *text = bytes + PREFIX;
     if (length == 0 || text[0] != '{')
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: the header does not begin with '{'", name);
-    *header = cJSON_ParseWithLengthOpts(text, length, &end, false);
-    bool good = cJSON_IsObject(*header);
-    while (good && end < text + length) good = *end++ == ' ';
-    if (!good) {
+    *header = tutti_json_parse(text, length);
+    if (!cJSON_IsObject(*header)) {
         cJSON_Delete(*header);
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: the header is no JSON object", name);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: the header is no JSON object, or a NUL stands in it", name);
     }
     *data = PREFIX + (size_t)length;
     return TUTTI_OK;

@@ -275,6 +275,9 @@ static void an_index_that_leads_elsewhere_or_lies_is_refused(void **state)
         {"[]", "!is no JSON object"},
         {MAP(IN("body.weight", "a")) "x", "!is no JSON object"},
         {"", "!is no JSON object"},
+        {MAP(IN("fc.weight", "a.safetensors\\u0000/../b")), "!a NUL stands in it"},
+        {MAP(IN("fc.weight\\u0000", "a")), "!a NUL stands in it"},
+        {MAP(IN("fc.weight", "\\u0000a")), "!a NUL stands in it"},
     };
     char line[320];
     put_shards();

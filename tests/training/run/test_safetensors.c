@@ -103,6 +103,9 @@ static void what_the_format_forbids_is_refused(void **state)
         {"[1]", "begin with '{'", 0},
         {" {}", "begin with '{'", 0},
         {"{}x", "no JSON object", 0},
+        {"{" TENSOR("fc2.weight\\u0000", "[1]", "[0,4]") "}", "a NUL stands in it", 4},
+        {"{" TENSOR("\\u0000a", "[1]", "[0,4]") "}", "a NUL stands in it", 4},
+        {"{\"a\":{\"dtype\":\"F32\\u0000 \",\"shape\":[1],\"data_offsets\":[0,4]}}", "a NUL stands in it", 4},
         {"{", "no JSON object", 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
