@@ -55,8 +55,10 @@ static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err
             err, TUTTI_ERR_USAGE, "%s: is of steps %lld to %lld; here %lld to %lld are played (--fresh begins at 0)",
             path, (long long)(o->first_share / v->nranks), (long long)((o->first_share + o->nshares) / v->nranks),
             (long long)(v->begin / v->nranks), (long long)(v->end / v->nranks));
+    st = tutti_visits_order_check(path, o, v->plan, err);
+    if (st) return st;
     find_places(v);
-    v->follows = true;
+    v->follows = path;
     return TUTTI_OK;
 }
 
@@ -216,9 +218,9 @@ static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
     if (v->follows && (v->nstops >= o->nstops || o->stops[v->nstops] != stop))
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
-            "the record of visits is of a run whose tests and checkpoints were due at other steps: here one is due at "
-            "step %lld, there at %lld; give the same epochs, eval_every_epochs and checkpoint keys",
-            (long long)stop, v->nstops < o->nstops ? (long long)o->stops[v->nstops] : 0LL);
+            "%s: is of a run whose tests and checkpoints were due at other steps: here one is due at step %lld, there "
+            "at %lld; give the same epochs, eval_every_epochs and checkpoint keys",
+            v->follows, (long long)stop, v->nstops < o->nstops ? (long long)o->stops[v->nstops] : 0LL);
     if (!v->follows) {
         o->stops = tutti_grow(o->stops, v->nstops, &v->stops_room, sizeof *o->stops);
         o->stops[v->nstops] = stop;

@@ -37,7 +37,7 @@ struct tutti_visits {
     _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
     tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
     int64_t *own_visits, *own_shares; /* then: this rank's visits and shares, as numbers of all */
-    bool follows;
+    const char *follows;              /* the record's name; NULL: none is followed */
     int nstops, stops_room;
     int rank, nranks;
     int64_t begin, end;          /* shares of the run: the first, and behind the last */

@@ -5,12 +5,14 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../base/hash.h"
+#include "../../base/json.h"
 #include "../../base/strbuf.h"
 
 static const size_t MOST_BYTES = (size_t)1 << 30;
@@ -112,7 +114,7 @@ tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t
                                       tutti_failure *err)
 {
     *out = (tutti_visits_order){0};
-    cJSON *root = cJSON_ParseWithLength(text, nbytes);
+    cJSON *root = tutti_json_parse(text, nbytes);
     const char *wrong = root ? take_all(root, out) : "JSON";
     cJSON_Delete(root);
     if (!wrong) return TUTTI_OK;
@@ -129,6 +131,141 @@ tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, 
     if (st) return st;
     st = tutti_visits_order_parse(path, text, nbytes, out, err);
     free(text);
+    return st;
+}
+
+/* ---- whether a run can have had it ---- */
+
+/* How often a rank visits in a local step that ends no period, and in one that does; false: not in its steps alone. */
+static bool count_visits(const tutti_plan *plan, int rank, int nvisits[2])
+{
+    tutti_arena arena = {0};
+    tutti_loop loops[TUTTI_NDRIVERS], of_zero[TUTTI_NDRIVERS];
+    bool known = true;
+    int each = 1;
+    const bool is_far = tutti_plan_is_far(plan, rank);
+    nvisits[0] = nvisits[1] = 0;
+    tutti_plan_list_loops(plan, rank, &arena, loops);
+    if (is_far) {
+        tutti_plan_list_loops(plan, 0, &arena, of_zero);
+        const tutti_loop part = tutti_loop_part(&of_zero[TUTTI_EACH_ARRIVAL], rank);
+        each = 0;
+        for (int i = 0; i < part.nactions; i++) each += part.actions[i].kind == TUTTI_DO_ENTER;
+    }
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        for (int i = 0; i < loops[d].nactions && d != TUTTI_EACH_ARRIVAL; i++) {
+            const tutti_action *a = &loops[d].actions[i];
+            const bool visits = is_far ? a->kind == TUTTI_DO_START && a->exchange == tutti_plan_push_of(plan, rank)
+                                       : a->kind == TUTTI_DO_ENTER;
+            known = known && (!visits || d == TUTTI_EACH_STEP);
+            for (int last = 0; last < 2 && visits; last++) nvisits[last] += tutti_action_is_due(a, last) ? each : 0;
+        }
+    tutti_arena_release(&arena);
+    return known;
+}
+
+typedef struct {
+    const char *name;
+    const tutti_visits_order *o;
+    const tutti_plan *plan;
+    tutti_failure *err;
+    int (*each)[2];           /* visits of a rank's step */
+    int64_t *shares, *visits; /* of each rank so far */
+    int64_t nshares, nvisits; /* of all */
+} walk;
+
+static tutti_status contradict(const walk *w, const char *words)
+{
+    return tutti_fail(w->err, TUTTI_ERR_DATA, "%s: is no record that a run can have made: %s", w->name, words);
+}
+
+/* A share of each rank follows that of the one before it where the plan deals so. */
+static tutti_status walk_shares(walk *w, int64_t end)
+{
+    char words[120];
+    for (; w->nshares < end; w->nshares++) {
+        const int rank = w->o->shares[w->nshares];
+        if (tutti_plan_deals_in_order(w->plan) && rank != w->nshares % w->o->nranks) {
+            snprintf(words, sizeof words, "share %lld is of rank %d, and is dealt in rank order",
+                     (long long)(w->o->first_share + w->nshares), rank);
+            return contradict(w, words);
+        }
+        w->shares[rank]++;
+    }
+    return TUTTI_OK;
+}
+
+static int64_t visits_of(const walk *w, int rank)
+{
+    const int64_t n = w->shares[rank], ends = n / w->plan->config.period;
+    return ends * w->each[rank][1] + (n - ends) * w->each[rank][0];
+}
+
+/* The rank that would wait for the slowest, which comes only after it; -1: none. Who has no more visits before the stop is not waited for. */
+static int slowest(const walk *w, int rank)
+{
+    if (!w->plan->is_paced || w->plan->config.period != 1 || w->each[rank][1] != 1) return -1;
+    for (int r = 0; r < w->o->nranks; r++)
+        if (w->visits[r] < w->visits[rank] - w->plan->config.staleness && w->visits[r] < visits_of(w, r)) return r;
+    return -1;
+}
+
+/* Visits of the shares before a stop. */
+static tutti_status walk_visits(walk *w, int64_t stop)
+{
+    char words[160];
+    int64_t n = 0;
+    for (int r = 0; r < w->o->nranks; r++) n += visits_of(w, r);
+    for (; w->nvisits < n && w->nvisits < w->o->nvisits; w->nvisits++) {
+        const int rank = w->o->visits[w->nvisits], late = slowest(w, rank);
+        if (late >= 0) {
+            snprintf(words, sizeof words, "visit %lld is of rank %d, more than %lld steps ahead of rank %d",
+                     (long long)w->nvisits, rank, (long long)w->plan->config.staleness, late);
+            return contradict(w, words);
+        }
+        w->visits[rank]++;
+    }
+    for (int r = 0; r < w->o->nranks; r++)
+        if (w->visits[r] != visits_of(w, r)) {
+            snprintf(words, sizeof words, "rank %d visits %lld times before step %lld, and its shares make %lld", r,
+                     (long long)w->visits[r], (long long)stop, (long long)visits_of(w, r));
+            return contradict(w, words);
+        }
+    return TUTTI_OK;
+}
+
+static tutti_status walk_all(walk *w)
+{
+    const tutti_visits_order *o = w->o;
+    char words[120];
+    for (int64_t i = 0; i < o->nstops; i++) {
+        const bool is_last = o->stops[i] >= (o->first_share + o->nshares) / o->nranks;
+        tutti_status st = walk_shares(w, is_last ? o->nshares : o->stops[i] * o->nranks - o->first_share);
+        if (!st) st = walk_visits(w, o->stops[i]);
+        if (st) return st;
+    }
+    if (w->nshares < o->nshares) {
+        snprintf(words, sizeof words, "its stops end before share %lld of %lld",
+                 (long long)(o->first_share + w->nshares), (long long)(o->first_share + o->nshares));
+        return contradict(w, words);
+    }
+    if (w->nvisits == o->nvisits) return TUTTI_OK;
+    snprintf(words, sizeof words, "it has %lld visits, and its shares make %lld", (long long)o->nvisits,
+             (long long)w->nvisits);
+    return contradict(w, words);
+}
+
+tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order *o, const tutti_plan *plan,
+                                      tutti_failure *err)
+{
+    const size_t n = (size_t)o->nranks;
+    walk w = {.name = name, .o = o, .plan = plan, .err = err};
+    bool known = o->first_share == 0 || plan->config.period == 1; /* else a period may have begun before */
+    w.each = tutti_alloc(sizeof *w.each * n);
+    w.shares = tutti_alloc(sizeof *w.shares * n), w.visits = tutti_alloc(sizeof *w.visits * n);
+    for (int r = 0; r < o->nranks; r++) known = count_visits(plan, r, w.each[r]) && known;
+    const tutti_status st = known ? walk_all(&w) : TUTTI_OK;
+    free(w.each), free(w.shares), free(w.visits);
     return st;
 }
 

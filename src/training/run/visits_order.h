@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../plan/plan.h"
 #include "tutti/failure.h"
 
 typedef struct {
@@ -25,6 +26,10 @@ tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order
 /* TUTTI_ERR_DATA with what is wrong; *out is the caller's to release in any case. */
 tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
+                                      tutti_failure *err);
+/* TUTTI_ERR_DATA, with the name and what contradicts what: no run by this plan can have had it, so whoever followed it would wait for a visit
+ * that never comes. A rank visits after its shares; before each stop it has played all of its shares, and visited as often as they make. */
+tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order *o, const tutti_plan *plan,
                                       tutti_failure *err);
 void tutti_visits_order_release(tutti_visits_order *o);
 

@@ -142,7 +142,7 @@ static void expect_refusal(const char *text, int nranks, const char *path, const
     bool said = false;
     for (int r = 0; r < nranks; r++) {
         if (!j.err[r].status) fail_msg("rank %d does what '%s' should refuse", r, words);
-        said |= strstr(j.err[r].text, words) != NULL;
+        said |= strstr(j.err[r].text, words) && strstr(j.err[r].text, path);
     }
     if (!said) fail_msg("not '%s' but '%s'", words, j.err[0].text);
 }
@@ -161,6 +161,58 @@ static void a_record_of_another_run_is_refused(void **state)
     expect_refusal(JOB("sgd") "eval_every_epochs: 0.1\nmethod: async-sgd\n", 2, path, "were due at other steps");
     assert_int_equal(tutti_file_write_atomic(path, "{}", 2, NULL), TUTTI_OK);
     expect_refusal(JOB("sgd") "method: async-sgd\n", 2, path, "is no record of visits: its ranks");
+    drop_folder(dir);
+}
+
+/* Each would be begun, and end at the deadline in words that blame a rank. */
+static const struct {
+    const char *of, *words;
+    int rank_of_all_shares, rank_of_all_visits; /* -1: as they are */
+    int visits, last_stop;                      /* 0: as there are */
+    bool one_after_the_other;                   /* first all visits of rank 0, then those of rank 1 */
+} impossible[] = {
+    {"easgd, period: 2", "rank 0 visits 0 times before step 12, and its shares make 6", -1, 1, 0, 0, false},
+    {"easgd, period: 2", "and its shares make 6", -1, -1, 7, 0, false},
+    {"easgd, period: 2", "share 0 is of rank 1, and is dealt in rank order", 1, -1, 0, 0, false},
+    {"easgd, period: 2", "its stops end before share 22 of 24", -1, -1, 0, 11, false},
+    {"bounded-sgd, staleness: 1", "rank 1 visits 11 times before step 12, and its shares make 12", -1, -1, 23, 0,
+     false},
+    {"bounded-sgd, staleness: 1", "more than 1 steps ahead of rank 1", -1, -1, 0, 0, true},
+    {"async-easgd", "times before step 12, and its shares make ", 0, 1, 0, 0, false},
+};
+
+static void a_record_that_no_run_can_have_made_is_refused_at_once(void **state)
+{
+    (void)state;
+    enum { RANKS = 2, SHARES = RANKS * NSTEPS };
+    char dir[40], path[80], text[400];
+    heard h;
+    take_folder(dir);
+    snprintf(path, sizeof path, "%s/order.json", dir);
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        tutti_visits_order made, changed;
+        snprintf(text, sizeof text, JOB("sgd") "method: {name: %s}\n", impossible[i].of);
+        played_job j = {.text = text, .nranks = RANKS, .record = path};
+        run(&j, &h);
+        assert_int_equal(tutti_visits_order_read(path, &made, NULL), TUTTI_OK);
+        int32_t shares[SHARES], visits[SHARES];
+        int64_t stop = impossible[i].last_stop;
+        changed = made;
+        changed.shares = memcpy(shares, made.shares, sizeof shares);
+        changed.visits = memcpy(visits, made.visits, sizeof *visits * (size_t)made.nvisits);
+        if (stop) changed.stops = &stop, changed.nstops = 1;
+        if (impossible[i].visits) changed.nvisits = impossible[i].visits;
+        for (int k = 0; k < SHARES; k++) {
+            if (impossible[i].rank_of_all_shares >= 0) shares[k] = impossible[i].rank_of_all_shares;
+            if (impossible[i].rank_of_all_visits >= 0) visits[k] = impossible[i].rank_of_all_visits;
+            if (impossible[i].one_after_the_other) visits[k] = k >= NSTEPS;
+        }
+        if (impossible[i].visits == SHARES - 1) /* the last of rank 1 is missing */
+            for (int k = 0; k < SHARES; k++) visits[k] = k % RANKS;
+        assert_int_equal(tutti_visits_order_write(path, &changed, NULL), TUTTI_OK);
+        expect_refusal(text, RANKS, path, impossible[i].words);
+        tutti_visits_order_release(&made);
+    }
     drop_folder(dir);
 }
 
@@ -245,6 +297,7 @@ int main(void)
         cmocka_unit_test(in_rank_order_two_runs_give_the_same_bits),
         cmocka_unit_test(a_run_is_played_again_to_the_bit_by_its_record),
         cmocka_unit_test(a_record_of_another_run_is_refused),
+        cmocka_unit_test(a_record_that_no_run_can_have_made_is_refused_at_once),
         cmocka_unit_test(whoever_is_held_up_rank_order_stays_and_a_bound_holds),
         cmocka_unit_test(a_staleness_of_nothing_is_step_by_step),
         cmocka_unit_test(who_is_asked_to_end_ends_all_at_a_step_and_they_go_on),
