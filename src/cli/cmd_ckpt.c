@@ -12,8 +12,8 @@ static const char about[] =
     "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
     "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job";
 
-/* One line; returns what is wrong with it. */
-static tutti_status show(const char *path)
+/* One line; returns what is wrong with it. Nothing is said of one that the run has removed meanwhile: *gone. */
+static tutti_status show(const char *path, bool *gone)
 {
     tutti_failure why = {0};
     tutti_manifest m;
@@ -21,6 +21,8 @@ static tutti_status show(const char *path)
     int64_t nbytes = 0;
     tutti_status st = tutti_cli_check_checkpoint(path, &why);
     if (!st) st = tutti_manifest_read(path, &m, &why);
+    *gone = st && tutti_checkpoint_is_gone(path);
+    if (*gone) return TUTTI_OK;
     if (st) {
         printf("%s  torn: %s\n", path, why.text);
         return st;
@@ -34,12 +36,22 @@ static tutti_status show(const char *path)
 
 static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
 {
-    tutti_checkpoint_entry *entries;
-    int n;
-    tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
-    if (!st && !n) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no checkpoints there", dir);
-    for (int i = 0; i < n && !st; i++) *nbad += show(entries[i].path) != TUTTI_OK;
-    tutti_checkpoint_list_release(entries, n);
+    tutti_status st = TUTTI_OK;
+    int nshown = 0;
+    for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && !nshown && !st; look++) { /* again where all were gone */
+        tutti_checkpoint_entry *entries;
+        int n;
+        st = tutti_checkpoint_list(dir, &entries, &n, err);
+        if (!st && !n && look >= TUTTI_CHECKPOINT_EMPTY)
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no checkpoints there", dir);
+        for (int i = 0; i < n && !st; i++) {
+            bool gone;
+            *nbad += show(entries[i].path, &gone) != TUTTI_OK;
+            nshown += !gone;
+        }
+        tutti_checkpoint_list_release(entries, n);
+    }
+    if (!st && !nshown) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: each checkpoint was removed as it was read", dir);
     return st;
 }
 
@@ -50,8 +62,11 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
     const bool verify = f->rest[0][0] == 'v';
     if (verify && tutti_checkpoint_is(f->rest[1])) {
+        bool gone;
         tutti_status one = tutti_cli_check_checkpoint(f->rest[1], err);
-        return one ? one : show(f->rest[1]);
+        if (!one) one = show(f->rest[1], &gone);
+        if (!one && gone) one = tutti_fail(err, TUTTI_ERR_DATA, "%s: was removed as it was read", f->rest[1]);
+        return one;
     }
     tutti_status st = show_all(f->rest[1], &nbad, err);
     if (!st && verify && nbad)

@@ -61,6 +61,9 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
                                     int nfiles, int keep, tutti_failure *err);
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
+/* How often a reader looks again where a run removes what it reads, and where it finds none at all. */
+enum { TUTTI_CHECKPOINT_LOOKS = 100, TUTTI_CHECKPOINT_EMPTY = 3 };
+bool tutti_checkpoint_is_gone(const char *path);
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
 /* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates, skips, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */

@@ -3,6 +3,7 @@
  * tensor the name and shape that the model wants, and the weights the hash that was printed when they were saved. Whether a checkpoint
  * is whole is judged in one place, tutti_checkpoint_verify, for resuming, evaluating and listing alike; what it does not know is the
  * order of parameters, which the hash of the weights goes by. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,12 +205,21 @@ bool tutti_checkpoint_is(const char *path)
     return is;
 }
 
-/* Takes the first good one; the words about bad ones are gathered. */
-static char *first_good(const tutti_checkpoint_entry *entries, int n, tutti_strbuf *notes)
+bool tutti_checkpoint_is_gone(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Takes the first good one; the words about bad ones are gathered. *gone: one has been removed meanwhile. */
+static char *first_good(const tutti_checkpoint_entry *entries, int n, bool *gone, tutti_strbuf *notes)
 {
     for (int i = 0; i < n; i++) {
         tutti_failure why = {0};
         if (!tutti_checkpoint_verify(entries[i].path, &why)) return strdup(entries[i].path);
+        if (tutti_checkpoint_is_gone(entries[i].path)) {
+            *gone = true;
+            continue;
+        }
         tutti_strbuf_printf(notes, "passed over a checkpoint that is not whole: %s\n", why.text);
     }
     return NULL;
@@ -217,14 +227,20 @@ static char *first_good(const tutti_checkpoint_entry *entries, int n, tutti_strb
 
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err)
 {
-    tutti_checkpoint_entry *entries;
     tutti_strbuf said = {0};
-    int n;
-    tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
-    if (st) return st;
-    *path = first_good(entries, n, &said);
+    bool gone = true;
+    *path = NULL;
+    for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && gone && !*path; look++) {
+        tutti_checkpoint_entry *entries;
+        int n;
+        tutti_strbuf_release(&said);
+        tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
+        gone = !st && !n && look < TUTTI_CHECKPOINT_EMPTY; /* the last may have gone as the next came */
+        if (!st) *path = first_good(entries, n, &gone, &said);
+        tutti_checkpoint_list_release(entries, n);
+        if (st) return st;
+    }
     if (notes) *notes = said.length ? tutti_strbuf_detach(&said) : NULL;
     tutti_strbuf_release(&said);
-    tutti_checkpoint_list_release(entries, n);
     return TUTTI_OK;
 }
