@@ -69,6 +69,8 @@ bool tutti_options_is_initial(const tutti_field *field, const void *target);
 void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);
 /* One line a field for --help: key, default, help. */
 void tutti_options_help(const tutti_field_table *table, tutti_strbuf *out);
+/* Whether a number begins there, and no blank, which strtol would go past. */
+bool tutti_options_is_number(const char *text);
 /* The known word nearest to `word`, or NULL if none is within distance 3. */
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
 

@@ -15,6 +15,11 @@ static void *place(const tutti_field *field, void *target)
     return (char *)target + field->offset;
 }
 
+bool tutti_options_is_number(const char *text)
+{
+    return text[0] && strchr("+-.0123456789", text[0]);
+}
+
 /* strtod in the C locale; false if text is not wholly a finite number. */
 static bool read_number(const char *text, double *out)
 {

@@ -127,6 +127,8 @@ static double factor_of(char letter)
     return 0;
 }
 
+static const double MOST_FIGURE = 1e30, MOST_SECONDS = 1e6; /* beyond what any machine is said to have */
+
 tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_line *line, const char *unit, double *out,
                                   tutti_failure *err)
 {
@@ -139,6 +141,10 @@ tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_li
     if (!is_number || factor == 0 || (*end && strcmp(end, unit) != 0) || !isfinite(number * factor))
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s is '%.40s'; wanted a number of 0 or more%s%s", s->name,
                           line->line, line->key, line->value, *unit ? " such as 2.5G" : "", unit);
+    const double most = strcmp(unit, "s") ? MOST_FIGURE : MOST_SECONDS;
+    if (number * factor > most)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s is '%.40s', more than %g %s", s->name, line->line,
+                          line->key, line->value, most, unit);
     *out = number * factor;
     return TUTTI_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/options.h"
 #include "cli.h"
 #include "train_cmd.h"
 
@@ -14,7 +15,8 @@ static bool take_number(const char **at, char end, double lo, double hi, double 
 {
     char *rest;
     *out = strtod(*at, &rest);
-    if (rest == *at || *rest != end || !isfinite(*out) || *out < lo || *out > hi) return false;
+    if (!tutti_options_is_number(*at) || rest == *at || *rest != end || !isfinite(*out) || *out < lo || *out > hi)
+        return false;
     *at = rest + (end != '\0');
     return true;
 }

@@ -14,7 +14,7 @@ static tutti_status read_whole(const char *name, const char *text, size_t length
     snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), text);
     errno = 0;
     long value = strtol(copy, &end, 10);
-    if (end == copy || *end || errno || length >= sizeof copy)
+    if (!tutti_options_is_number(copy) || end == copy || *end || errno || length >= sizeof copy)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: '%.*s' is not a whole number", name, (int)length, text);
     if (value < range[0] || value > range[1])
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: %ld is outside %ld .. %ld", name, value, range[0], range[1]);

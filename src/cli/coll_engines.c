@@ -47,7 +47,8 @@ tutti_status tutti_coll_read_late(const tutti_flags *f, int32_t nranks, double *
             char *at, *end = NULL;
             const long rank = strtol(text, &at, 10);
             const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
-            if (!end || end == at + 1 || *end || rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
+            if (!tutti_options_is_number(text) || !end || !tutti_options_is_number(at + 1) || end == at + 1 || *end ||
+                rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
                 free(*late_s);
                 return tutti_fail(err, TUTTI_ERR_USAGE,
                                   "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,

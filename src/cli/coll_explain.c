@@ -235,6 +235,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[1]);
     if (!text) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes is missing (try --bytes 1MB)");
     tutti_status st = tutti_cli_bytes("--bytes", text, &bytes, err);
+    if (!st && bytes < 1) st = tutti_fail(err, TUTTI_ERR_USAGE, "--bytes %s: nothing to exchange; 1 or more", text);
     if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
     if (!st) st = tutti_coll_collective(f, &request.collective, err);
     if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &found, err);

@@ -132,8 +132,9 @@ static void become_run(const player *p, int log, pid_t parent, const char *const
     dup2(log, STDERR_FILENO);
     sigprocmask(SIG_SETMASK, &p->before, NULL);
     execv("/proc/self/exe", (char *const *)(uintptr_t)argv); /* never written to */
-    fprintf(stderr, "tutti compare: /proc/self/exe: %s\n", strerror(errno));
-    _exit(127);
+    fprintf(stderr, "tutti compare: /proc/self/exe: %s; runs are this program, which is found by /proc\n",
+            strerror(errno));
+    _exit(TUTTI_ERR_FAILED);
 }
 
 static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *err)

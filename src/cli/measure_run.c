@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/json.h"
 #include "../base/program.h"
 #include "../base/sort.h"
 
@@ -30,7 +31,9 @@ static tutti_status child_run(char **argv, tutti_failure *err)
         int null = open("/dev/null", O_WRONLY);
         if (null >= 0) dup2(null, STDOUT_FILENO);
         execv("/proc/self/exe", argv);
-        _exit(127);
+        fprintf(stderr, "tutti predict: /proc/self/exe: %s; runs are this program, which is found by /proc\n",
+                strerror(errno));
+        _exit(TUTTI_ERR_FAILED);
     }
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
@@ -50,7 +53,7 @@ static tutti_status metrics_read(const char *folder, double *step_s, tutti_failu
     tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_FAILED, &text, &nbytes, err);
     if (st) return st;
     for (char *line = strtok_r(text, "\n", &rest); line && n < MAX_LINES; line = strtok_r(NULL, "\n", &rest)) {
-        cJSON *root = cJSON_Parse(line);
+        cJSON *root = tutti_json_parse(line, strlen(line));
         const cJSON *ms = cJSON_GetObjectItemCaseSensitive(root, "step_ms");
         if (cJSON_IsNumber(ms) && seen++ >= SKIPPED_LINES) found[n++] = ms->valuedouble * 1e-3;
         cJSON_Delete(root);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/json.h"
+#include "../base/options.h"
 #include "../metrics/layer_trace.h"
 #include "../predict/step_costs.h"
 #include "../predict/step_schedule.h"
@@ -65,7 +66,8 @@ static tutti_status read_speed(const char *text, double *out, tutti_failure *err
 {
     char *end;
     *out = strtod(text, &end);
-    if (end == text || (*end && strcmp(end, "x") != 0) || !(*out >= 1e-6 && *out <= 1e9))
+    if (!tutti_options_is_number(text) || end == text || (*end && strcmp(end, "x") != 0) ||
+        !(*out >= 1e-6 && *out <= 1e9))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--speed %.40s: wants a factor such as 100x", text);
     return TUTTI_OK;
 }

@@ -47,7 +47,8 @@ static tutti_status blame(const tutti_job_source *source, const char *key, tutti
     int line = line_of(source->root, key);
     if (!line && !override && strcmp(key, "optimiser.preset") != 0 && tutti_job_preset_sets(source, key))
         return blame(source, "optimiser.preset", err);
-    if (override) return tutti_fail_at(err, "--set %s", override);
+    if (override) /* of a long one the beginning: what is said of it must not be cut off */
+        return tutti_fail_at(err, "--set %.200s%s", override, strlen(override) > 200 ? "..." : "");
     return tutti_fail_at(err, "%s: line %d", source->name, line ? line : source->root->line);
 }
 

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_groups.c: optimiser.groups: values that are none, and patterns that fit nothing. An entry without effect is refused: it was meant
  * for a layer that has another name, or that is frozen. Patterns of frozen parameters are matched by the graph (training/graph/frozen.c). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/name_pattern.h"
+#include "../base/options.h"
 #include "job_impl.h"
 
-/* A factor of a rate, or a decay. */
-static bool is_number(const char *text)
+static bool is_number_to(const char *text, double most)
 {
     char *end;
     const double value = strtod(text, &end);
-    return end != text && !*end && isfinite(value) && value >= 0;
+    return tutti_options_is_number(text) && end != text && !*end && value >= 0 && value <= most;
+}
+
+/* As far as optimiser.lr goes, and optimiser.weight_decay (job_table.c). */
+static bool is_rate(const char *text)
+{
+    return is_number_to(text, 1e6);
+}
+
+static bool is_decay(const char *text)
+{
+    return is_number_to(text, 1e3);
 }
 
 static bool is_truth(const char *text)
@@ -39,11 +49,11 @@ static tutti_status check_entries(const char *said, const tutti_texts *entries, 
 
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err)
 {
-    static const char no_number[] = "no number of 0 or more";
-    tutti_status st =
-        check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, is_number, no_number, err);
+    tutti_status st = check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, is_rate,
+                                    "no number from 0 to 1e6", err);
     if (!st)
-        st = check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, is_number, no_number, err);
+        st = check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, is_decay,
+                           "no number from 0 to 1e3", err);
     return st ? st
               : check_entries(job->optimiser.groups.said_freeze, &job->optimiser.groups.freeze, is_truth,
                               "neither true nor false", err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/options.h"
 #include "job_impl.h"
 
 int tutti_job_groups(const tutti_job *job)
@@ -16,7 +17,7 @@ int tutti_job_groups(const tutti_job *job)
     char *end;
     if (!text || !strcmp(text, "auto")) return 0;
     const long n = strtol(text, &end, 10);
-    return end == text || *end || n < 1 || n > INT32_MAX ? -1 : (int)n;
+    return !tutti_options_is_number(text) || end == text || *end || n < 1 || n > INT32_MAX ? -1 : (int)n;
 }
 
 /* The divisors of n next to `wanted`, below and above, as words. */

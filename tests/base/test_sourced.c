@@ -73,10 +73,14 @@ static void numbers_have_the_unit_that_is_wanted(void **state)
     assert_true(!number("3s", "s", &x) && x == 3);
     assert_true(!number("0", "", &x) && x == 0);
     assert_true(!number("1.5TFLOP/s", "FLOP/s", &x) && x == 1.5e12);
-    static const char *const bad[] = {"", "x", "-1", "1e999", "nan", "inf", "2GB", "2G B/s", "0x10", "1e300T", "2Q"};
+    static const char *const bad[] = {"",       "x",    "-1",     "1e999", "nan",  "inf",  "2GB",
+                                      "2G B/s", "0x10", "1e300T", "2Q",    "1e31", "1e29k"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (!number(bad[i], "B/s", &x)) fail_msg("'%s' was taken for %g", bad[i], x);
     assert_int_equal(number("2k", "", &x), TUTTI_ERR_DATA);
+    assert_int_equal(number("1e300s", "s", &x), TUTTI_ERR_DATA); /* would be printed with 300 digits */
+    assert_int_equal(number("1e7", "s", &x), TUTTI_ERR_DATA);
+    assert_int_equal(number("12Ms", "s", &x), TUTTI_ERR_DATA);
 }
 
 static void texts_of_the_program_are_found_by_name(void **state)

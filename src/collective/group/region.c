@@ -65,9 +65,11 @@ static size_t round_up(size_t bytes)
 
 static tutti_status fail_short(const tutti_group *g, const char *name, size_t need, tutti_failure *why)
 {
-    return tutti_fail(why, TUTTI_ERR_FAILED, "%s: region '%s' needs %.1f MB and the system has %.1f MB left (%s)",
-                      g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)tutti_memory_left(),
-                      strerror(errno));
+    const int problem = errno; /* that of the system, where there is room and it gives none */
+    const double left = (double)tutti_memory_left();
+    return tutti_fail(why, TUTTI_ERR_FAILED, "%s: region '%s' needs %.1f MB and the system has %.1f MB left%s%s",
+                      g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * left,
+                      (double)need > left ? "" : ": ", (double)need > left ? "" : strerror(problem));
 }
 
 /* --- memory of threads --- */

@@ -152,8 +152,9 @@ static void become_rank(const launcher *l, int rank, pid_t parent, char *const *
     if (rank == 0) fcntl(l->listener, F_SETFD, 0), fcntl(l->from_zero[1], F_SETFD, 0);
     const char *program = l->options->program ? l->options->program : "/proc/self/exe";
     execv(program, argv);
-    fprintf(stderr, "tutti: cannot start rank %d: %s: %s\n", rank, program, strerror(errno));
-    _exit(127);
+    fprintf(stderr, "tutti: cannot start rank %d: %s: %s%s\n", rank, program, strerror(errno),
+            l->options->program ? "" : "; ranks are this program, which is found by /proc");
+    _exit(TUTTI_ERR_FAILED);
 }
 
 static tutti_status start_ranks(launcher *l, char *const *argv, tutti_failure *err)

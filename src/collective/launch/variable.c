@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* variable.c: variables of the environment that launchers set, as numbers. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ tutti_status tutti_variable_number(const char *name, long long lo, long long hi,
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 0);
-    if (errno || *end || value < lo || value > hi)
+    if (isspace((unsigned char)*text) || errno || *end || value < lo || value > hi)
         return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%s' is not a whole number from %lld to %lld", name,
                           text, lo, hi);
     *out = value;
