@@ -179,14 +179,21 @@ static tutti_status write_in_place(const char *path, const void *bytes, size_t n
     return st;
 }
 
+/* A new file beside path, which a rename can put in its place; temporary: room for PATH_MAX bytes. */
+static tutti_status open_beside(const char *path, char *temporary, int *fd, tutti_failure *err)
+{
+    const int n = snprintf(temporary, PATH_MAX, "%s.tmp.%ld", path, (long)getpid());
+    if (n < 0 || n >= PATH_MAX) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the path is too long", path);
+    *fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
+}
+
 static tutti_status write_beside(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
     char temporary[PATH_MAX];
-    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof temporary)
-        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the path is too long", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) return io_failure(err, "create", temporary);
+    int fd;
+    tutti_status st = open_beside(path, temporary, &fd, err);
+    if (st) return st;
     const char *doing = NULL;
     if (write_all(fd, bytes, nbytes) != 0)
         doing = "write";
@@ -195,25 +202,57 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     if (close(fd) != 0 && !doing) doing = "close";
     if (!doing && rename(temporary, path) != 0) doing = "rename";
     if (doing) {
-        tutti_status st = io_failure(err, doing, temporary);
+        st = io_failure(err, doing, temporary);
         unlink(temporary);
         return st;
     }
     char *folder = tutti_file_folder(path);
-    tutti_status st = tutti_file_sync_dir(folder, err);
+    st = tutti_file_sync_dir(folder, err);
     free(folder);
     return st;
 }
 
-tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+/* Where a write to path ends up: *behind is what a link leads to, else NULL, the caller frees; *in_place: nothing can be renamed there. */
+static tutti_status find_target(const char *path, char **behind, bool *in_place, tutti_failure *err)
 {
     struct stat info;
     const bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
-    if (is_special(path) || (is_link && names_descriptor(path))) return write_in_place(path, bytes, nbytes, err);
-    if (!is_link) return write_beside(path, bytes, nbytes, err);
-    char *behind = realpath(path, NULL);
-    if (!behind) return io_failure(err, "follow the link", path);
-    tutti_status st = write_beside(behind, bytes, nbytes, err);
+    *behind = NULL;
+    *in_place = is_special(path) || (is_link && names_descriptor(path));
+    if (*in_place || !is_link) return TUTTI_OK;
+    *behind = realpath(path, NULL);
+    return *behind ? TUTTI_OK : io_failure(err, "follow the link", path);
+}
+
+tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    char *behind;
+    bool in_place;
+    tutti_status st = find_target(path, &behind, &in_place, err);
+    if (st) return st;
+    st = in_place ? write_in_place(path, bytes, nbytes, err) : write_beside(behind ? behind : path, bytes, nbytes, err);
+    free(behind);
+    return st;
+}
+
+tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err)
+{
+    char *behind, temporary[PATH_MAX];
+    bool in_place;
+    int fd;
+    if (!path[0]) return tutti_fail(err, TUTTI_ERR_FAILED, "a name is missing");
+    if (tutti_file_is_folder(path)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: is a folder; a file is wanted", path);
+    tutti_status st = find_target(path, &behind, &in_place, err);
+    char *folder = tutti_file_folder(behind ? behind : path);
+    if (!st && in_place && access(path, W_OK) != 0) st = io_failure(err, "write", path);
+    if (!st && !in_place && !tutti_file_is_folder(folder))
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: there is no such folder to write it to", path);
+    if (!st && !in_place) st = open_beside(behind ? behind : path, temporary, &fd, err);
+    if (!st && !in_place) {
+        close(fd);
+        unlink(temporary);
+    }
+    free(folder);
     free(behind);
     return st;
 }
@@ -311,4 +350,20 @@ char *tutti_file_folder(const char *path)
     const char *slash = strrchr(path, '/');
     if (!slash) return strdup(".");
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+char *tutti_file_resolve(const char *path)
+{
+    char *whole = realpath(path, NULL);
+    if (whole || !path[0] || !strcmp(path, "/") || !strcmp(path, ".")) return whole;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--; /* "new/" is "new" */
+    char *bare = strndup(path, length), *folder = bare ? tutti_file_folder(bare) : NULL;
+    char *above = folder ? tutti_file_resolve(folder) : NULL;
+    const char *slash = bare ? strrchr(bare, '/') : NULL;
+    if (above && asprintf(&whole, "%s/%s", strcmp(above, "/") ? above : "", slash ? slash + 1 : bare) < 0) whole = NULL;
+    free(above);
+    free(folder);
+    free(bare);
+    return whole;
 }

@@ -19,6 +19,9 @@ tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status re
                              tutti_failure *err);
 /* A link stays and the file behind it is replaced. A pipe or a device (/dev/stdout) is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* Whether such a write can be: a file is made beside the target under a temporary name and removed again. For what takes minutes before it
+ * writes. A link that leads nowhere, a folder and an empty name are failures; what is written in place must allow writing. */
+tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err);
 /* Opens for writing what a user named: flags as for open(2), of O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW. A named pipe that nobody
  * reads is a failure at once instead of waiting for somebody. Words name the path. */
 tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err);
@@ -41,5 +44,8 @@ tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
 tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err);
 /* "a/b/../job.yaml" -> folder part "a/b/.." ("." if none); the caller frees. */
 char *tutti_file_folder(const char *path);
+/* The path from the root with links followed as far as there is something, and what is not there yet behind it; the caller frees. NULL: no
+ * folder that is there leads to it, or there is no memory. */
+char *tutti_file_resolve(const char *path);
 
 #endif
