@@ -68,7 +68,11 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
         } else if (!only_rest && (!strcmp(text, "--help") || !strcmp(text, "-h"))) {
             out->help = true;
         } else if (only_rest || text[0] != '-' || !text[1] || isdigit((unsigned char)text[1])) {
-            if (out->nrest == MAX_REST) return tutti_fail(err, TUTTI_ERR_USAGE, "too many arguments: '%s'", text);
+            if (out->nrest == MAX_REST)
+                return tutti_fail(err, TUTTI_ERR_USAGE,
+                                  "more than %d arguments, of which '%s' is the next; where "
+                                  "files are wanted a folder of them may do",
+                                  MAX_REST, text);
             out->rest[out->nrest++] = text;
         } else {
             const bool out_file = !strcmp(text, "-o");
@@ -132,7 +136,8 @@ int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv)
     if (!st && !form->any_arguments && f.nrest != (form->wanted != NULL))
         st = form->wanted ? tutti_fail(&err, TUTTI_ERR_USAGE, "%s", form->wanted)
                           : tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
-    if (!st) st = tutti_cli_check_flags(&f, form->wanted ? f.rest[0] : NULL, &err);
+    if (!st) st = tutti_cli_check_flags(&f, &err);
+    if (!st) st = tutti_cli_try_flags(&f, &err);
     if (!st) st = form->run(&f, &err);
     return st ? tutti_cli_fail(form->name, &err) : 0;
 }

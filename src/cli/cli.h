@@ -41,10 +41,13 @@ typedef struct {
 } tutti_flag;
 enum {
     TUTTI_FLAG_MANY = 1,   /* may be given several times */
-    TUTTI_FLAG_READS = 2,  /* its value names a file that is read */
+    TUTTI_FLAG_READS = 2,  /* its value names a file that is read: it must not be empty */
     TUTTI_FLAG_WRITES = 4, /* ... or written: it must not be empty, nor one that is read */
     /* Its value may be missing (NULL then). The word behind it is taken for one if it ends as `argument` does: "[FILE.svg]". */
     TUTTI_FLAG_OPTIONAL = 8,
+    TUTTI_FLAG_RUN = 16, /* written: the folder of a run, which the command makes */
+    TUTTI_FLAG_FOLDER =
+        32, /* written: may be a folder, or be made with its folder: its place is looked at by the command */
 };
 
 typedef struct {
@@ -71,16 +74,28 @@ typedef struct {
  * code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
-/* A file that a command reads or writes. */
+/* A file that a command reads or writes; what is read may be a folder: a run's, a checkpoint or one with data. */
 typedef struct {
-    const char *what; /* "the data", "--trace" */
-    const char *path; /* NULL: it does not */
-    bool written;
+    const char *what;     /* "the data", "--trace" */
+    const char *path;     /* NULL: it does not */
+    bool written, is_run; /* is_run: the folder of a run that is written */
 } tutti_cli_file;
 /* TUTTI_ERR_USAGE: one that is written has no name, or is one that is read, or another that is written. */
 tutti_status tutti_cli_check_files(const tutti_cli_file *files, int n, tutti_failure *err);
-/* The same of all flags that name files, and of what the command reads besides (may be NULL). */
-tutti_status tutti_cli_check_flags(const tutti_flags *f, const char *read, tutti_failure *err);
+/* TUTTI_ERR_USAGE: one that is written has no place: no such folder, one that cannot be written to, a folder of that name. */
+tutti_status tutti_cli_try_files(const tutti_cli_file *files, int n, tutti_failure *err);
+/* The first of all flags, and of what they and the other words and the environment name. */
+tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
+/* The second of all flags; for the one process that writes. */
+tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
+/* To be called by what reads a file that no word of the command names: what = "the job's model". TUTTI_ERR_USAGE: an output among the flags
+ * would be written over it. f or path NULL: nothing is looked at. */
+tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
+/* ... and that it is none of those that a run writes, where an output is a run's folder. Else that is the run's own business: it may begin at
+ * weights of its folder. */
+tutti_status tutti_cli_check_kept(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
+/* Of all that a job names: model, data, tuned kernels, initial weights; and this host's figures. */
+tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *job, tutti_failure *err);
 /* Whether both name one regular file, or would if they were made. */
 bool tutti_cli_same_file(const char *a, const char *b);
 

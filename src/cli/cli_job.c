@@ -2,11 +2,14 @@
 /* cli_job.c: a job as the command line has it: the file, then --set, then the flags that stand for a key. Those go the
  * way of --set, so that a value that does not fit is refused by the same rule, in the same words. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/file.h"
 #include "../job/job_impl.h"
 #include "cli.h"
+#include "tutti/topology.h"
 
 enum { MAX_OVERRIDES = 80 };
 
@@ -36,5 +39,29 @@ tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int
     }
     tutti_status st = tutti_job_load_here(path, overrides, n, nlocal, out, err);
     tutti_arena_release(&arena);
+    return st ? st : tutti_cli_check_job(f, *out, err);
+}
+
+/* The files of a *.safetensors.index.json stand in its folder. */
+static tutti_status check_init(const tutti_flags *f, const char *from, tutti_failure *err)
+{
+    const size_t n = strlen(from);
+    char *folder = tutti_file_folder(from);
+    tutti_status st = tutti_cli_check_read(f, "the initial weights", from, err);
+    if (!st && n > 5 && !strcmp(from + n - 5, ".json"))
+        st = tutti_cli_check_read(f, "the initial weights", folder, err);
+    free(folder);
+    return st;
+}
+
+tutti_status tutti_cli_check_job(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
+{
+    char *tuned = tutti_topology_tuned_path();
+    tutti_status st = tutti_cli_check_kept(f, "the job's model", job->model, err);
+    if (!st) st = tutti_cli_check_kept(f, "the job's data", job->data.path, err);
+    if (!st) st = tutti_cli_check_kept(f, "the job's tuned kernels", job->kernels.tuned, err);
+    if (!st && job->init.from) st = check_init(f, job->init.from, err);
+    if (!st) st = tutti_cli_check_read(f, "this host's figures", tuned, err);
+    free(tuned);
     return st;
 }

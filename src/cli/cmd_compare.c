@@ -19,7 +19,7 @@ static const tutti_flag flags[] = {
     {"seeds", "K", "runs a method: the job's seed and those that follow (default 1)", 0},
     {"ranks", "N", "processes (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job, for all methods", TUTTI_FLAG_MANY},
-    {"out", "DIR", "results (default: runs/<name of the job file>-compare)", TUTTI_FLAG_WRITES},
+    {"out", "DIR", "results (default: runs/<name of the job file>-compare)", TUTTI_FLAG_WRITES | TUTTI_FLAG_FOLDER},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_SET = 4, MAX_SEEDS = 1000 };
 
@@ -35,7 +35,7 @@ static const char about[] =
 static tutti_status check_places(const tutti_flags *f, const tutti_compare *c, tutti_failure *err)
 {
     struct stat info;
-    tutti_status st = tutti_cli_check_flags(f, c->path, err);
+    tutti_status st = tutti_cli_check_flags(f, err);
     if (!st) st = tutti_cli_check_out_folder(c->dir, err);
     if (!st && stat(c->path, &info) == 0 && !S_ISREG(info.st_mode))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a pipe, which one run alone can read: put the job into a file",

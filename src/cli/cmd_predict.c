@@ -98,7 +98,7 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
     if (!st) st = tutti_job_load_for_any(q->job_path, q->sets, q->nsets, &q->job, err);
-    return st;
+    return st ? st : tutti_cli_check_job(f, q->job, err);
 }
 
 static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err)

@@ -128,19 +128,18 @@ static void print_summary(const tutti_run_lines *r, const char *path)
 }
 
 /* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
-static tutti_status check_out(const char *dir, const char *metrics, const char *picture, tutti_failure *err)
+static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
 {
-    tutti_strbuf layers = {0}, layers_picture = {0}, relus_picture = {0};
-    tutti_strbuf_printf(&layers, "%s/layers.txt", dir);
+    tutti_strbuf layers_picture = {0}, relus_picture = {0};
     tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
     tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
-    const tutti_cli_file files[] = {{"the run's lines", metrics, false},
-                                    {"the run's layers", layers.text, false},
-                                    {"the picture", picture, true},
-                                    {"the layers' picture", layers_picture.text, true},
-                                    {"the ReLUs' picture", relus_picture.text, true}};
-    const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
-    tutti_strbuf_release(&layers);
+    const tutti_cli_file files[] = {{.what = "the run", .path = dir},
+                                    {.what = "the picture", .path = picture, .written = true},
+                                    {.what = "the layers' picture", .path = layers_picture.text, .written = true},
+                                    {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
+    const int n = sizeof files / sizeof *files;
+    tutti_status st = tutti_cli_check_files(files, n, err);
+    if (!st && tutti_file_is_folder(dir)) st = tutti_cli_try_files(files, n, err);
     tutti_strbuf_release(&layers_picture);
     tutti_strbuf_release(&relus_picture);
     return st;
@@ -156,7 +155,7 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     const char *path = tutti_cli_value(f, "out", picture.text);
     tutti_run_lines r = {0};
     bool layers = false;
-    tutti_status st = check_out(f->rest[0], metrics.text, path, err);
+    tutti_status st = check_out(f->rest[0], path, err);
     if (st == TUTTI_OK) st = read_run(metrics.text, &r, err);
     if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
     if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);

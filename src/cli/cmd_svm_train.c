@@ -3,14 +3,11 @@
  * prints on stdout is what LIBSVM prints.
  *
  * Signals: see stop.h; where there is a checkpoint, whether an end was asked for is looked at once a round. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/arena.h"
-#include "../base/file.h"
 #include "../base/strbuf.h"
 #include "../collective/comm/comm_group.h"
 #include "../collective/launch/join.h"
@@ -154,30 +151,18 @@ static int end_code(const trainer *t, int rank, const tutti_failure *err)
     return (int)err->status;
 }
 
-/* What could not be written after the training is refused before it. */
-static tutti_status check_place(const char *path, tutti_failure *err)
-{
-    struct stat info;
-    if (stat(path, &info) == 0) /* it is replaced, or written to where it is no file */
-        return S_ISDIR(info.st_mode)
-                   ? tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a folder; a file's name is wanted", path)
-                   : TUTTI_OK;
-    char *folder = tutti_file_folder(path);
-    tutti_status st = TUTTI_OK;
-    errno = ENOTDIR;
-    if ((stat(folder, &info) == 0 && !S_ISDIR(info.st_mode)) || access(folder, W_OK) != 0)
-        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot create the model: %s", path, strerror(errno));
-    free(folder);
-    return st;
-}
-
 /* Rank 0 looks after the files that only it writes; all ranks end if it cannot, and it says why. */
 static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *err)
 {
     const tutti_svm_order *o = &t->order;
     const bool first = tutti_group_rank(group) == 0;
     tutti_failure found = {0};
-    tutti_status st = first && !o->nfolds ? check_place(o->model, &found) : TUTTI_OK;
+    const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK); /* then it is read first */
+    const tutti_cli_file files[] = {
+        {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
+        {.what = "--trace", .path = o->trace, .written = true},
+        {.what = "--checkpoint", .path = begun ? NULL : o->config.checkpoint, .written = true}};
+    tutti_status st = first ? tutti_cli_try_files(files, sizeof files / sizeof *files, &found) : TUTTI_OK;
     if (!st)
         st = tutti_svm_progress_begin(o->progress, &o->config, first ? o->trace : NULL, tutti_group_nranks(group),
                                       &t->progress, &found);

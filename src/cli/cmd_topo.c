@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_topo.c: `tutti topo VERB`: the table of verbs. A verb is one file topo_<verb>.c, a line in topo.h and a row here. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "topo.h"
@@ -35,6 +36,10 @@ tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topol
     tutti_host_shape machine;
     long ncores;
     if (!strcmp(text, "host")) {
+        char *tuned = tutti_topology_tuned_path();
+        tutti_status st = tutti_cli_check_read(f, "this host's figures", tuned, err);
+        free(tuned);
+        if (st) return st;
         tutti_topology_detect(&machine);
         return tutti_topo_of_machine(f, &machine, out, err);
     }

@@ -16,8 +16,7 @@ static tutti_status convert(const tutti_flags *f, tutti_failure *err)
     tutti_layer_trace trace = {0};
     tutti_strbuf text = {0};
     long long bytes = 0;
-    tutti_status st = tutti_cli_check_flags(f, f->rest[0], err);
-    if (!st) st = tutti_kineto_read(f->rest[0], &trace, err);
+    tutti_status st = tutti_kineto_read(f->rest[0], &trace, err);
     if (st) return st;
     tutti_layer_trace_print(trace.layers, trace.nlayers, &text);
     for (int l = 0; l < trace.nlayers; l++) bytes += trace.layers[l].size_bytes;

@@ -25,10 +25,11 @@
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes (default: the job's)", 0},
-    {"out", "DIR", "results (default: runs/<name of the job file>)", TUTTI_FLAG_WRITES},
+    {"out", "DIR", "results (default: runs/<name of the job file>)", TUTTI_FLAG_WRITES | TUTTI_FLAG_RUN},
     {"seed", "S", "seed (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
-    {"init", "FROM", "begin at the weights of FILE.safetensors, of a checkpoint or of a run's folder (keys init.*)", 0},
+    {"init", "FROM", "begin at the weights of FILE.safetensors, of a checkpoint or of a run's folder (keys init.*)",
+     TUTTI_FLAG_READS},
     {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
     {"record", "FILE", "asynchronous methods: keep the order of shares and visits", TUTTI_FLAG_WRITES},
     {"replay", "FILE", "... and go by one that was kept: the same weights to the bit", TUTTI_FLAG_READS},
@@ -43,7 +44,7 @@ static const tutti_flag flags[] = {
     {"ranks-as-threads", NULL, "ranks are threads of this process, with reference kernels", 0},
     TUTTI_CLI_CORES_FLAG,
 };
-enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
+enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_OUT = 1, FLAG_SET = 3 };
 
 static const char about[] =
     "Trains a job and keeps metrics.jsonl, the resolved job and checkpoints in DIR. A run that "
@@ -314,9 +315,8 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     const int nranks = (int)job->ranks;
     if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
         return tutti_train_launch(job, !tutti_cli_has(f, "quiet"), argv);
-    char *dir = tutti_cli_run_folder(f->rest[0], "");
     player p = {.job = job,
-                .dir = tutti_cli_value(f, "out", dir),
+                .dir = tutti_cli_value(f, "out", NULL),
                 .record = tutti_cli_value(f, "record", NULL),
                 .replay = tutti_cli_value(f, "replay", NULL),
                 .pretend = tutti_cli_value(f, "pretend", NULL),
@@ -335,7 +335,6 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
         code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
     tutti_stop_end(p.stop);
     free(handicaps);
-    free(dir);
     return code;
 }
 
@@ -373,19 +372,17 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
 }
 
 /* What rank 0 could not use in the end is refused before there are ranks. */
-static tutti_status check_places(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
+static tutti_status check_places(const tutti_flags *f, const tutti_job *job, bool writes, tutti_failure *err)
 {
     struct stat info;
-    char *standard = tutti_cli_run_folder(f->rest[0], "");
-    const char *dir = tutti_cli_value(f, "out", standard);
-    tutti_status st = tutti_cli_check_flags(f, f->rest[0], err);
+    const char *dir = tutti_cli_value(f, "out", NULL);
+    tutti_status st = tutti_cli_check_flags(f, err);
     if (!st) st = tutti_cli_check_out_folder(dir, err);
     if (!st && job->ranks > 1 && stat(f->rest[0], &info) == 0 && !S_ISREG(info.st_mode))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a pipe, which one rank alone can read: put the job into a file",
                         f->rest[0]);
     if (!st) st = check_job_stays(f->rest[0], dir, job, err);
-    free(standard);
-    return st;
+    return st || !writes ? st : tutti_cli_try_flags(f, err);
 }
 
 /* As the rank that `config` says: reads the job, then runs it or shows what it would do. */
@@ -400,7 +397,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     if (!st && tutti_cli_has(f, "ranks-as-threads") && strcmp(job->partition, "none") != 0)
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "%s: is of ranks that are processes, not --ranks-as-threads",
                         job->said_partition);
-    if (!st) st = check_places(f, job, &err);
+    if (!st) st = check_places(f, job, config->rank == 0 && !tutti_cli_has(f, "dry-run"), &err);
     if (!st) st = check_order(f, job, &err);
     if (!st && tutti_cli_has(f, "pretend") && tutti_cli_has(f, "replay"))
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "--replay is for its weights, and --pretend has none");
@@ -428,8 +425,11 @@ static int run_command(int argc, char **argv)
     if (!st) st = tutti_group_config_from_env(&config, &err);
     if (!st) st = tutti_cli_cores(&f, &config.ncores, &err);
     if (st) return tutti_cli_fail("train", &err);
+    char *dir = tutti_cli_run_folder(f.rest[0], "");
+    if (!f.count[FLAG_OUT]) f.value[FLAG_OUT][f.count[FLAG_OUT]++] = dir;
     const int code = act(&f, &config, argv);
     tutti_group_config_end(&config, code, "tutti train: a rank failed");
+    free(dir);
     return code;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what part
  * of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,10 +150,9 @@ static void write_half(tutti_json *j, const char *key, const tutti_bench_result 
     tutti_json_close(j, '}');
 }
 
-static void write_row(FILE *to, const bench_request *q, long long bytes, const tutti_bench_result halves[2])
+static void write_row(tutti_strbuf *out, const bench_request *q, long long bytes, const tutti_bench_result halves[2])
 {
-    tutti_strbuf out = {0};
-    tutti_json j = {.out = &out};
+    tutti_json j = {.out = out};
     double factor = bus_factor(q->what.collective, (int)q->nranks);
     bool sums = tutti_collective_reduces(q->what.collective);
     tutti_json_open(&j, NULL, '{');
@@ -168,14 +166,14 @@ static void write_row(FILE *to, const bench_request *q, long long bytes, const t
     write_half(&j, "out_of_place", &halves[0], bytes, factor);
     if (has_half(q, 1)) write_half(&j, "in_place", &halves[1], bytes, factor);
     tutti_json_close(&j, '}');
-    fprintf(to, "%s\n", out.text);
-    tutti_strbuf_release(&out);
+    tutti_strbuf_puts(out, "\n");
 }
 
 /* --- the ranks --- */
 
 /* Adds the number of wrong elements to *wrong; prints on rank 0 only. */
-static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json, long long *wrong, tutti_failure *err)
+static tutti_status run_sizes(tutti_group *g, const bench_request *q, tutti_strbuf *json, long long *wrong,
+                              tutti_failure *err)
 {
     double bandwidth = 0, factor = bus_factor(q->what.collective, (int)q->nranks);
     bool first = tutti_group_rank(g) == 0;
@@ -198,7 +196,7 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
             bandwidth += print_half(&halves[half], q->sizes[i], factor);
         printf("  %s\n", halves[0].algorithm);
         fflush(stdout);
-        if (json) write_row(json, q, q->sizes[i], halves);
+        if (q->json) write_row(json, q, q->sizes[i], halves);
     }
     if (first) {
         printf("# Out of bounds values : %lld %s\n", *wrong, *wrong ? "FAILED" : "OK");
@@ -211,22 +209,20 @@ static int run_as_rank(bench_request *q, const tutti_group_config *config)
 {
     tutti_failure err = {0};
     tutti_group *g = NULL;
-    FILE *json = NULL;
+    tutti_strbuf json = {0};
     long long wrong = 0;
     tutti_status st = TUTTI_OK;
     if (config->nranks != q->nranks) st = tutti_cli_refuse_ranks(q->nranks, config->nranks, config->launcher, &err);
-    if (!st && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
     tutti_cli_block_quit();
     if (!st) st = tutti_cli_join("coll bench", config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
     if (!st) st = tutti_cli_report(&reporter, &err);
     if (!st) st = tutti_device_connect(q->device, config->rank, &q->what.device, NULL, &err);
-    if (!st) st = run_sizes(g, q, json, &wrong, &err);
+    if (!st) st = run_sizes(g, q, &json, &wrong, &err);
     tutti_device_disconnect(q->what.device);
     tutti_group_leave(g);
-    if (json && (ferror(json) | fclose(json)) && !st)
-        st = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: not all could be written", q->json);
+    if (!st && q->json && config->rank == 0) st = tutti_cli_write(q->json, json.text ? json.text : "", &err);
+    tutti_strbuf_release(&json);
     if (st) return tutti_cli_fail("coll bench", &err);
     return wrong ? TUTTI_ERR_FAILED : 0;
 }
@@ -273,10 +269,11 @@ int tutti_coll_bench(int argc, char **argv)
         return 0;
     }
     tutti_group_config config = {0};
-    if (tutti_cli_check_flags(&f, NULL, &err)) return tutti_cli_fail("coll bench", &err);
+    if (tutti_cli_check_flags(&f, &err)) return tutti_cli_fail("coll bench", &err);
     if (read_request(&f, &q, &err)) return tutti_cli_fail("coll bench", &err);
     if (tutti_group_config_from_env(&config, &err) || tutti_cli_cores(&f, &config.ncores, &err))
         return tutti_cli_fail("coll bench", &err);
+    if (config.rank == 0 && tutti_cli_try_flags(&f, &err)) return tutti_cli_fail("coll bench", &err);
     if (!config.launcher) return start_ranks(&q, argc, argv);
     if (!tutti_cli_has(&f, "ranks")) q.nranks = config.nranks;
     const int code = run_as_rank(&q, &config);

@@ -12,7 +12,8 @@
 
 static const tutti_flag flags[] = {
     {"to", "FORMAT", "msccl (XML), text, svg; for simulators: goal (LogGOPSim), smpi (SimGrid), chakra (ASTRA-sim)", 0},
-    {"out", "F", "write it to file F; smpi and chakra: into folder F, a file a rank", TUTTI_FLAG_WRITES},
+    {"out", "F", "write it to file F; smpi and chakra: into folder F, a file a rank",
+     TUTTI_FLAG_WRITES | TUTTI_FLAG_FOLDER},
     {"bytes", "B", "goal, smpi, chakra: size of the vector on each rank: 4096, 64KiB, 102MB", 0},
     {"add", "RATE", "goal, chakra: bytes that a rank adds in a second: 10GB (default, assumed)", 0},
     TUTTI_COLL_SCHEDULE_FLAGS,
@@ -89,7 +90,9 @@ static tutti_status write_as(const format *to, const tutti_schedule *s, const tu
 {
     char *text = NULL;
     tutti_export_options o = {0};
+    const tutti_cli_file file = {.what = "--out", .path = tutti_cli_value(f, "out", NULL), .written = true};
     tutti_status st = read_options(f, to, &o, err);
+    if (st == TUTTI_OK && !to->write_folder) st = tutti_cli_try_files(&file, 1, err);
     if (st != TUTTI_OK) return st;
     if (to->write_folder) return to->write_folder(s, &o, tutti_cli_value(f, "out", NULL), err);
     st = to->write ? to->write(s, &text, err) : to->write_sized(s, &o, &text, err);

@@ -12,7 +12,8 @@
 #include "coll.h"
 
 static const tutti_flag flags[] = {
-    {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)", TUTTI_FLAG_WRITES},
+    {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)",
+     TUTTI_FLAG_WRITES | TUTTI_FLAG_FOLDER},
     {"check", NULL, "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB", 0},
     {"print", NULL, "write nothing, print the topology only", 0},
 };
@@ -27,7 +28,7 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
                                  tutti_failure *err)
 {
     tutti_strbuf text = {0};
-    char *line = tutti_topology_print(t), *folder = tutti_file_folder(path);
+    char *line = tutti_topology_print(t);
     tutti_strbuf_puts(&text, "# fitted by 'tutti coll tune' on this machine; run it again when the machine changes\n");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
         if (cases[i].n)
@@ -35,11 +36,20 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
                                 algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
                                 (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
     tutti_strbuf_printf(&text, "%s\n", line);
-    tutti_status st = tutti_file_make_dir(folder, err);
-    if (!st) st = tutti_file_write_atomic(path, text.text, text.length, err);
-    free(folder);
+    const tutti_status st = tutti_file_write_atomic(path, text.text, text.length, err);
     free(line);
     tutti_strbuf_release(&text);
+    return st;
+}
+
+/* Its folder is made: a cache's may never have been. */
+static tutti_status make_place(const char *path, tutti_failure *err)
+{
+    char *folder = tutti_file_folder(path);
+    const tutti_cli_file file = {.what = "the figures", .path = path, .written = true};
+    tutti_status st = tutti_file_make_dir(folder, err);
+    if (!st) st = tutti_cli_try_files(&file, 1, err);
+    free(folder);
     return st;
 }
 
@@ -93,17 +103,18 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
     tutti_tune_case cases[TUTTI_NTUNE_CASES];
-    tutti_status st = open_own_cores(&t, err);
+    char *standard = tutti_topology_tuned_path(), *described = NULL;
+    const char *path = tutti_cli_has(f, "print") ? NULL : tutti_cli_value(f, "out", standard);
+    tutti_status st = path ? make_place(path, err) : TUTTI_OK;
+    if (!st) st = open_own_cores(&t, err);
     if (!st) st = tutti_tune_host(&t, cases, err);
-    if (st) return st;
-    char *described = tutti_topology_describe(&t), *standard = tutti_topology_tuned_path();
-    print_cases(cases);
-    printf("\n%s", described);
-    const char *path = tutti_cli_value(f, "out", standard);
-    if (!tutti_cli_has(f, "print")) {
-        st = fitted_write(path, &t, cases, err);
-        if (!st) printf("\nwritten to %s\n", path);
+    if (!st) {
+        described = tutti_topology_describe(&t);
+        print_cases(cases);
+        printf("\n%s", described);
     }
+    if (!st && path) st = fitted_write(path, &t, cases, err);
+    if (!st && path) printf("\nwritten to %s\n", path);
     if (!st && tutti_cli_has(f, "check")) st = check(&t, err);
     free(described);
     free(standard);

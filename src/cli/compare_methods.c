@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/options.h"
 #include "../job/resolve.h"
+#include "cli.h"
 #include "compare.h"
 
 static char *text_of(tutti_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -86,7 +88,8 @@ tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_f
     if (!text) return TUTTI_OK;
     const char *value = strchr(text, '=');
     c->goal_value = value ? strtod(value + 1, &end) : NAN;
-    if (!value || end == value + 1 || *end || !isfinite(c->goal_value) || c->goal_value <= 0)
+    if (!value || !tutti_options_is_number(value + 1) || end == value + 1 || *end || !isfinite(c->goal_value) ||
+        c->goal_value <= 0)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--until: '%s' is neither accuracy=A nor seconds=S", text);
     if (!strncmp(text, "seconds=", 8))
         c->goal = TUTTI_UNTIL_SECONDS;
@@ -136,13 +139,34 @@ static tutti_status plan(const tutti_compare_method *m, const tutti_job *job, tu
     return st ? tutti_fail_at(err, "%s", m->label) : TUTTI_OK;
 }
 
+/* The report and the run are written to where they take nothing from the job. */
+static tutti_status check_places(const tutti_compare *c, const tutti_compare_run *r, const tutti_job *job,
+                                 tutti_failure *err)
+{
+    char *table = NULL, *page = NULL;
+    if (asprintf(&table, "%s/compare.csv", c->dir) < 0 || asprintf(&page, "%s/compare.html", c->dir) < 0)
+        tutti_no_memory(strlen(c->dir));
+    const tutti_cli_file files[] = {{.what = "the table", .path = table, .written = true},
+                                    {.what = "the page", .path = page, .written = true},
+                                    {.what = "a run", .path = r->dir, .written = true, .is_run = true},
+                                    {.what = "the job", .path = c->path},
+                                    {.what = "the job's model", .path = job->model},
+                                    {.what = "the job's data", .path = job->data.path},
+                                    {.what = "the job's tuned kernels", .path = job->kernels.tuned},
+                                    {.what = "the initial weights", .path = job->init.from}};
+    const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
+    free(table);
+    free(page);
+    return st;
+}
+
 static tutti_status prepare_run(tutti_compare *c, const tutti_compare_method *m, int64_t seed, tutti_compare_run *r,
                                 tutti_failure *err)
 {
     tutti_job *job = NULL;
     char number[24];
     snprintf(number, sizeof number, "%lld", (long long)seed);
-    const tutti_status st = load(c, m, number, &job, err);
+    tutti_status st = load(c, m, number, &job, err);
     if (st) return st;
     char *text = tutti_job_print(job);
     *r = (tutti_compare_run){.method = m,
@@ -150,9 +174,10 @@ static tutti_status prepare_run(tutti_compare *c, const tutti_compare_method *m,
                              .batch = job->batch,
                              .dir = text_of(&c->arena, "%s/%s-%s", c->dir, m->folder, number),
                              .job = tutti_arena_strdup(&c->arena, text)};
+    st = check_places(c, r, job, err);
     free(text);
     tutti_job_destroy(job);
-    return TUTTI_OK;
+    return st;
 }
 
 tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err)

@@ -104,7 +104,8 @@ tutti_status tutti_report_svm(const char *path, const char *picture, tutti_failu
     const int stem = dot && !strcmp(dot, ".jsonl") ? (int)(dot - path) : (int)strlen(path);
     tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
     if (!picture) picture = name.text;
-    const tutti_cli_file files[] = {{"the trace", path, false}, {"the picture", picture, true}};
+    const tutti_cli_file files[] = {{.what = "the trace", .path = path},
+                                    {.what = "the picture", .path = picture, .written = true}};
     tutti_status st = tutti_cli_check_files(files, 2, err);
     if (!st) st = tutti_svm_trace_read(path, &trace, err);
     if (!st) sum_up(&trace, &r);

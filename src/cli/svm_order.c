@@ -178,10 +178,10 @@ static void name_model(tutti_svm_order *o)
 
 static tutti_status check_files(const tutti_svm_order *o, tutti_failure *err)
 {
-    const tutti_cli_file files[] = {{"the data", o->data, false},
-                                    {"the model", o->nfolds ? NULL : o->model, true},
-                                    {"--trace", o->trace, true},
-                                    {"--checkpoint", o->config.checkpoint, true}};
+    const tutti_cli_file files[] = {{.what = "the data", .path = o->data},
+                                    {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
+                                    {.what = "--trace", .path = o->trace, .written = true},
+                                    {.what = "--checkpoint", .path = o->config.checkpoint, .written = true}};
     return tutti_cli_check_files(files, sizeof files / sizeof *files, err);
 }
 

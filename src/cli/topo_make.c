@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/options.h"
 #include "../base/strbuf.h"
 #include "topo.h"
 
@@ -106,14 +107,29 @@ static tutti_status drawing_write(const char *path, char *taken, tutti_failure *
     return st;
 }
 
+static tutti_status check_outputs(const request *q, tutti_failure *err)
+{
+    char *tuned = tutti_topology_tuned_path();
+    const char *dot = q->dot && strcmp(q->dot, "-") ? q->dot : NULL,
+               *svg = q->svg && strcmp(q->svg, "-") ? q->svg : NULL;
+    const tutti_cli_file files[] = {
+        {"--dot", dot, true, false}, {"--svg", svg, true, false}, {"this host's figures", tuned, false, false}};
+    const int n = sizeof files / sizeof *files;
+    tutti_status st = tutti_cli_check_files(files, n, err);
+    if (!st) st = tutti_cli_try_files(files, n, err);
+    free(tuned);
+    return st;
+}
+
 static tutti_status make(const request *q, tutti_failure *err)
 {
     tutti_topology t;
     char *end;
-    tutti_status st = tutti_topo_open(NULL, q->text.text, &t, err);
+    tutti_status st = check_outputs(q, err);
+    if (!st) st = tutti_topo_open(NULL, q->text.text, &t, err);
     if (st) return st;
     long ranks = q->seated ? strtol(q->seated, &end, 10) : tutti_topology_nseats(&t, 8);
-    if (q->seated && (*end || ranks < 1 || ranks > 65536))
+    if (q->seated && (!tutti_options_is_number(q->seated) || *end || ranks < 1 || ranks > 65536))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--seated %s: wanted a number from 1 to 65536", q->seated);
     if (q->seated) tutti_topology_grow(&t, (int32_t)ranks);
     st = tutti_topology_fits(&t, (int32_t)ranks, err);

@@ -151,7 +151,7 @@ COMMANDS = {
         ("tutti svm-train -q --ranks 0 set.svm out.model", {}, USAGE, ["ranks"]),
         ("tutti svm-train -q --ranks 1000000 set.svm out.model", {}, (2, 5), ["open files", "ulimit -Hn"]),
         ("tutti svm-train -q set.svm /nowhere/model", {}, (1, 2), ["/nowhere/model"]),
-        ("tutti svm-train -q set.svm file/model", {}, (1, 2), ["file/model", "cannot create the model: Not a directory"]),
+        ("tutti svm-train -q set.svm file/model", {}, (2,), ["file/model", "there is no such folder"]),
         ("tutti topo detect --cores 0", {}, USAGE, ["cores"]),
         ("tutti coll explain --topology host,cores=0 --bytes 1KB", {}, USAGE, ["cores"]),
         ("tutti coll explain --bytes 1KB", {"TUTTI_TOPOLOGY": "file"}, (2, 3), ["file"]),
@@ -198,10 +198,10 @@ COMMANDS["mounts"] = [
         ("mount -t tmpfs -o size=100k none", "$T svm-train -q set.svm m1/deep.model && $T train job.yaml --quiet --fresh --out m1/out",
          (1,), ["No space left"]),
         ("mount -t tmpfs -o ro none", "$T train job.yaml --quiet --fresh --out m2/out", (1,), ["m2/out", "Read-only"]),
-        ("mount -t tmpfs -o ro none", "$T svm-train -q set.svm m3/model", (1,), ["m3/model", "Read-only"]),
+        ("mount -t tmpfs -o ro none", "$T svm-train -q set.svm m3/model", (2,), ["m3/model", "Read-only"]),
         ("mount -t tmpfs -o size=16k none", "$T svm-train -q --trace m4/trace set.svm out.model", (0, 1), []),
         ("mount -t tmpfs -o nr_inodes=2 none", "$T train job.yaml --quiet --fresh --out m5/out", (1,), ["No space left"]),
-        ("mount -t tmpfs -o ro none", "$T coll tune --out m6/t", (1,), ["m6/t", "Read-only"]),
+        ("mount -t tmpfs -o ro none", "$T coll tune --out m6/t", (2,), ["m6/t", "Read-only"]),
     ))
 ]
 

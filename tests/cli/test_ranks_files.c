@@ -23,7 +23,19 @@ static int make_files(void **state)
     check("coll pack dgx1v -o $/packing", 0, "");
     check("train $/job.yaml --ranks 1 --quiet --out $/run", 0, "");
     check("predict $/job.yaml --ranks 1 --save-profile $/profile", 0, "");
-    char *line = in_folder("ln -s set $/link; ln $/set $/second; mkfifo $/pipe; mkdir $/empty");
+    put("net.yaml", "name: n\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n  - dense: {name: fc, units: 10}\n"
+                    "  - softmax-cross-entropy\n");
+    put("own.yaml", "model: ./net.yaml\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 2\n"
+                    "optimiser: {rule: sgd, lr: 0.02}\nmethod: async-sgd\n");
+    put("k.dev", "about: x\npeak.f32 4.37TFLOP/s read: x\nmemory 240.6GB/s read: x\nlaunch 8us assumed: x\n");
+    put("figures", "host\n");
+    char *line = in_folder(
+        "ln -s set $/link; ln $/set $/second; mkfifo $/pipe; mkdir $/empty; ln $/net.yaml $/hard;"
+        "ln -s net.yaml $/soft; ln -s run/metrics.jsonl $/later; mkdir $/pictures $/pictures/cat;"
+        "echo x >$/pictures/cat/a.png; ln $/pictures/cat/a.png $/a_picture; echo x >$/program;"
+        "ln -s nowhere/at/all $/dangling; mkdir $/linked $/shards; echo x >$/shards/1.safetensors; echo x >$/order;"
+        "echo x >$/shards/w.safetensors.index.json; ln $/order $/linked/metrics.jsonl;"
+        "ln -s ../net.yaml $/linked/trace.json; mkdir $/cmp; cp $/net.yaml $/cmp/compare.html");
     assert_int_equal(system(line), 0);
     free(line);
     return 0;
@@ -55,52 +67,123 @@ static char *listing(void)
     return text;
 }
 
+static const char *const over_inputs[] = {
+    "svm-train -q $/set $/set",
+    "svm-train -q $/set $/link",
+    "svm-train -q $/link $/second",
+    "svm-train -q $/set $/empty/../set",
+    "svm-train -q --ranks 2 $/set $/set",
+    "svm-train -q --checkpoint $/same $/set $/same",
+    "svm-train -q --checkpoint $/set $/set $/m",
+    "svm-train -q --trace $/set $/set $/m",
+    "svm-train -q --trace $/m $/set $/m",
+    "svm-train -q --trace $/c --checkpoint $/c $/set $/m",
+    "svm-train -v 3 --trace $/set $/set",
+    "svm-predict $/set $/model $/set",
+    "svm-predict $/set $/model $/model",
+    "svm-predict --decisions $/new $/set $/model $/new",
+    "svm-predict --decisions $/link $/set $/model $/new",
+    "svm-predict --decisions $/model $/set $/model $/new",
+    "report $/trace.jsonl --out $/trace.jsonl",
+    "report $/run --out $/run/metrics.jsonl",
+    "predict $/trace.jsonl --svg $/trace.jsonl",
+    "predict $/trace.jsonl --check $/link --svg $/set",
+    "predict $/job.yaml --save-profile $/job.yaml",
+    "predict $/job.yaml --profile $/profile --save-profile $/profile",
+    "coll convert $/ring.sched --to svg -o $/ring.sched",
+    "coll pack dgx1v --check $/packing -o $/packing",
+    "coll pack dgx1v --svg $/new -o $/new",
+    "train $/job.yaml --ranks 1 --out $",
+    "train $/run/job.yaml --ranks 1 --set batch=8 --out $/run",
+    /* named by the job */
+    "train $/own.yaml --ranks 1 --out $/new --record $/hard",
+    "train $/own.yaml --ranks 2 --out $/new --record $/empty/../soft",
+    "train $/own.yaml --ranks 1 --out $/new --set data.set=images --set data.path=$/pictures --record $/a_picture",
+    "train $/own.yaml --ranks 1 --out $/new --set kernels.tuned=$/set --record $/second",
+    "predict $/own.yaml --ranks 1 --device k80 --topology star --html $/hard",
+    "compare $/own.yaml --methods async-sgd --ranks 1 --set model=$/cmp/compare.html --out $/cmp",
+    /* of a run, there or not yet */
+    "train $/own.yaml --ranks 1 --out $/new --record $/new/metrics.jsonl",
+    "train $/own.yaml --ranks 1 --out $/new --record $/new/checkpoints/order",
+    "train $/own.yaml --ranks 1 --out $/new --init $/run --record $/run/lock",
+    "train $/own.yaml --ranks 1 --out $/run --fresh --record $/later",
+    "report $/run --out $/run/checkpoints/step_000000002/model.yaml",
+    "eval $/run --confusion $/run/checkpoints/step_000000002/a.svg",
+    "train $/own.yaml --ranks 1 --out $/linked --fresh --replay $/order",
+    "train $/own.yaml --ranks 1 --out $/linked --set model=$/hard",
+    "train $/own.yaml --ranks 1 --out $/new --init $/shards/w.safetensors.index.json --record $/shards/1.safetensors",
+    /* parts of words */
+    "predict $/job.yaml --ranks 1 --topology star --device $/k.dev --json $/./k.dev",
+    "predict $/job.yaml --ranks 1 --topology star --explain-gap tutti,$/k.dev --json $/k.dev",
+    "eval $/run --data set=images,path=$/pictures --confusion $/pictures/cat/../cat/a.png.svg --predictions "
+    "$/pictures/cat/../cat/a.png.svg",
+    "topo make star --dot $/drawing --svg $/empty/../drawing",
+};
+
 static void an_output_that_is_an_input_is_refused_before_anything_is_written(void **state)
 {
     (void)state;
-    static const char *const words[] = {
-        "svm-train -q $/set $/set",
-        "svm-train -q $/set $/link",
-        "svm-train -q $/link $/second",
-        "svm-train -q $/set $/empty/../set",
-        "svm-train -q --ranks 2 $/set $/set",
-        "svm-train -q --checkpoint $/same $/set $/same",
-        "svm-train -q --checkpoint $/set $/set $/m",
-        "svm-train -q --trace $/set $/set $/m",
-        "svm-train -q --trace $/m $/set $/m",
-        "svm-train -q --trace $/c --checkpoint $/c $/set $/m",
-        "svm-train -v 3 --trace $/set $/set",
-        "svm-predict $/set $/model $/set",
-        "svm-predict $/set $/model $/model",
-        "svm-predict --decisions $/new $/set $/model $/new",
-        "svm-predict --decisions $/link $/set $/model $/new",
-        "svm-predict --decisions $/model $/set $/model $/new",
-        "report $/trace.jsonl --out $/trace.jsonl",
-        "report $/run --out $/run/metrics.jsonl",
-        "predict $/trace.jsonl --svg $/trace.jsonl",
-        "predict $/trace.jsonl --check $/link --svg $/set",
-        "predict $/job.yaml --save-profile $/job.yaml",
-        "predict $/job.yaml --profile $/profile --save-profile $/profile",
-        "coll convert $/ring.sched --to svg -o $/ring.sched",
-        "coll pack dgx1v --check $/packing -o $/packing",
-        "coll pack dgx1v --svg $/new -o $/new",
-        "train $/job.yaml --ranks 1 --out $",
-        "train $/run/job.yaml --ranks 1 --set batch=8 --out $/run",
-    };
     char *before = listing();
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        free(says(words[i], 2, "give"));
+    for (size_t i = 0; i < sizeof over_inputs / sizeof *over_inputs; i++) {
+        free(says(over_inputs[i], 2, "give"));
         char *after = listing();
-        if (strcmp(before, after) != 0) fail_msg("%s changed something:\n%s\n%s", words[i], before, after);
+        if (strcmp(before, after) != 0) fail_msg("%s changed something:\n%s\n%s", over_inputs[i], before, after);
         free(after);
     }
     shell("@ svm-predict $/set $/model /dev/stdout 2>&1 >>$/set", 2, "/dev/stdout: OUT would be written over the data");
+    shell("TUTTI_TOPOLOGY=$/figures @ topo make host --svg $/figures", 2, "over this host's figures");
+    shell("TUTTI_TOPOLOGY=$/figures @ train $/own.yaml --ranks 1 --out $/new --record $/figures", 2,
+          "this host's figures");
+    shell("TUTTI_SIMGRID=$/program @ coll compile ring --ranks 2 -o $/program", 2, "over TUTTI_SIMGRID");
+    char *after = listing();
+    assert_string_equal(before, after);
+    free(after);
     free(before);
+}
+
+/* None of them takes a second: what takes minutes has not begun. */
+static void an_output_without_a_place_is_refused_before_the_work(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "train $/own.yaml --ranks 2 --out $/new --set steps=100000000 --record $/no/order",
+        "train $/own.yaml --ranks 1 --out $/new --set steps=100000000 --record $/empty",
+        "train $/own.yaml --ranks 1 --out $/new --set steps=100000000 --record $/new/orders/first",
+        "train $/own.yaml --ranks 1 --out $/new --set steps=100000000 --record $/dangling",
+        "tune kernels -o $/set/k",
+        "tune kernels $/job.yaml -o $/no/k",
+        "tune device -o $/empty",
+        "tune device --check --kernels $/no/k.csv",
+        "coll bench --ranks 2 --bytes 4096 --iters 100000000 --json $/no/rows",
+        "coll pack dgx1v --svg $/no/drawing",
+        "coll convert $/ring.sched --to svg -o $/empty",
+        "predict $/job.yaml --ranks 1 --save-profile $/no/profile",
+        "predict $/job.yaml --ranks 1 --html $/dangling",
+        "report $/run --out $/no/picture.svg",
+        "eval $/run --predictions $/no/p.csv",
+        "svm-predict --decisions $/no/d $/set $/model $/out",
+        "svm-train -q --trace $/no/t $/set $/m",
+        "topo make star --dot $/no/x",
+        "trace convert $/set -o $/no/layers",
+    };
+    char *before = listing();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) free(says(words[i], 2, ": "));
+    char *after = listing();
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    check("train $/own.yaml --ranks 2 --quiet --out $/made --record $/made/order", 0,
+          ""); /* the folder will be there */
+    shell("timeout -s TERM 0.5 @ tune kernels --quick -o $/tuned; ! ls $ | grep tmp", 0, "");
 }
 
 static void what_only_looks_like_an_input_is_written(void **state)
 {
     (void)state;
+    check("report $/run --out $/run/other.svg", 0, "other.svg");
+    check("report $/run --out $/run/other.svg", 0, "other.svg");
+    check("train $/own.yaml --ranks 1 --quiet --out $/n --set data.set=digits --record $/pictures/order", 0, "");
+    check("train $/own.yaml --ranks 1 --quiet --fresh --out $/n --record $/pictures/order", 0, "");
     check("svm-predict --decisions /dev/null $/set $/model /dev/null", 0, "Accuracy");
     check("train $/run/job.yaml --ranks 1 --out $/run", 0, "nothing left to do");
     check("svm-predict $/set $/model /dev/stdout >$/both", 0, "");
@@ -114,9 +197,10 @@ static void an_output_without_a_name_is_refused_at_once(void **state)
 {
     (void)state;
     static const char *const words[] = {
-        "train $/job.yaml --ranks 2 --out ''", "svm-train $/set ''", "svm-train --trace '' $/set $/m",
-        "svm-predict $/set $/model ''",        "report $/run -o ''", "coll compile ring --ranks 4 -o ''",
-        "coll bench --iters 1 --json ''",
+        "train $/job.yaml --ranks 2 --out ''", "svm-train $/set ''",           "svm-train --trace '' $/set $/m",
+        "svm-predict $/set $/model ''",        "report $/run -o ''",           "coll compile ring --ranks 4 -o ''",
+        "coll bench --iters 1 --json ''",      "topo make star --svg ''",      "train $/own.yaml --record ''",
+        "train $/own.yaml --init ''",          "train $/own.yaml --replay ''", "train $/job.yaml --pretend ''",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) check(words[i], 2, ": a name is missing");
     check("train $/job.yaml --ranks 2 --out $/set", 2, "is there and is no folder");
@@ -190,7 +274,7 @@ static void what_cannot_be_written_is_said(void **state)
     shell("@ help 2>&1 >&-", 1, "not all could be written to standard output");
     check("coll compile ring --ranks 4 -o /dev/full", 1, "/dev/full: cannot ");
     check("svm-predict --decisions /dev/full $/set $/model $/out", 1, "/dev/full: cannot ");
-    check("coll bench --ranks 1 --bytes 4096 --iters 1 --json /dev/full", 1, "/dev/full: not all could be written");
+    check("coll bench --ranks 1 --bytes 4096 --iters 1 --json /dev/full", 1, "/dev/full: cannot ");
 }
 
 /* The signal that would end it silently is not heard: the write fails and is named. */
@@ -239,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_output_that_is_an_input_is_refused_before_anything_is_written),
+        cmocka_unit_test(an_output_without_a_place_is_refused_before_the_work),
         cmocka_unit_test(what_only_looks_like_an_input_is_written),
         cmocka_unit_test(an_output_without_a_name_is_refused_at_once),
         cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
