@@ -110,8 +110,7 @@ static tutti_status evaluate(tutti_trained *t, const tutti_dataset *test, answer
 {
     tutti_eval_result r;
     const tutti_answer_listener listener = {take, a};
-    tutti_status st = tutti_trained_load(t, err);
-    if (!st) st = begin_answers(t, test, a, err);
+    tutti_status st = begin_answers(t, test, a, err);
     if (!st) st = tutti_evaluate(t->graph, t->weights, t->offset, test, is_listening(a) ? &listener : NULL, &r, err);
     if (st) return st;
     char hash[17];
@@ -129,8 +128,6 @@ static tutti_status eval(const tutti_flags *f, tutti_failure *err)
     tutti_status st = read_wishes(f, &a, err);
     if (!st) st = tutti_trained_open("eval", f->rest[0], f, &t, err);
     if (!st && is_listening(&a)) st = tutti_train_check_classes(t.model, err);
-    if (!st) st = tutti_trained_check_output(&t, "--predictions", a.predictions_path, err);
-    if (!st) st = tutti_trained_check_output(&t, "--confusion", a.picture_path, err);
     if (!st) st = tutti_dataset_open(&t.data, TUTTI_SPLIT_TEST, &test, err);
     if (!st) st = evaluate(&t, test, &a, err);
     release_answers(&a);

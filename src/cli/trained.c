@@ -2,10 +2,9 @@
 /* trained.c: finds a checkpoint, reads its job and its model, and its weights into the order that kernels of one rank want. */
 #include "trained.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/file.h"
 #include "../base/strbuf.h"
@@ -45,6 +44,9 @@ static tutti_status find_checkpoint(const char *command, const char *where, tutt
         t->path = strdup(where);
         return tutti_cli_check_checkpoint(where, err);
     }
+    if (access(where, F_OK) == 0 && !tutti_file_is_folder(where))
+        return tutti_fail(err, TUTTI_ERR_DATA,
+                          "%s: is a file; a checkpoint is a folder (DIR/checkpoints/step_N), as is a run", where);
     tutti_status st = tutti_checkpoint_newest(where, &t->path, &notes, err);
     if (notes) fprintf(stderr, "tutti %s: %s", command, notes);
     free(notes);
@@ -75,15 +77,8 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
     return st;
 }
 
-tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
-                                tutti_failure *err)
-{
-    *out = (tutti_trained){0};
-    tutti_status st = find_checkpoint(command, where, out, err);
-    return st ? st : open_parts(f, out, err);
-}
-
-tutti_status tutti_trained_load(tutti_trained *t, tutti_failure *err)
+/* Weights in the order that kernels of one rank want. */
+static tutti_status load(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;
     int64_t total = 0;
@@ -100,6 +95,38 @@ tutti_status tutti_trained_load(tutti_trained *t, tutti_failure *err)
     return st;
 }
 
+/* RUN/checkpoints/step_N is of RUN. */
+static tutti_status check_outputs(const tutti_flags *f, const tutti_trained *t, tutti_failure *err)
+{
+    tutti_strbuf run = {0}, metrics = {0};
+    tutti_strbuf_printf(&run, "%s/../..", t->path);
+    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", run.text);
+    tutti_status st = tutti_cli_check_read(f, "the checkpoint", t->path, err);
+    if (!st) st = tutti_cli_check_read(f, "the data", t->data.path, err);
+    if (!st && access(metrics.text, F_OK) == 0) st = tutti_cli_check_read(f, "the run", run.text, err);
+    tutti_strbuf_release(&run);
+    tutti_strbuf_release(&metrics);
+    return st;
+}
+
+tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
+                                tutti_failure *err)
+{
+    const bool is_run = !tutti_checkpoint_is(where);
+    tutti_status st = TUTTI_OK;
+    for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS; look++) {
+        *out = (tutti_trained){0};
+        st = find_checkpoint(command, where, out, err);
+        if (!st) st = open_parts(f, out, err);
+        if (!st) st = load(out, err);
+        if (!st) return check_outputs(f, out, err);
+        if (!is_run || !out->path || !tutti_checkpoint_is_gone(out->path)) return st;
+        tutti_trained_release(out); /* the run has removed it meanwhile, and has a newer one */
+    }
+    *out = (tutti_trained){0};
+    return st;
+}
+
 void tutti_trained_release(tutti_trained *t)
 {
     tutti_graph_destroy(t->graph);
@@ -110,63 +137,6 @@ void tutti_trained_release(tutti_trained *t)
     free(t->job_text);
     free(t->model_text);
     tutti_arena_release(&t->arena);
-}
-
-/* ---- outputs ---- */
-
-/* Where a write to the path ends up: behind links, or a new name in an existing folder; NULL where that cannot be. */
-static char *target_of(const char *path)
-{
-    char *behind = realpath(path, NULL);
-    if (behind) return behind;
-    char *folder = tutti_file_folder(path), *real = realpath(folder, NULL);
-    const char *slash = strrchr(path, '/');
-    tutti_strbuf target = {0};
-    if (real) tutti_strbuf_printf(&target, "%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : path);
-    free(folder);
-    free(real);
-    return target.length ? tutti_strbuf_detach(&target) : NULL;
-}
-
-static bool is_below(const char *target, const char *folder)
-{
-    char *real = folder ? realpath(folder, NULL) : NULL;
-    const size_t n = real ? strlen(real) : 0;
-    const bool below = real && !strncmp(target, real, n) && (target[n] == '/' || target[n] == '\0');
-    free(real);
-    return below;
-}
-
-/* RUN/checkpoints/step_N -> RUN/metrics.jsonl */
-static bool is_metrics(const tutti_trained *t, const char *path)
-{
-    tutti_strbuf metrics = {0};
-    tutti_strbuf_printf(&metrics, "%s/../../metrics.jsonl", t->path);
-    const bool is = tutti_cli_same_file(metrics.text, path);
-    tutti_strbuf_release(&metrics);
-    return is;
-}
-
-/* No file of a set ends as our outputs do, so only a link leads to one; else a folder of data is a place as any. */
-static bool is_data(const tutti_trained *t, const char *path, const char *target)
-{
-    struct stat info;
-    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && is_below(target, t->data.path);
-}
-
-tutti_status tutti_trained_check_output(const tutti_trained *t, const char *what, const char *path, tutti_failure *err)
-{
-    if (!path) return TUTTI_OK;
-    char *target = target_of(path);
-    const char *over = NULL;
-    if (!target) return tutti_fail(err, TUTTI_ERR_USAGE, "%s %s: there is no such folder to write it to", what, path);
-    if (is_below(target, t->path)) over = "the checkpoint";
-    if (!over && is_data(t, path, target)) over = "the data";
-    if (!over && is_metrics(t, path)) over = "the run's metrics";
-    free(target);
-    return over ? tutti_fail(err, TUTTI_ERR_USAGE,
-                             "%s: %s would be written over what belongs to %s: give it another place", path, what, over)
-                : TUTTI_OK;
 }
 
 void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out)

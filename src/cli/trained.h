@@ -21,20 +21,18 @@ typedef struct {
     tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
     tutti_graph *graph;         /* for the list of parameters */
     tutti_dataset_config data;  /* of the job, as --data has changed it */
-    float *weights;             /* after tutti_trained_load */
+    float *weights;
     int64_t *offset, step;
     uint64_t weights_hash;
     tutti_arena arena;
 } tutti_trained;
 
-/* where: a checkpoint, or a run's folder, then its newest whole one; it is verified. The command's row of --data must be its first.
+/* where: a checkpoint, or a run's folder, then its newest whole one, and the next one where the run removes that as it is read; it is verified, and no output of the command
+ * is a file of it, of its run or of the data. The command's row of --data must be its first.
  * Released by the caller, also on failure. */
 tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
                                 tutti_failure *err);
-tutti_status tutti_trained_load(tutti_trained *t, tutti_failure *err);
 void tutti_trained_release(tutti_trained *t);
-/* TUTTI_ERR_USAGE: the output would be written over a file of the checkpoint, of the data or the run's metrics. what: "--predictions". */
-tutti_status tutti_trained_check_output(const tutti_trained *t, const char *what, const char *path, tutti_failure *err);
 /* What its classes are called; none, with a word on stderr, where that cannot be read. */
 void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out);
 

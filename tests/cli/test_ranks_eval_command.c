@@ -163,9 +163,9 @@ static void outputs_that_cannot_be_are_refused_before_anything_is_computed(void 
         {"eval $/one --predictions ''", 2, "a name is missing"},
         {"eval $/one --predictions /dev/full", 2, ".csv, .jsonl or .npy"},
         {"eval $/one --predictions $/nowhere/a.csv", 2, "no such folder"},
-        {"eval $/one --predictions $/one/metrics.jsonl", 2, "belongs to the run's metrics"},
-        {"eval $/one --predictions $/weights.npy", 2, "belongs to the checkpoint"},
-        {"eval $/one --predictions $/one/checkpoints/step_000000010/a.csv", 2, "belongs to the checkpoint"},
+        {"eval $/one --predictions $/one/metrics.jsonl", 2, "over what belongs to the input"},
+        {"eval $/one --predictions $/weights.npy", 2, "over what belongs to the input"},
+        {"eval $/one --predictions $/one/checkpoints/step_000000010/a.csv", 2, "over what belongs to the input"},
         {"eval $/nowhere --predictions $/a.csv", 3, "neither a checkpoint nor a run's folder"},
     };
     (void)state;
