@@ -12,7 +12,7 @@
 enum { MAX_LINES = 4096 };
 static const char blanks[] = " \t\r";
 
-static const char *const provenances[] = {"read", "measured", "fitted", "assumed", "given"};
+static const char *const provenances[] = {"read", "measured", "derived", "fitted", "assumed", "given"};
 enum { NPROVENANCES = sizeof provenances / sizeof provenances[0] };
 
 static char *skip(char *text)
@@ -64,7 +64,7 @@ static tutti_status line_take(const char *name, int number, char *text, tutti_so
     if (!out->from || n == strlen(from) || !*out->words)
         return tutti_fail(
             err, TUTTI_ERR_DATA,
-            "%s: line %d: wanted '%.40s VALUE read: SOURCE', with read, measured, fitted, assumed or given "
+            "%s: line %d: wanted '%.40s VALUE read: SOURCE', with read, measured, derived, fitted, assumed or given "
             "and words behind the colon, or '%.40s: TEXT'",
             name, number, key, key);
     return TUTTI_OK;

@@ -7,7 +7,7 @@
  *   memory 900GB/s read: the vendor's data sheet
  *   launch 5us assumed: nobody measured it
  *
- * PROVENANCE is read, measured, fitted, assumed or given, and words (the source, or why) must follow it. '#' begins a line that is a comment. A
+ * PROVENANCE is read, measured, derived (computed from what the words name), fitted, assumed or given, and words (the source, or why) must follow it. '#' begins a line that is a comment. A
  * key stands once. Files that come with the program are embedded by the build (cmake/embed_texts.cmake) as rows of a table.
  * Threads: frozen after parse. */
 #ifndef TUTTI_BASE_SOURCED_H

@@ -16,17 +16,22 @@ static void print_peak(double peak)
 static tutti_status print_table(tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    printf("%-12s %9s %9s %9s %9s  %s\n", "device", "f32", "bf16", "f16", "memory", "what");
+    printf("%-12s %9s %9s %9s %9s %9s  %s\n", "device", "f32", "tf32", "bf16", "f16", "memory", "what");
     for (int i = 0; tutti_device_shipped_at(i) && !st; i++) {
         tutti_device d;
         st = tutti_device_open(tutti_device_shipped_at(i), &d, err);
         if (st) break;
         printf("%-12s", tutti_device_shipped_at(i));
-        for (int p = 0; p < TUTTI_NPRECISIONS; p++) print_peak(d.peak[p]);
+        print_peak(d.peak[TUTTI_PRECISION_F32]);
+        print_peak(d.peak_tf32);
+        print_peak(d.peak[TUTTI_PRECISION_BF16]);
+        print_peak(d.peak[TUTTI_PRECISION_F16]);
         printf(" %9.1f  %s\n", d.rate / 1e9, d.about);
         tutti_device_release(&d);
     }
-    if (!st) printf("\nTFLOP/s and GB/s. 'tutti devices NAME': each figure and where it is from.\n");
+    if (!st)
+        printf("\nTFLOP/s and GB/s. 'tutti devices NAME': each figure and where it is from. 'predict --device "
+               "NAME:tf32':\nproducts of f32 jobs round to TF32.\n");
     return st;
 }
 
@@ -35,7 +40,9 @@ static tutti_status print_page(const char *name, tutti_failure *err)
     tutti_device d;
     const tutti_status st = tutti_device_open(name, &d, err);
     if (st) return st;
-    printf("%s: %s\n\n", name, d.about);
+    printf("%s: %s\n", name, d.about);
+    if (d.like) printf("what is not said here is as of %s\n", d.like);
+    printf("\n");
     for (int i = 0; i < d.file.n; i++) {
         const tutti_sourced_line *l = &d.file.lines[i];
         if (l->from) printf("  %-22s %-14s %-9s %s\n", l->key, l->value, l->from, l->words);

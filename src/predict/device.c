@@ -29,6 +29,7 @@ static const struct {
     bool is_wanted;
 } numbers[] = {
     {"peak.f32", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_F32]), true},
+    {"peak.tf32", "FLOP/s", offsetof(tutti_device, peak_tf32), false},
     {"peak.bf16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_BF16]), false},
     {"peak.f16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_F16]), false},
     {"memory", "B/s", offsetof(tutti_device, rate), true},
@@ -37,6 +38,11 @@ static const struct {
     {"cache.rate", "B/s", offsetof(tutti_device, cache_rate), false},
     {"launch", "s", offsetof(tutti_device, launch_s), true},
     {"load", "s/B", offsetof(tutti_device, load_s_per_byte), false},
+    {"datasheet.f32", "FLOP/s", offsetof(tutti_device, datasheet[0]), false},
+    {"datasheet.tf32", "FLOP/s", offsetof(tutti_device, datasheet[1]), false},
+    {"datasheet.bf16", "FLOP/s", offsetof(tutti_device, datasheet[2]), false},
+    {"datasheet.f16", "FLOP/s", offsetof(tutti_device, datasheet[3]), false},
+    {"datasheet.memory", "B/s", offsetof(tutti_device, datasheet[4]), false},
 };
 enum { NNUMBERS = sizeof numbers / sizeof numbers[0] };
 
@@ -49,20 +55,24 @@ static int number_find(const char *key)
 
 static tutti_status line_unknown(const tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
 {
-    return tutti_fail(
-        err, TUTTI_ERR_DATA,
-        "%s: line %d: no device has '%.40s'; there are peak.f32, peak.bf16, peak.f16, memory, memory_bytes, cache, "
-        "cache.rate, launch, load, CLASS.compute, CLASS.memory, CLASS.cache, CLASS.overlap and CLASS.launch "
-        "(CLASS/KERNEL, "
-        "CLASS/PRECISION and CLASS/KERNEL/PRECISION too; with .forward, .params or .data behind them), and the texts "
-        "about, kernels and ranks; docs/devices.md",
-        d->file.name, l->line, l->key);
+    return tutti_fail(err, TUTTI_ERR_DATA,
+                      "%s: line %d: no device has '%.40s'; there are peak.f32, peak.tf32, peak.bf16, peak.f16, memory, "
+                      "memory_bytes, cache, "
+                      "cache.rate, launch, load, datasheet.f32 and so on, CLASS.compute, CLASS.memory, CLASS.cache, "
+                      "CLASS.overlap and CLASS.launch "
+                      "(CLASS/KERNEL, "
+                      "CLASS/PRECISION and CLASS/KERNEL/PRECISION too, tf32 among precisions; with .forward, .params "
+                      "or .data behind them), and the texts "
+                      "about, like, kernels and ranks; docs/devices.md",
+                      d->file.name, l->line, l->key);
 }
 
 static tutti_status text_take(tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
 {
     if (strcmp(l->key, "about") == 0) {
         d->about = l->value;
+    } else if (strcmp(l->key, "like") == 0) {
+        d->like = l->value;
     } else if (strcmp(l->key, "kernels") == 0) {
         d->kernels = l->value;
     } else if (strcmp(l->key, "ranks") == 0) {
@@ -114,7 +124,7 @@ static tutti_status lines_take(tutti_device *d, tutti_failure *err)
 static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
 {
     for (int i = 0; i < NNUMBERS; i++)
-        if (numbers[i].is_wanted && !tutti_sourced_get(&d->file, numbers[i].key))
+        if (numbers[i].is_wanted && !d->like && !tutti_sourced_get(&d->file, numbers[i].key))
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: no line '%s'; a device has peak.f32, memory and launch",
                               d->file.name, numbers[i].key);
     if (d->peak[TUTTI_PRECISION_F32] <= 0 || d->rate <= 0)
@@ -130,12 +140,37 @@ static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
     return TUTTI_OK;
 }
 
+/* Takes over of the device that `d` is like what its own file does not say. */
+static tutti_status like_take(tutti_device *d, tutti_failure *err)
+{
+    tutti_device like;
+    const char *text = tutti_embedded_find(tutti_shipped_devices, d->like);
+    if (!text || strstr(text, "\nlike:"))
+        return tutti_fail(err, TUTTI_ERR_DATA,
+                          "%s: like: '%.40s' is no device that comes along and is like no other ('tutti devices')",
+                          d->file.name, d->like);
+    const tutti_status st = tutti_device_parse(d->like, text, &like, err);
+    if (st) return st;
+    for (int i = 0; i < NNUMBERS; i++)
+        if (!tutti_sourced_get(&d->file, numbers[i].key))
+            *(double *)((char *)d + numbers[i].offset) = *(const double *)((const char *)&like + numbers[i].offset);
+    if (!tutti_sourced_get(&d->file, "kernels")) d->kernels = tutti_arena_strdup(&d->file.arena, like.kernels);
+    tutti_device_figure *all = TUTTI_ARENA_NEW(&d->file.arena, tutti_device_figure, d->nfigures + like.nfigures);
+    for (int i = 0; i < d->nfigures; i++) all[i] = d->figures[i];
+    for (int i = 0; i < like.nfigures; i++) all[d->nfigures + i] = like.figures[i];
+    d->figures = all;
+    d->nfigures += like.nfigures;
+    tutti_device_release(&like);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_device_parse(const char *name, const char *text, tutti_device *out, tutti_failure *err)
 {
     tutti_device d = {.about = "", .kernels = "reference"};
     tutti_status st = tutti_sourced_parse(name, text, &d.file, err);
     if (st) return st;
     st = lines_take(&d, err);
+    if (!st && d.like) st = like_take(&d, err);
     if (!st) st = whole_check(&d, err);
     if (st)
         tutti_sourced_release(&d.file);
@@ -159,7 +194,7 @@ static tutti_status name_unknown(const char *name, tutti_failure *err)
     return TUTTI_ERR_USAGE;
 }
 
-tutti_status tutti_device_open(const char *name, tutti_device *out, tutti_failure *err)
+static tutti_status plain_open(const char *name, tutti_device *out, tutti_failure *err)
 {
     const char *shipped = tutti_embedded_find(tutti_shipped_devices, name);
     char *text = NULL;
@@ -171,6 +206,23 @@ tutti_status tutti_device_open(const char *name, tutti_device *out, tutti_failur
     if (strlen(text) != nbytes) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no text: it has bytes of value 0", name);
     if (!st) st = tutti_device_parse(name, text, out, err);
     free(text);
+    return st;
+}
+
+tutti_status tutti_device_open(const char *name, tutti_device *out, tutti_failure *err)
+{
+    static const char suffix[] = ":tf32";
+    const size_t n = strlen(name), nsuffix = sizeof suffix - 1;
+    if (n < nsuffix || strcmp(name + n - nsuffix, suffix) != 0) return plain_open(name, out, err);
+    char *plain = tutti_alloc(n + 1);
+    memcpy(plain, name, n - nsuffix);
+    tutti_status st = plain_open(plain, out, err);
+    if (!st && out->peak_tf32 <= 0) {
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%.100s has no figure peak.tf32: leave ':tf32' out", plain);
+        tutti_device_release(out);
+    }
+    if (!st) out->uses_tf32 = true;
+    free(plain);
     return st;
 }
 

@@ -47,30 +47,38 @@ typedef enum {
 } tutti_device_term;
 const char *tutti_device_term_name(tutti_device_term t);
 
+/* Beside the precisions of a job: what figures of products of f32 jobs with TF32 are of. */
+enum { TUTTI_DEVICE_TF32 = TUTTI_NPRECISIONS };
+
 typedef struct {
     tutti_device_class class;
     tutti_device_term term;
     const char *kernel;  /* a candidate's (kernel.h); NULL: of all */
-    int precision, pass; /* -1: of all */
+    int precision, pass; /* -1: of all; precision may be TUTTI_DEVICE_TF32 */
     double value;        /* shares above 0, overlap from 0 to 1 */
 } tutti_device_figure;
 
 typedef struct {
     tutti_sourced file; /* the lines, for those who show them */
     const char *about;
+    const char *like;               /* the device whose figures count where this one has none; NULL: none */
     const char *kernels;            /* whose kernels' graph the times are of: "reference" where the file does not say */
     bool shares_host;               /* a processor whose ranks may share a host: topology `host` goes with it */
     double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0: it has no such figure */
-    double rate;                    /* of its memory, bytes/s */
-    double memory_bytes;            /* how much it holds; 0: not said */
+    double peak_tf32;               /* of products in f32 whose factors are rounded to TF32; 0: it has no such figure */
+    bool uses_tf32;                 /* products of f32 jobs go by peak_tf32 (the name ended in ":tf32") */
+    double datasheet[5]; /* f32, tf32, bf16, f16, memory as the maker states them: shown, never computed with */
+    double rate;         /* of its memory, bytes/s */
+    double memory_bytes; /* how much it holds; 0: not said */
     double cache_bytes, cache_rate; /* 0: none is told apart */
     double launch_s;                /* of a kernel whose class has none of its own */
     double load_s_per_byte;         /* of a sample in f32, until it lies in the device's memory; 0: not said */
     tutti_device_figure *figures;   /* of classes */
-    int nfigures;
+    int nfigures;                   /* the own ones first */
 } tutti_device;
 
-/* Of a name that comes with the program, else of a file (what contains '/' or '.'). TUTTI_ERR_USAGE: there is none; TUTTI_ERR_DATA names
+/* Of a name that comes with the program, else of a file (what contains '/' or '.'); ":tf32" behind it lets products of f32 jobs round
+ * to TF32. TUTTI_ERR_USAGE: there is none, or it has no such peak; TUTTI_ERR_DATA names
  * the line. Released by the caller. */
 tutti_status tutti_device_open(const char *name_or_path, tutti_device *out, tutti_failure *err);
 /* As a test or fuzz target has it. */

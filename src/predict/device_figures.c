@@ -31,12 +31,17 @@ const char *tutti_device_term_name(tutti_device_term t)
 
 /* ---- keys ---- */
 
+static const char *precision_name(int precision)
+{
+    return precision == TUTTI_DEVICE_TF32 ? "tf32" : tutti_precision_name((tutti_precision)precision);
+}
+
 void tutti_device_key_write(const tutti_device_figure *f, char out[TUTTI_DEVICE_KEY])
 {
     snprintf(out, TUTTI_DEVICE_KEY, "%s%s%s%s%s.%s%s%s", classes[f->class].name, f->kernel ? "/" : "",
              f->kernel ? f->kernel : "", f->precision < 0 ? "" : "/",
-             f->precision < 0 ? "" : tutti_precision_name((tutti_precision)f->precision), terms[f->term],
-             f->pass < 0 ? "" : ".", f->pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)f->pass));
+             f->precision < 0 ? "" : precision_name(f->precision), terms[f->term], f->pass < 0 ? "" : ".",
+             f->pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)f->pass));
 }
 
 /* The next word, up to one of `ends`; what is behind the end, or NULL where the key is over. */
@@ -50,8 +55,8 @@ static const char *word_next(const char *at, const char *ends, char out[TUTTI_DE
 /* A kernel's name, or a precision's, of what stands behind a slash. */
 static bool qualifier_take(const char *word, tutti_device_figure *f)
 {
-    for (int p = 0; p < TUTTI_NPRECISIONS && f->precision < 0; p++)
-        if (strcmp(word, tutti_precision_name((tutti_precision)p)) == 0) {
+    for (int p = 0; p <= TUTTI_DEVICE_TF32 && f->precision < 0; p++)
+        if (strcmp(word, precision_name(p)) == 0) {
             f->precision = p;
             return true;
         }
@@ -109,16 +114,24 @@ bool tutti_device_key_read(const char *key, tutti_device_figure *out)
 
 /* ---- figures ---- */
 
-/* How special it is, above 0; 0: it is of something else. */
-static int fit_of(const tutti_device_figure *f, tutti_device_class class, tutti_precision precision,
-                  tutti_kernel_pass pass, const char *by)
+/* What is said of bf16 stands in for f16, and for products in TF32: the same units multiply them. */
+static bool stands_in(int said, int precision, bool is_product)
 {
-    enum { HAS_KERNEL = 4, HAS_PRECISION = 2, HAS_PASS = 1 };
+    return said == TUTTI_PRECISION_BF16 &&
+           (precision == TUTTI_PRECISION_F16 || (precision == TUTTI_DEVICE_TF32 && is_product));
+}
+
+/* How special it is, above 0; 0: it is of something else. */
+static int fit_of(const tutti_device_figure *f, tutti_device_class class, int precision, tutti_kernel_pass pass,
+                  const tutti_device_work *w)
+{
+    enum { HAS_KERNEL = 8, HAS_PRECISION = 4, HAS_OWN = 2, HAS_PASS = 1 };
     int fit = 1;
     if (f->class != class || (f->pass >= 0 && f->pass != (int)pass)) return 0;
-    if (f->precision >= 0 && f->precision != (int)precision) return 0;
-    if (f->kernel && (!by || strcmp(f->kernel, by) != 0)) return 0;
+    if (f->precision >= 0 && f->precision != precision && !stands_in(f->precision, precision, w->is_product)) return 0;
+    if (f->kernel && (!w->by || strcmp(f->kernel, w->by) != 0)) return 0;
     if (f->kernel) fit += HAS_KERNEL;
+    if (f->precision >= 0 && f->precision == precision) fit += HAS_OWN;
     if (f->precision >= 0) fit += HAS_PRECISION;
     return fit + (f->pass >= 0 ? HAS_PASS : 0);
 }
@@ -126,13 +139,14 @@ static int fit_of(const tutti_device_figure *f, tutti_device_class class, tutti_
 static const tutti_device_figure *figure_find(const tutti_device *d, tutti_device_term term, tutti_precision precision,
                                               tutti_kernel_pass pass, const tutti_device_work *w)
 {
+    const int by = precision == TUTTI_PRECISION_F32 && d->uses_tf32 ? (int)TUTTI_DEVICE_TF32 : (int)precision;
     const tutti_device_figure *best = NULL;
     tutti_device_class class = w->class;
     for (bool is_last = false; !best && !is_last; class = classes[class].like) {
         int most = 0;
         for (int i = 0; i < d->nfigures; i++) {
             const tutti_device_figure *f = &d->figures[i];
-            const int fit = f->term == term ? fit_of(f, class, precision, pass, w->by) : 0;
+            const int fit = f->term == term ? fit_of(f, class, by, pass, w) : 0;
             if (fit > most) best = f, most = fit;
         }
         is_last = classes[class].like == class;

@@ -128,7 +128,8 @@ double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tu
 {
     const bool is_cached = w->bytes <= d->cache_bytes;
     const tutti_device_term near = is_cached ? TUTTI_DEVICE_CACHE : TUTTI_DEVICE_MEMORY;
-    const double peak = d->peak[w->is_product ? precision : TUTTI_PRECISION_F32] *
+    const double product = precision == TUTTI_PRECISION_F32 && d->uses_tf32 ? d->peak_tf32 : d->peak[precision];
+    const double peak = (w->is_product ? product : d->peak[TUTTI_PRECISION_F32]) *
                         tutti_device_figure_of(d, TUTTI_DEVICE_COMPUTE, precision, pass, w);
     const double rate = (is_cached ? d->cache_rate : d->rate) * tutti_device_figure_of(d, near, precision, pass, w);
     const double compute_s = w->flops / peak, memory_s = w->bytes / rate,
