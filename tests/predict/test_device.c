@@ -217,9 +217,10 @@ static void every_device_that_comes_along_is_read_and_says_where_its_figures_are
     static const struct {
         const char *name;
         double most_peak, most_rate;
-    } wanted[] = {{"k20", 2e13, 1e12},       {"k80", 2e13, 1e12},     {"p40", 2e13, 1e12},
-                  {"p100", 2e13, 1e12},      {"v100", 2e13, 1e12},    {"knl7250", 2e13, 1e12},
-                  {"e5-2698v3", 2e13, 1e12}, {"gtx1080", 2e13, 1e12}, {"h200", 1e14, 1e13}};
+    } wanted[] = {{"k20", 2e13, 1e12},    {"k80", 2e13, 1e12},     {"p40", 2e13, 1e12},       {"p100", 2e13, 1e12},
+                  {"v100", 2e13, 1e12},   {"knl7250", 2e13, 1e12}, {"e5-2698v3", 2e13, 1e12}, {"gtx1080", 2e13, 1e12},
+                  {"h200", 1e14, 1e13},   {"a100", 2e13, 3e12},    {"h100", 1e14, 5e12},      {"b200", 1e14, 1e13},
+                  {"mi300x", 1e14, 1e13}, {"rtx4090", 1e14, 2e12}, {"epyc9654", 1e13, 1e12},  {"xeon8480", 1e13, 1e12}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         tutti_device d;
         tutti_failure err = {0};
@@ -233,6 +234,60 @@ static void every_device_that_comes_along_is_read_and_says_where_its_figures_are
     int n = 0;
     while (tutti_device_shipped_at(n)) n++;
     assert_int_equal(n, sizeof wanted / sizeof *wanted);
+}
+
+static void a_device_that_is_like_another_takes_what_it_does_not_say(void **state)
+{
+    (void)state;
+    tutti_device h200, h100;
+    assert_int_equal(tutti_device_open("h200", &h200, NULL), TUTTI_OK);
+    assert_int_equal(tutti_device_open("h100", &h100, NULL), TUTTI_OK);
+    assert_true(h100.peak[TUTTI_PRECISION_BF16] == h200.peak[TUTTI_PRECISION_BF16]);
+    assert_true(h100.launch_s == h200.launch_s && h100.rate < h200.rate);
+    assert_string_equal(h100.kernels, h200.kernels);
+    const tutti_device_work work = {.class = TUTTI_DEVICE_CONV3X3, .is_product = true, .flops = 1e15, .bytes = 1};
+    assert_true(tutti_device_seconds(&h100, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) ==
+                tutti_device_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
+    tutti_device_release(&h100);
+    tutti_device own = device("like: h200\nconv3x3/bf16.compute.data 0.0941666 given: a tenth\n");
+    assert_true(tutti_device_seconds(&own, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) >
+                9 * tutti_device_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
+    tutti_device_release(&own);
+    tutti_device_release(&h200);
+    static const char *const bad[] = {"like: h300\n", "like: h100\n", "like: ./h200.txt\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tutti_failure err = {0};
+        assert_int_equal(tutti_device_parse("f", bad[i], &own, &err), TUTTI_ERR_DATA);
+        assert_non_null(strstr(err.text, "is no device that comes along"));
+    }
+}
+
+static void tf32_is_asked_for_by_name(void **state)
+{
+    (void)state;
+    static const char text[] = "peak.f32 1e12 given: x\npeak.tf32 4e12 given: x\npeak.f16 8e12 given: x\n"
+                               "memory 1e30 given: x\nlaunch 0 given: x\nconv/f32.compute 0.5 given: x\n"
+                               "conv/bf16.compute 0.25 given: x\ndense/bf16.compute 0.125 given: x\n"
+                               "dense/tf32.compute 1 given: x\npass/bf16.compute 0.01 given: x\n";
+    tutti_device d = device(text);
+    const double f32 = seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD);
+    assert_true(f32 == 0x1p30 / 0.5e12);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F16, TUTTI_PASS_FORWARD) == 0x1p30 / 2e12);
+    d.uses_tf32 = true;
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 1e12);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_DENSE, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 4e12);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_PASS, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 1e12);
+    tutti_device_release(&d);
+    tutti_failure err = {0};
+    static const char *const none[] = {"v100:tf32", "epyc9654:tf32", "k80:tf32"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(tutti_device_open(none[i], &d, &err), TUTTI_ERR_USAGE);
+        assert_non_null(strstr(err.text, "has no figure peak.tf32"));
+    }
+    assert_int_equal(tutti_device_open("a100:tf16", &d, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_device_open("rtx4090:tf32", &d, &err), TUTTI_OK);
+    assert_true(d.uses_tf32 && d.peak_tf32 > 0);
+    tutti_device_release(&d);
 }
 
 static void bad_files_of_devices_are_refused_with_words(void **state)
@@ -351,6 +406,8 @@ int main(void)
         cmocka_unit_test(keys_of_classes_are_read_as_they_are_written),
         cmocka_unit_test(every_device_that_comes_along_is_read_and_says_where_its_figures_are_from),
         cmocka_unit_test(bad_files_of_devices_are_refused_with_words),
+        cmocka_unit_test(a_device_that_is_like_another_takes_what_it_does_not_say),
+        cmocka_unit_test(tf32_is_asked_for_by_name),
         cmocka_unit_test(a_job_is_timed_on_a_device_without_measuring),
         cmocka_unit_test(what_does_not_go_with_a_device_is_refused),
         cmocka_unit_test(what_workers_of_a_server_bring_travels_between_its_cards),
