@@ -18,16 +18,19 @@ static const tutti_flag flags[] = {
     {"rows", "FILE", "judge these rows, in the layout as published; nothing is fitted", TUTTI_FLAG_READS},
     {"fit", "FILE", "make constants from the rows of --model in it: BSP-A2A, WFBP-A2A and BSP-PS alone",
      TUTTI_FLAG_READS},
+    {"left-out", "FILE", "of each model in it: its errors by constants that were fitted on the others",
+     TUTTI_FLAG_READS},
     {"layers", "[MODEL=]FILE",
      "a model's layers, six columns, a row a tensor: shares of the time, bytes that are exchanged", TUTTI_FLAG_MANY},
     {"constants", "FILE", "of the machine (default: papers/ddl-table/constants.yaml)", TUTTI_FLAG_READS},
-    {"model", "NAME", "whose rows --fit takes (default ResNet-50)", 0},
-    {"gpus-per-node", "N", "of --fit (default 4)", 0},
+    {"model", "NAME[,NAME..]", "whose rows --fit takes (default ResNet-50,BERT-Base)", 0},
+    {"adam", "NAME[,NAME..]", "of them: networks that Adam trains (default BERT-Base,BERT-Large)", 0},
+    {"gpus-per-node", "N", "of --fit and --left-out (default 4)", 0},
     {"out", "FILE", "write the constants of --fit there (default: print them)", TUTTI_FLAG_WRITES},
     {"json", "FILE", "of --rows: one object a cell and line", TUTTI_FLAG_WRITES},
     {"dir", "DIR", "folder of the pages (default: as of tutti papers)", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_MODELS = 16, MAX_NAME = 128, WORST = 5, FLAG_LAYERS = 2 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_MODELS = 16, MAX_NAME = 128, WORST = 5, FLAG_LAYERS = 3 };
 
 typedef struct {
     char name[MAX_NAME];
@@ -172,7 +175,7 @@ static tutti_status add_cells(const tutti_flags *f, table *t, const tutti_ddl_ro
 static bool was_fitted(const table *t, const cell *c)
 {
     const char *m = c->row->method;
-    return !strcmp(c->row->model, t->constants.model) &&
+    return tutti_ddl_is_fitted(&t->constants, c->row->model) &&
            (!strcmp(m, "BSP-A2A") || !strcmp(m, "WFBP-A2A") || !strcmp(m, "BSP-PS"));
 }
 
@@ -268,7 +271,7 @@ static void print_spreads(const table *t)
     for (int m = 0; m < t->nmodels; m++) {
         const char *name = t->models[m].name;
         const spread s = spread_of(t, name, NULL, true);
-        const bool fitted = !strcmp(name, t->constants.model);
+        const bool fitted = tutti_ddl_is_fitted(&t->constants, name);
         if (s.n)
             printf("  %-12s %-18s %5.1f %% %5.1f %% over %d cells%s\n", name, "BSP-A2A, WFBP-A2A", s.median, s.p95, s.n,
                    fitted ? ", in-sample: the constants were fitted on them" : ", which no constant has seen");
@@ -309,6 +312,15 @@ static tutti_status write_json(const table *t, const char *path, tutti_failure *
     return st;
 }
 
+static void table_destroy(table *t)
+{
+    for (int m = 0; m < t->nmodels; m++) tutti_layer_trace_release(&t->models[m].layers);
+    tutti_ddl_rows_release(&t->rows);
+    tutti_ddl_constants_release(&t->constants);
+    free(t->cells);
+    free(t);
+}
+
 static tutti_status judge(const tutti_flags *f, tutti_failure *err)
 {
     char path[TUTTI_PAPERS_PATH];
@@ -328,64 +340,120 @@ static tutti_status judge(const tutti_flags *f, tutti_failure *err)
         print_spreads(t);
         printf("median %.1f %% p95 %.1f %% over %d cells (BSP-A2A, WFBP-A2A)\n", all.median, all.p95, all.n);
     }
-    for (int m = 0; m < t->nmodels; m++) tutti_layer_trace_release(&t->models[m].layers);
-    tutti_ddl_rows_release(&t->rows);
-    tutti_ddl_constants_release(&t->constants);
-    free(t->cells);
-    free(t);
+    table_destroy(t);
+    return st;
+}
+
+/* --- fits --- */
+
+static tutti_status fit_models(const tutti_flags *f, const table *t, const model *without, tutti_ddl_constants *out,
+                               tutti_failure *err)
+{
+    tutti_ddl_model of[MAX_MODELS];
+    int n = 0;
+    long node = 4;
+    for (int m = 0; m < t->nmodels; m++)
+        if (&t->models[m] != without) of[n++] = (tutti_ddl_model){t->models[m].name, &t->models[m].layers};
+    tutti_strbuf adam = {0};
+    tutti_status st = tutti_cli_int(f, "gpus-per-node", 1, 1024, 4, &node, err);
+    for (const char *at = tutti_cli_value(f, "adam", "BERT-Base,BERT-Large"); *at; at++)
+        tutti_strbuf_printf(&adam, *at == ',' ? "%c " : "%c", *at);
+    const tutti_ddl_given given = {(int)node, adam.text ? adam.text : ""};
+    if (!st) st = tutti_ddl_fit(&t->rows, of, n, &given, out, err);
+    tutti_strbuf_release(&adam);
     return st;
 }
 
 static tutti_status fit(const tutti_flags *f, tutti_failure *err)
 {
-    const char *name = tutti_cli_value(f, "model", "ResNet-50");
-    tutti_ddl_rows rows = {0};
-    tutti_ddl_constants constants = {0};
-    model *m = tutti_alloc(sizeof *m);
-    long node = 4;
-    tutti_status st = tutti_cli_int(f, "gpus-per-node", 1, 1024, 4, &node, err);
-    if (!st && strlen(name) >= MAX_NAME)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "--model: longer than %d bytes", MAX_NAME);
-    if (!st) st = tutti_ddl_rows_read(tutti_cli_value(f, "fit", ""), &rows, err);
-    if (!st) st = open_model(f, name, true, m, err);
-    if (!st) st = tutti_ddl_fit(&rows, name, &m->layers, (int)node, &constants, err);
+    table *t = tutti_alloc(sizeof *t);
+    char names[4 * MAX_NAME], *rest = names;
+    const model *unused;
+    tutti_status st = tutti_ddl_rows_read(tutti_cli_value(f, "fit", ""), &t->rows, err);
+    const int length = snprintf(names, sizeof names, "%s", tutti_cli_value(f, "model", "ResNet-50,BERT-Base"));
+    if (!st && length >= (int)sizeof names)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--model: longer than %zu bytes", sizeof names - 1);
+    for (char *name; !st && (name = strsep(&rest, ","));) st = find_model(f, t, name, &unused, err);
+    if (!st) st = fit_models(f, t, NULL, &t->constants, err);
     if (!st) {
         tutti_strbuf out = {0};
-        tutti_ddl_constants_print(&constants, &out);
+        tutti_ddl_constants_print(&t->constants, &out);
         st = tutti_cli_write(tutti_cli_value(f, "out", NULL), out.text, err);
         tutti_strbuf_release(&out);
     }
-    tutti_ddl_constants_release(&constants);
-    tutti_layer_trace_release(&m->layers);
-    tutti_ddl_rows_release(&rows);
-    free(m);
+    table_destroy(t);
+    return st;
+}
+
+static void print_left_out(const table *t, const char *name)
+{
+    const spread judged = spread_of(t, name, NULL, true), all = spread_of(t, name, NULL, false);
+    for (int k = 0; k < tutti_ddl_method_count(); k++) {
+        const spread s = spread_of(t, name, tutti_ddl_method_at(k)->name, false);
+        if (s.n)
+            printf("  %-12s %-18s %5.1f %% %5.1f %% over %d cells\n", name, tutti_ddl_method_at(k)->name, s.median,
+                   s.p95, s.n);
+    }
+    if (judged.n)
+        printf("  %-12s %-18s %5.1f %% %5.1f %% over %d cells\n", name, "BSP-A2A, WFBP-A2A", judged.median, judged.p95,
+               judged.n);
+    printf("  %-12s %-18s %5.1f %% %5.1f %% over %d cells\n", name, "all methods", all.median, all.p95, all.n);
+}
+
+/* Each model by constants that have not seen it. */
+static tutti_status leave_out(const tutti_flags *f, tutti_failure *err)
+{
+    table *t = tutti_alloc(sizeof *t);
+    const model *unused;
+    tutti_status st = tutti_ddl_rows_read(tutti_cli_value(f, "left-out", ""), &t->rows, err);
+    if (!st) st = check_layers(f, &t->rows, err);
+    for (int i = 0; i < t->rows.nrows && !st; i++) st = find_model(f, t, t->rows.rows[i].model, &unused, err);
+    if (!st && t->nmodels < 2)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: of one model alone nothing can be left out",
+                        tutti_cli_value(f, "left-out", ""));
+    if (!st) printf("errors of predicted samples/s by constants fitted on the other models: median, 95th percentile\n");
+    for (int m = 0; m < t->nmodels && !st; m++) {
+        st = fit_models(f, t, &t->models[m], &t->constants, err);
+        for (int i = 0; i < t->rows.nrows && !st; i++)
+            if (!strcmp(t->rows.rows[i].model, t->models[m].name)) st = add_cells(f, t, &t->rows.rows[i], err);
+        if (!st) print_left_out(t, t->models[m].name);
+        tutti_ddl_constants_release(&t->constants);
+    }
+    const spread judged = spread_of(t, NULL, NULL, true), all = spread_of(t, NULL, NULL, false);
+    if (!st)
+        printf("median %.1f %% p95 %.1f %% over %d cells (BSP-A2A, WFBP-A2A); %.1f %% and %.1f %% over all %d\n",
+               judged.median, judged.p95, judged.n, all.median, all.p95, all.n);
+    table_destroy(t);
     return st;
 }
 
 static tutti_status ddl_table(const tutti_flags *f, tutti_failure *err)
 {
-    const bool judges = tutti_cli_has(f, "rows"), fits = tutti_cli_has(f, "fit");
+    const bool judges = tutti_cli_has(f, "rows"), fits = tutti_cli_has(f, "fit"), leaves = tutti_cli_has(f, "left-out");
     if (f->nrest) return tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%.60s'", f->rest[0]);
-    if (judges == fits)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "wants --rows FILE or --fit FILE: the published table, which does not come with tutti "
-                          "(docs/measured_table.md says where it is from)");
-    if (fits && (tutti_cli_has(f, "json") || tutti_cli_has(f, "constants")))
+    if (judges + fits + leaves != 1)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "wants --rows FILE, --fit FILE or --left-out FILE: the published table, which does not come with tutti "
+            "(docs/measured_table.md says where it is from)");
+    if (!judges && (tutti_cli_has(f, "json") || tutti_cli_has(f, "constants")))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--json and --constants are of --rows");
-    if (judges && (tutti_cli_has(f, "out") || tutti_cli_has(f, "model") || tutti_cli_has(f, "gpus-per-node")))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--out, --model and --gpus-per-node are of --fit");
-    return judges ? judge(f, err) : fit(f, err);
+    if (!fits && (tutti_cli_has(f, "out") || tutti_cli_has(f, "model")))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--out and --model are of --fit");
+    if (judges && (tutti_cli_has(f, "gpus-per-node") || tutti_cli_has(f, "adam")))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--gpus-per-node and --adam are of --fit and --left-out");
+    return judges ? judge(f, err) : fits ? fit(f, err) : leave_out(f, err);
 }
 
 int tutti_papers_ddl_table(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "papers ddl-table",
-        .usage = "tutti papers ddl-table --rows FILE | --fit FILE [options]",
+        .usage = "tutti papers ddl-table --rows FILE | --fit FILE | --left-out FILE [options]",
         .about =
             "Measured samples/s of whole training steps on up to 32 GPUs, as HKBU-HPML/ddl-benchmarks publishes them, "
             "beside\nwhat this model says: a step of one GPU from the table, exchanges from constants that were "
-            "fitted on one model alone.\nThe last line: errors over all cells of BSP-A2A and WFBP-A2A.",
+            "fitted on two models.\nThe last line: errors over all cells of BSP-A2A and WFBP-A2A.",
         .flags = flags,
         .nflags = NFLAGS,
         .any_arguments = true,

@@ -226,6 +226,7 @@ static tutti_status read_note(const reader *r, const char *line, const char *end
                pair = sscanf(text, "# %255s %255s %1s", key, rest, more) == 2 && whole;
     if (!strcmp(key, spread_key))
         return read_spread(r, line + (strstr(text, key) - text) + strlen(key), end, &t->spread);
+    if (!strcmp(key, "rule") && pair && strlen(rest) < sizeof t->rule) memcpy(t->rule, rest, strlen(rest) + 1);
     double *to = !strcmp(key, update_key) ? &t->update_s_per_element
                  : !strcmp(key, load_key) ? &t->load_s_per_sample
                                           : NULL;

@@ -7,12 +7,13 @@
  * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model; a step's
  * forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns are parted by
  * blanks or tabs. Behind them may stand Read and Copy, also microseconds: reading a step's batch, and copying it to where it is
- * computed with. Only their sums are kept; they are read, never printed. Lines that begin with # are for people, but for three, which
+ * computed with. Only their sums are kept; they are read, never printed. Lines that begin with # are for people, but for four, which
  * say what the columns have no place for:
  *
  *   # update_s_per_element 1.2e-09    seconds that an element takes to be updated by a rule with one state (20 bytes), on one rank
  *   # load_s_per_sample 3e-05         seconds that a loader takes for a sample
  *   # step_spread 0.98 0.99 1.04      what kernels took in a step over the mean of the steps, in order (step_spread.h)
+ *   # rule adamw                      the rule by which parameters were updated there
  *
  * Reading what was printed gives the same rows. Threads: owner. */
 #ifndef TUTTI_LAYER_TRACE_H
@@ -37,6 +38,7 @@ typedef struct {
     tutti_layer_cost *layers;
     int nlayers;
     double update_s_per_element, load_s_per_sample; /* NaN: it does not say */
+    char rule[16];                                  /* "": it does not say */
     tutti_step_spread spread;
     double read_us, copy_us; /* of a step: all rows together; 0 where the columns are not there */
     tutti_arena arena;       /* of what was read */

@@ -15,6 +15,8 @@ static const tutti_field heads[] = {
     {"made_by", TUTTI_FIELD_TEXT, offsetof(tutti_ddl_constants, made_by), "", NULL, 1, 0, "the command"},
     {"source", TUTTI_FIELD_TEXT, offsetof(tutti_ddl_constants, source), "", NULL, 1, 0, "of the rows"},
     {"model", TUTTI_FIELD_TEXT, offsetof(tutti_ddl_constants, model), NULL, NULL, 1, 0, "whose rows were fitted"},
+    {"adam", TUTTI_FIELD_TEXT, offsetof(tutti_ddl_constants, adam), "", NULL, 1, 0, "networks that it trains"},
+    {"adam_us", TUTTI_FIELD_REAL, offsetof(tutti_ddl_constants, adam_us), "0", NULL, 0, 1e6, "a tensor, by Adam"},
     {"gpus_per_node", TUTTI_FIELD_INT, offsetof(tutti_ddl_constants, gpus_per_node), NULL, NULL, 1, 1024, "GPUs"},
 };
 static const tutti_field fields[] = {
@@ -115,10 +117,15 @@ void tutti_ddl_constants_print(const tutti_ddl_constants *c, tutti_strbuf *out)
 {
     tutti_strbuf_printf(
         out,
-        "# line: bytes/s of the wire; efficiency: share of it that a ring reached, server_efficiency: that "
-        "parameter servers did;\n# hop_us: a step of the ring. All but line are fitted, on rows of one "
-        "model alone.\nmade_by: \"%s\"\nsource: \"%s\"\nmodel: \"%s\"\ngpus_per_node: %lld\ninside:\n",
-        c->made_by ? c->made_by : "", c->source ? c->source : "", c->model, (long long)c->gpus_per_node);
+        "# line: bytes/s of the wire; efficiency: share of it that a ring reached, server_efficiency: that parameter "
+        "servers "
+        "did;\n# hop_us: a step of the ring; adam: networks that Adam trains, by the scripts of the rows; adam_us: a "
+        "tensor "
+        "that it updates,\n# behind the last exchange. All but line and adam are fitted, on rows of these models "
+        "alone.\n"
+        "made_by: \"%s\"\nsource: \"%s\"\nmodel: \"%s\"\nadam: \"%s\"\nadam_us: %.4g\ngpus_per_node: %lld\ninside:\n",
+        c->made_by ? c->made_by : "", c->source ? c->source : "", c->model, c->adam ? c->adam : "", c->adam_us,
+        (long long)c->gpus_per_node);
     print_network(&c->inside, "  ", "  ", out);
     tutti_strbuf_puts(out, "networks:\n");
     for (int i = 0; i < c->nnetworks; i++) print_network(&c->networks[i], "  - ", "    ", out);

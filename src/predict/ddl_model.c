@@ -41,6 +41,25 @@ int tutti_ddl_network_find(const tutti_ddl_constants *c, const char *connection)
     return -1;
 }
 
+/* Of a list of names with ", " between. */
+static bool is_listed(const char *names, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = names; at && *at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL)
+        if (!strncmp(at, name, n) && (at[n] == '\0' || at[n] == ',')) return true;
+    return false;
+}
+
+bool tutti_ddl_is_fitted(const tutti_ddl_constants *c, const char *model)
+{
+    return is_listed(c->model, model);
+}
+
+bool tutti_ddl_has_adam(const tutti_ddl_constants *c, const char *model, const tutti_layer_trace *layers)
+{
+    return layers->rule[0] ? !strncmp(layers->rule, "adam", 4) : model && is_listed(c->adam, model);
+}
+
 tutti_exchange_cost tutti_ddl_cost(const tutti_ddl_constants *c, const tutti_ddl_network *network, bool has_servers,
                                    int gpus)
 {
@@ -74,6 +93,10 @@ double tutti_ddl_predict(const tutti_ddl_constants *c, const tutti_ddl_network *
     const tutti_step_work work = {.layers = scaled, .nlayers = layers->nlayers};
     const tutti_exchange_cost cost = tutti_ddl_cost(c, network, m->has_servers, gpus);
     tutti_step_schedule_play(tutti_step_schedule_find(m->schedule), &work, &cost, &times);
+    const bool has_adam = !m->has_servers && tutti_ddl_has_adam(c, row->model, layers);
+    int ntensors = 0;
+    for (int l = 0; has_adam && l < layers->nlayers; l++) ntensors += scaled[l].bytes > 0;
+    times.step_ns += llround(ntensors * c->adam_us * 1e3);
     free(scaled);
     return row->batch * (double)gpus / ((double)times.step_ns * 1e-9);
 }

@@ -10,7 +10,11 @@
  *   allreduce, P <= g   one ring inside:     2 (P - 1) hop + 2 (P - 1) / P n / rate      of `inside`
  *   allreduce, P > g    one ring over all:   the same, of the network: its slowest link is that between nodes
  *   servers             as many as nodes:    n / server_rate inside, and if P > g also n / server_rate of the network
- * rate = line * efficiency: what the wire has, and the share of it that was reached. No other constant. Threads: shared (pure). */
+ * rate = line * efficiency: what the wire has, and the share of it that was reached.
+ * A network that Adam trains takes adam_us a tensor more in a step with an exchange: the host starts its kernels, tensor by tensor, when the
+ * last exchange has ended; on one GPU it runs ahead of them. So say the published scripts: Horovod's train BERT by AdamW, ResNet-50 by
+ * SGD, and those for parameter servers train all by SGD. A layer file may say the rule, else the constants know the networks.
+ * No other constant. Threads: shared (pure). */
 #ifndef TUTTI_DDL_TABLE_H
 #define TUTTI_DDL_TABLE_H
 
@@ -60,7 +64,9 @@ typedef struct {
 } tutti_ddl_network;
 
 typedef struct {
-    const char *made_by, *source, *model; /* the rows that they were fitted on */
+    const char *made_by, *source, *model; /* the rows that they were fitted on: names with ", " between */
+    const char *adam;                     /* networks of the rows that Adam trains: names with ", " between; "": none */
+    double adam_us;                       /* a tensor, behind the last exchange, where it does */
     int64_t gpus_per_node;
     tutti_ddl_network inside, networks[TUTTI_DDL_NETWORKS];
     int nnetworks;
@@ -89,16 +95,29 @@ const tutti_ddl_method *tutti_ddl_method_find(const char *name); /* NULL: none *
 /* What a message takes on so many GPUs. */
 tutti_exchange_cost tutti_ddl_cost(const tutti_ddl_constants *c, const tutti_ddl_network *network, bool has_servers,
                                    int gpus);
-/* Samples/s of all GPUs together. */
+/* Whether Adam trains the model, by its layers or the constants. */
+bool tutti_ddl_has_adam(const tutti_ddl_constants *c, const char *model, const tutti_layer_trace *layers);
+/* Whether constants were fitted on rows of the model. */
+bool tutti_ddl_is_fitted(const tutti_ddl_constants *c, const char *model);
+/* Samples/s of all GPUs together. Whether Adam updates say the layers (rule). */
 double tutti_ddl_predict(const tutti_ddl_constants *c, const tutti_ddl_network *network, const tutti_ddl_row *row,
                          const tutti_layer_trace *layers, int gpus);
 
 /* --- the fit: ddl_fit.c --- */
 
-/* Constants that make the squares of relative errors smallest, of the rows of one model alone: hop and efficiency from BSP-A2A and
- * WFBP-A2A, server_efficiency from BSP-PS. Cells within a node give `inside`, the others their network's. TUTTI_ERR_DATA: there are no
- * such rows, or a network's line rate does not stand in its name ("10GbE ..."). Deterministic; cost: seconds. */
-tutti_status tutti_ddl_fit(const tutti_ddl_rows *rows, const char *model, const tutti_layer_trace *layers,
-                           int gpus_per_node, tutti_ddl_constants *out, tutti_failure *err);
+typedef struct {
+    const char *name;
+    const tutti_layer_trace *layers;
+} tutti_ddl_model;
+
+/* Constants that make the squares of relative errors smallest, of the rows of these models alone (adam: as in tutti_ddl_constants): hop and efficiency from BSP-A2A and
+ * WFBP-A2A, server_efficiency from BSP-PS. Cells within a node give `inside` and adam_us, the others their network's. TUTTI_ERR_DATA: there
+ * are no such rows, or a network's line rate does not stand in its name ("10GbE ..."). Deterministic; cost: seconds. */
+typedef struct {
+    int gpus_per_node;
+    const char *adam;
+} tutti_ddl_given;
+tutti_status tutti_ddl_fit(const tutti_ddl_rows *rows, const tutti_ddl_model *models, int nmodels,
+                           const tutti_ddl_given *given, tutti_ddl_constants *out, tutti_failure *err);
 
 #endif

@@ -66,7 +66,7 @@ static void cells_are_one_object_each_and_the_last_line_is_the_verdict(void **st
 static void what_cannot_be_judged_is_refused(void **state)
 {
     (void)state;
-    check("papers ddl-table", 2, "wants --rows FILE or --fit FILE");
+    check("papers ddl-table", 2, "wants --rows FILE, --fit FILE or --left-out FILE");
     check("papers ddl-table --rows $/none.md", 3, "none.md");
     check("papers ddl-table --rows $/layers.txt", 3, "no row of measured figures");
     check("papers ddl-table --rows $/one.md", 2, "no layers of Mine");
@@ -75,9 +75,15 @@ static void what_cannot_be_judged_is_refused(void **state)
     check("papers ddl-table --rows $/one.md --layers $/one.md", 3, "one.md: line 1");
     check("papers ddl-table --rows $/net.md", 3, "line 3: no constants for the connection '1GbE'");
     check("papers ddl-table --rows $/method.md", 3, "line 3: no method 'Gossip'");
-    check("papers ddl-table --rows $/one.md --fit $/one.md", 2, "wants --rows FILE or --fit FILE");
+    check("papers ddl-table --rows $/one.md --fit $/one.md", 2, "wants --rows FILE, --fit FILE or --left-out FILE");
     check("papers ddl-table --fit $/one.md --json $/x", 2, "are of --rows");
     check("papers ddl-table --rows $/one.md --out $/x", 2, "are of --fit");
+    check("papers ddl-table --left-out $/one.md --rows $/one.md", 2,
+          "wants --rows FILE, --fit FILE or --left-out FILE");
+    check("papers ddl-table --left-out $/one.md --layers $/layers.txt", 3,
+          "of one model alone nothing can be left out");
+    check("papers ddl-table --left-out $/two.md --layers Mine=$/layers.txt", 3, "to fit");
+    check("papers ddl-table --left-out $/two.md --out $/x", 2, "are of --fit");
     check("papers ddl-table --fit $/one.md", 3, "no figure of ResNet-50");
     check("papers ddl-table --help", 0, "usage: tutti papers ddl-table");
 }
@@ -129,12 +135,27 @@ static void the_published_rows_are_met_as_documented(void **state)
     char *cells = get("cells.json");
     assert_true(median_of(cells, "ResNet-50", &n) <= 3);
     assert_int_equal(n, 24);
-    assert_true(median_of(cells, "BERT-Base", &n) <= 9);
+    assert_true(median_of(cells, "BERT-Base", &n) <= 3);
     assert_int_equal(n, 24);
     free(cells);
 }
 
-/* The committed constants are what --fit makes of ResNet-50's rows, and of nothing else in the file. */
+/* Each of the two networks, by constants that were fitted on the other, which for BERT-Base do not know Adam. */
+static void networks_that_were_left_out_are_met_as_documented(void **state)
+{
+    (void)state;
+    char path[4096], line[4400];
+    if (!published(path)) skip();
+    snprintf(line, sizeof line, "papers ddl-table --left-out %s", path);
+    char *text = says(line, 0, "over all 168");
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, "all methods")); at += 11, n++)
+        assert_true(strtod(at + 11, NULL) <= (n ? 15 : 10));
+    assert_int_equal(n, 2);
+    free(text);
+}
+
+/* The committed constants are what --fit makes of the rows of ResNet-50 and BERT-Base, and of nothing else in the file. */
 static void the_committed_constants_are_those_of_the_fit(void **state)
 {
     (void)state;
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(cells_are_one_object_each_and_the_last_line_is_the_verdict),
         cmocka_unit_test(what_cannot_be_judged_is_refused),
         cmocka_unit_test(the_published_rows_are_met_as_documented),
+        cmocka_unit_test(networks_that_were_left_out_are_met_as_documented),
         cmocka_unit_test(the_committed_constants_are_those_of_the_fit),
     };
     return cmocka_run_group_tests(tests, make, folder_drop);

@@ -79,6 +79,8 @@ static const char machine[] =
     "  - {name: 10GbE, line: 1.25e9, efficiency: 0.8, hop_us: 20, server_efficiency: 0.6}\n"
     "  - {name: 100GbE, line: 1.25e10, efficiency: 0.2, hop_us: 15, server_efficiency: 0.3}\n";
 
+static const tutti_ddl_given given = {4, "C, BERT"};
+
 static void read_machine(tutti_ddl_constants *c)
 {
     tutti_failure err = {0};
@@ -149,6 +151,55 @@ static void constants_are_read_back_as_they_were_printed(void **state)
 }
 
 /* Rows that the machine would have, and beside them a model whose figures are nonsense. */
+static void whether_adam_trains_says_the_layer_file_else_the_constants(void **state)
+{
+    (void)state;
+    const tutti_ddl_constants c = {.adam = "BERT-Base, GPT"}, none = {0};
+    const tutti_layer_trace silent = {.nlayers = 0}, sgd = {.rule = "sgd"}, adamw = {.rule = "adamw"};
+    assert_true(tutti_ddl_has_adam(&c, "GPT", &silent) && tutti_ddl_has_adam(&c, "BERT-Base", &silent));
+    assert_false(tutti_ddl_has_adam(&c, "BERT", &silent) || tutti_ddl_has_adam(&c, "ResNet-50", &silent));
+    assert_false(tutti_ddl_has_adam(&c, "GPT", &sgd) || tutti_ddl_has_adam(&none, "GPT", &silent));
+    assert_true(tutti_ddl_has_adam(&none, "ResNet-50", &adamw));
+}
+
+/* Of two networks the second is trained by Adam: what that takes a tensor is told apart from what exchanges take. */
+static void what_adam_takes_is_found_beside_another_network(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    static const char *const methods[] = {"BSP-A2A", "WFBP-A2A", "BSP-PS"};
+    tutti_layer_cost small[N];
+    for (int l = 0; l < N; l++) small[l] = (tutti_layer_cost){"", 10, 20, 0, 100000 * (1 + l % 5)};
+    tutti_layer_trace of[2] = {{.layers = small, .nlayers = N}, {.layers = small, .nlayers = N, .rule = "adamw"}};
+    static const double wanted[] = {40, 250, 600};
+    for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++) {
+        tutti_ddl_constants c, found;
+        tutti_ddl_rows rows;
+        tutti_strbuf text = {0};
+        tutti_failure err = {0};
+        read_machine(&c);
+        c.adam_us = wanted[w];
+        tutti_strbuf_puts(&text, "| DNN | BS | CONNECTION | METHOD | 1 GPU | 4 GPUs | 8 GPUs | 16 GPUs |\n");
+        for (int i = 0; i < 6; i++) {
+            tutti_ddl_row row = {.method = methods[i % 3], .batch = 15, .one = 100};
+            tutti_strbuf_printf(&text, "| %s | 15 | %s | %s | 100 |", i < 3 ? "A" : "B", c.networks[0].name,
+                                row.method);
+            for (int gpus = 4; gpus <= 16; gpus *= 2)
+                tutti_strbuf_printf(&text, " %.9g |", tutti_ddl_predict(&c, &c.networks[0], &row, &of[i / 3], gpus));
+            tutti_strbuf_puts(&text, "\n");
+        }
+        read_rows(text.text, &rows);
+        const tutti_ddl_model models[] = {{"A", &of[0]}, {"B", &of[1]}};
+        if (tutti_ddl_fit(&rows, models, 2, &given, &found, &err)) fail_msg("%s", err.text);
+        if (!(fabs(found.adam_us / wanted[w] - 1) < 0.03)) fail_msg("%g instead of %g", found.adam_us, wanted[w]);
+        assert_true(fabs(found.networks[0].efficiency / c.networks[0].efficiency - 1) < 0.01);
+        tutti_ddl_constants_release(&found);
+        tutti_ddl_constants_release(&c);
+        tutti_ddl_rows_release(&rows);
+        tutti_strbuf_release(&text);
+    }
+}
+
 static void constants_that_made_the_rows_are_found_again(void **state)
 {
     (void)state;
@@ -172,7 +223,8 @@ static void constants_that_made_the_rows_are_found_again(void **state)
             tutti_strbuf_printf(&text, "\n| Z | 15 | %s | %s | 100 | 1 | 1 | 1 |\n", c.networks[n].name, methods[m]);
         }
     read_rows(text.text, &rows);
-    if (tutti_ddl_fit(&rows, "A", &many, 4, &found, &err)) fail_msg("%s", err.text);
+    if (tutti_ddl_fit(&rows, &(tutti_ddl_model){"A", &many}, 1, &given, &found, &err)) fail_msg("%s", err.text);
+    assert_true(found.adam_us == 0 && tutti_ddl_is_fitted(&found, "A") && !tutti_ddl_is_fitted(&found, "Z"));
     assert_int_equal(found.nnetworks, 2);
     for (int n = 0; n < 2; n++) {
         const tutti_ddl_network *is = &found.networks[n], *was = &c.networks[n];
@@ -185,10 +237,10 @@ static void constants_that_made_the_rows_are_found_again(void **state)
     assert_true(fabs(found.inside.line * found.inside.efficiency / 5e9 - 1) < 1e-3);
     assert_true(fabs(found.inside.line * found.inside.server_efficiency / 4e9 - 1) < 1e-3);
     tutti_ddl_constants_release(&found);
-    assert_int_equal(tutti_ddl_fit(&rows, "B", &many, 4, &found, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_ddl_fit(&rows, &(tutti_ddl_model){"B", &many}, 1, &given, &found, &err), TUTTI_ERR_DATA);
     tutti_ddl_rows_release(&rows);
     read_rows(HEAD "| A | 64 | Ethernet | BSP-A2A | 100 | 300 | 500 |\n", &rows);
-    assert_int_equal(tutti_ddl_fit(&rows, "A", &many, 4, &found, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_ddl_fit(&rows, &(tutti_ddl_model){"A", &many}, 1, &given, &found, &err), TUTTI_ERR_DATA);
     assert_non_null(strstr(err.text, "does not begin with the wire's rate"));
     tutti_ddl_rows_release(&rows);
     tutti_ddl_constants_release(&c);
@@ -255,6 +307,8 @@ int main(void)
         cmocka_unit_test(a_cell_is_its_formula),
         cmocka_unit_test(constants_are_read_back_as_they_were_printed),
         cmocka_unit_test(constants_that_made_the_rows_are_found_again),
+        cmocka_unit_test(whether_adam_trains_says_the_layer_file_else_the_constants),
+        cmocka_unit_test(what_adam_takes_is_found_beside_another_network),
         cmocka_unit_test(rows_that_do_not_go_together_are_named_by_their_rule),
         cmocka_unit_test(two_networks_that_are_one_are_named),
     };
