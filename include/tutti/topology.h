@@ -181,6 +181,13 @@ char *tutti_topology_tuned_path(void);
  * the caller's (free()). */
 const char *tutti_topology_machine_at(int i);
 char *tutti_topology_machine_about(const char *name);
+/* What a named machine's file says that it costs, in any currency. false: it does not, or the topology is no named machine. */
+typedef struct {
+    double node;  /* of a node that ranks sit on */
+    double once;  /* all else together: other roles, the network */
+    double hours; /* of work that this buys */
+} tutti_machine_prices;
+bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices *out);
 /* A named machine gets as many hosts as nranks fill, unless somebody has given their number or listed
  * seats; others stay as they are. */
 void tutti_topology_grow(tutti_topology *t, int32_t nranks);

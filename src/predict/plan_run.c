@@ -17,7 +17,7 @@ static tutti_run_row row_of(const tutti_run_plan *plan, const tutti_prediction *
     r.epoch_s = r.steps_per_epoch ? (double)r.steps_per_epoch * p->step_s : (double)NAN;
     r.run_s = r.steps_per_epoch ? (double)r.steps * p->step_s : (double)NAN;
     r.node_hours = r.nnodes * r.run_s / HOUR_S;
-    r.cost = r.node_hours * plan->price;
+    r.cost = r.node_hours * plan->price + r.run_s / HOUR_S * plan->once;
     r.in_time = r.steps_per_epoch && (plan->deadline_s <= 0 || r.run_s <= plan->deadline_s);
     return r;
 }
@@ -40,9 +40,9 @@ static double nodes_of(const tutti_run_row *r)
     return r->nnodes;
 }
 
-static double hours_of(const tutti_run_row *r)
+static double cost_of(const tutti_run_row *r)
 {
-    return r->node_hours;
+    return r->cost > 0 ? r->cost : r->node_hours;
 }
 
 static double seconds_of(const tutti_run_row *r)
@@ -56,10 +56,10 @@ tutti_run_choice tutti_run_plan_choose(const tutti_run_row *rows, int n)
     for (int i = 0; i < n; i++) {
         if (!rows[i].steps_per_epoch) continue;
         take_better(rows, i, seconds_of, &c.fastest);
-        take_better(rows, i, hours_of, &c.cheapest);
+        take_better(rows, i, cost_of, &c.cheapest);
         if (!rows[i].in_time) continue;
         take_better(rows, i, nodes_of, &c.fewest);
-        take_better(rows, i, hours_of, &c.cheapest_in_time);
+        take_better(rows, i, cost_of, &c.cheapest_in_time);
     }
     return c;
 }

@@ -11,6 +11,7 @@ typedef struct {
     int64_t samples;   /* that it has */
     double deadline_s; /* 0: there is none */
     double price;      /* of a node and hour, in any currency; 0: it is not asked for */
+    double once;       /* of an hour of all that is there once, whatever number of nodes */
 } tutti_run_plan;
 
 /* What a rank count means there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file of
  * src/topology/machines (base/sourced.h), embedded by the build. A key of such a file is a figure of the kind; role.NAME counts nodes of a
- * role, price.NAME is what one of them costs. */
+ * role, price.NAME is what one of them costs, life is the hours of work that this buys. role.compute are the nodes that ranks sit on. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static tutti_status name_unknown(const char *text, size_t n, tutti_failure *err)
 
 static bool is_of_nodes(const char *key)
 {
-    return !strncmp(key, "role.", 5) || !strncmp(key, "price.", 6);
+    return !strncmp(key, "role.", 5) || !strncmp(key, "price.", 6) || !strcmp(key, "life");
 }
 
 static tutti_provenance provenance_of(const char *word)
@@ -131,8 +131,11 @@ char *tutti_topology_machine_about(const char *name)
     tutti_strbuf out = {0};
     if (!tutti_embedded_find(tutti_shipped_machines, name) || open_file(name, &s, NULL))
         return tutti_strbuf_detach(&out);
-    const tutti_sourced_line *about = tutti_sourced_get(&s, "about");
+    const tutti_sourced_line *about = tutti_sourced_get(&s, "about"), *network = tutti_sourced_get(&s, "network"),
+                             *rate = tutti_sourced_get(&s, "nic");
+    if (!rate) rate = tutti_sourced_get(&s, "bw");
     if (about) tutti_strbuf_puts(&out, about->value);
+    if (network && rate) tutti_strbuf_printf(&out, " [%s, %s %s]", network->value, rate->value, rate->from);
     tutti_sourced_release(&s);
     return tutti_strbuf_detach(&out);
 }
@@ -161,4 +164,34 @@ void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out)
         begun = true;
     }
     tutti_sourced_release(&s);
+}
+
+/* ---- prices ---- */
+
+static bool number_of(const tutti_sourced *s, const char *key, double *out)
+{
+    const tutti_sourced_line *l = tutti_sourced_get(s, key);
+    return l && l->from && !tutti_sourced_number(s, l, "", out, NULL);
+}
+
+bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices *out)
+{
+    tutti_sourced s;
+    tutti_machine_prices found = {0};
+    if (!t->machine || open_file(t->machine, &s, NULL)) return false;
+    const bool has =
+        number_of(&s, "price.compute", &found.node) && number_of(&s, "life", &found.hours) && found.hours > 0;
+    for (int i = 0; i < s.n && has; i++) {
+        const tutti_sourced_line *l = &s.lines[i];
+        char role[80];
+        double price = 0, count = 1;
+        if (!l->from || strncmp(l->key, "price.", 6) != 0 || !strcmp(l->key, "price.compute")) continue;
+        snprintf(role, sizeof role, "role.%.60s", l->key + 6);
+        number_of(&s, l->key, &price);
+        number_of(&s, role, &count); /* the network has no role: it is there once */
+        found.once += price * count;
+    }
+    tutti_sourced_release(&s);
+    if (has) *out = found;
+    return has;
 }

@@ -33,6 +33,10 @@ static void steps_are_counted_as_training_counts_them(void **state)
     assert_true(r[0].node_hours == 0.25 && r[0].cost == 0.75);
     assert_true(r[3].node_hours == 0.24 && fabs(r[3].cost - 0.72) < 1e-15);
     for (int i = 0; i < 4; i++) assert_true(r[i].in_time); /* no deadline */
+    const tutti_run_plan with_once = {.epochs = 4.5, .samples = 1000, .price = 3, .once = 100};
+    tutti_run_plan_rows(&with_once, p, seats, 4, r);
+    assert_true(r[0].cost == 0.75 + 25 && fabs(r[3].cost - (0.72 + 6)) < 1e-12);
+    assert_int_equal(tutti_run_plan_choose(r, 4).cheapest, 3); /* not the one with the fewest hours of nodes */
 }
 
 static void a_set_smaller_than_a_batch_has_no_epoch(void **state)

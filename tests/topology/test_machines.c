@@ -37,8 +37,21 @@ static void every_machine_is_read_and_names_the_source_of_each_figure(void **sta
         }
         char *about = tutti_topology_machine_about(wanted[i]);
         assert_true(strlen(about) > 10);
+        assert_true(strstr(about, "[TCP, ") || strstr(about, "[RDMA, "));
         free(about);
     }
+}
+
+/* Of @manoa: 16 + 1 + 1 nodes of three roles, a network that is there once; others name no prices. */
+static void prices_are_of_a_node_and_of_what_is_there_once(void **state)
+{
+    (void)state;
+    tutti_machine_prices p = {0};
+    tutti_topology manoa = parsed("@manoa,nic=25Gb"), none = parsed("@k80-10gbe"), star = parsed("star");
+    assert_true(tutti_topology_machine_prices(&manoa, &p));
+    assert_true(p.node == 52000 && p.once == 8000 + 12000 + 40000 && p.hours == 26280);
+    assert_false(tutti_topology_machine_prices(&none, &p));
+    assert_false(tutti_topology_machine_prices(&star, &p));
 }
 
 static void a_machine_has_as_many_hosts_as_its_ranks_fill(void **state)
@@ -109,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_machine_is_read_and_names_the_source_of_each_figure),
+        cmocka_unit_test(prices_are_of_a_node_and_of_what_is_there_once),
         cmocka_unit_test(a_machine_has_as_many_hosts_as_its_ranks_fill),
         cmocka_unit_test(figures_may_follow_a_machine_s_name),
         cmocka_unit_test(roles_and_prices_are_shown_with_the_machine),
