@@ -30,21 +30,32 @@ static tutti_status count_samples(const tutti_job *job, int64_t *out, tutti_fail
     return TUTTI_OK;
 }
 
-static tutti_status read_epochs(const tutti_flags *f, const tutti_job *job, tutti_predict_answers *a,
+/* Of --price, else what the named machine's file says. */
+static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, tutti_predict_answers *a,
                                 tutti_failure *err)
 {
-    const char *epochs = tutti_cli_value(f, "epochs", NULL), *deadline = tutti_cli_value(f, "deadline", NULL),
-               *price = tutti_cli_value(f, "price", NULL);
+    const char *price = tutti_cli_value(f, "price", NULL);
+    if (price) return tutti_predict_read_price("--price", price, &a->plan.price, err);
+    a->prices_of = tutti_topology_machine_prices(t, &a->prices) ? t->machine : NULL;
+    if (!a->prices_of) return TUTTI_OK;
+    a->plan.price = a->prices.node / a->prices.hours;
+    a->plan.once = a->prices.once / a->prices.hours;
+    return TUTTI_OK;
+}
+
+/* epochs: of the job; 0: it has none. */
+static tutti_status read_epochs(const tutti_flags *f, double of_job, const char *without, tutti_predict_answers *a,
+                                tutti_failure *err)
+{
+    const char *epochs = tutti_cli_value(f, "epochs", NULL), *deadline = tutti_cli_value(f, "deadline", NULL);
     tutti_status st = TUTTI_OK;
-    a->plan.epochs = job->epochs;
+    a->plan.epochs = of_job;
     if (epochs) st = tutti_predict_read_real("--epochs", epochs, 0, 1e6, &a->plan.epochs, err);
     if (!st && !(a->plan.epochs > 0))
         st = epochs ? tutti_fail(err, TUTTI_ERR_USAGE, "--epochs: %s is no training", epochs)
-                    : tutti_fail(err, TUTTI_ERR_USAGE,
-                                 "--%s is of a whole training, and the job counts steps: --epochs N is missing",
-                                 deadline ? "deadline" : "price");
+                    : tutti_fail(err, TUTTI_ERR_USAGE, "--%s is of a whole training, and %s: --epochs N is missing",
+                                 deadline ? "deadline" : "price", without);
     if (!st && deadline) st = tutti_predict_read_time("--deadline", deadline, &a->plan.deadline_s, err);
-    if (!st && price) st = tutti_predict_read_price("--price", price, &a->plan.price, err);
     return st;
 }
 
@@ -67,7 +78,8 @@ tutti_status tutti_predict_answers_refuse(const tutti_flags *f, const char *what
     return TUTTI_OK;
 }
 
-static tutti_status read_plan(const tutti_flags *f, const tutti_job *job, tutti_predict_answers *a, tutti_failure *err)
+tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
+                                     const char *without, tutti_predict_answers *a, tutti_failure *err)
 {
     static const char *const others[] = {"samples", "ranks-per-node", "strong"};
     long samples = 0, per_node = 0;
@@ -76,13 +88,14 @@ static tutti_status read_plan(const tutti_flags *f, const tutti_job *job, tutti_
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no effect without --epochs", others[i]);
     if (!a->plans) return TUTTI_OK;
-    tutti_status st = read_epochs(f, job, a, err);
+    tutti_status st = read_epochs(f, epochs, without, a, err);
+    if (!st) st = read_prices(f, topology, a, err);
     if (!st) st = tutti_cli_int(f, "samples", 1, 1L << 50, 0, &samples, err);
     if (!st) st = tutti_cli_int(f, "ranks-per-node", 1, 65536, 0, &per_node, err);
     a->samples_given = samples > 0;
     a->plan.samples = samples;
     a->ranks_per_node = (int)per_node;
-    return st || samples ? st : count_samples(job, &a->plan.samples, err);
+    return st;
 }
 
 /* Memory that the device says it has; 0: it does not. */
@@ -104,7 +117,8 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
     *out = (tutti_predict_answers){.svg = tutti_cli_value(f, "svg", NULL),
                                    .html = tutti_cli_value(f, "html", NULL),
                                    .advises = tutti_cli_has(f, "advise")};
-    tutti_status st = read_plan(f, q->job, out, err);
+    tutti_status st = tutti_predict_plan_read(f, &q->topology, q->job->epochs, "the job counts steps", out, err);
+    if (!st && out->plans && !out->samples_given) st = count_samples(q->job, &out->plan.samples, err);
     if (!st) st = tutti_predict_changes_read(f, q, out, err);
     if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
     if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
@@ -121,13 +135,12 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
 
 /* ---- what follows ---- */
 
-/* Hosts that the ranks sit on, or so many ranks each. */
-static int nodes_of(const tutti_predict_question *q, const tutti_predict_answers *a, int nranks)
+int tutti_predict_nodes_of(const tutti_topology *topology, const tutti_predict_answers *a, int nranks)
 {
     if (a->ranks_per_node) return (nranks + a->ranks_per_node - 1) / a->ranks_per_node;
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
     int n = 0;
-    tutti_topology_machines(&q->topology, nranks, host_of);
+    tutti_topology_machines(topology, nranks, host_of);
     for (int r = 0; r < nranks; r++) n += host_of[r] == r;
     free(host_of);
     return n;
@@ -139,7 +152,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
     for (int i = 0; i < q->nranks; i++) {
         const int nranks = q->predicted[i].nranks;
         a->seats[i] = (tutti_run_seats){.batch = q->job->batch * (q->options.weak ? nranks : 1),
-                                        .nnodes = nodes_of(q, a, nranks)};
+                                        .nnodes = tutti_predict_nodes_of(&q->topology, a, nranks)};
     }
     if (a->plans) tutti_run_plan_rows(&a->plan, q->predicted, a->seats, q->nranks, a->rows);
     options.save_profile = NULL;
@@ -200,5 +213,6 @@ void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_js
     tutti_json_real(j, "run_s", r->run_s);
     tutti_json_real(j, "node_hours", r->node_hours);
     if (a->plan.price > 0) tutti_json_real(j, "cost", r->cost);
+    if (a->prices_of) tutti_json_text(j, "prices_of", a->prices_of);
     if (a->plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
 }

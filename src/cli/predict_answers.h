@@ -24,9 +24,11 @@ typedef struct {
 } tutti_predict_change;
 
 struct tutti_predict_answers {
-    bool plans;             /* a whole run is asked for */
-    tutti_run_plan plan;    /* of it */
-    bool samples_given;     /* by --samples; else they are the job's */
+    bool plans;            /* a whole run is asked for */
+    tutti_run_plan plan;   /* of it */
+    bool samples_given;    /* by --samples; else they are the job's */
+    const char *prices_of; /* the named machine whose prices count; NULL: --price, or none */
+    tutti_machine_prices prices;
     int ranks_per_node;     /* 0: as the topology has them */
     int64_t device_bytes;   /* memory that a rank has; 0: not known */
     bool is_other;          /* --framework: a step is not of the job's own plan */
@@ -44,6 +46,12 @@ struct tutti_predict_answers {
 /* Flags, after the question has its job, topology and rank counts. TUTTI_ERR_USAGE names the flag. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
+/* Of them those of a whole run: what it is asked for, and its prices. epochs: of the job, 0 = it has none, and `without` says so. Samples
+ * are 0 without --samples. */
+tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
+                                     const char *without, tutti_predict_answers *a, tutti_failure *err);
+/* Hosts that the ranks sit on, or as many as --ranks-per-node makes. */
+int tutti_predict_nodes_of(const tutti_topology *topology, const tutti_predict_answers *a, int nranks);
 /* TUTTI_ERR_USAGE: one of these flags is given, and it is not for `what` ("layer files"). */
 tutti_status tutti_predict_answers_refuse(const tutti_flags *f, const char *what, tutti_failure *err);
 /* A whole run is asked for, and more ranks bring samples of their own. */
@@ -59,6 +67,8 @@ bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *
 /* ---- predict_screen.c: instead of the table, where a whole run is asked for ---- */
 
 void tutti_predict_print_screen(const tutti_predict_question *q);
+/* Where prices are those of a named machine: which, in a line. */
+void tutti_predict_add_prices(const tutti_predict_answers *a, tutti_strbuf *out);
 /* Under either table: words, what if. */
 void tutti_predict_print_answers(const tutti_predict_question *q);
 
@@ -66,6 +76,9 @@ void tutti_predict_print_answers(const tutti_predict_question *q);
 
 /* Which counts serve best, memory, what bounds a step: a sentence a line. */
 void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out);
+
+/* Of these what a whole run tells: of the question its rank counts and answers. */
+void tutti_predict_add_run_words(const tutti_predict_question *q, tutti_strbuf *out);
 
 /* ---- predict_step.c: of a step at the last of the rank counts ---- */
 

@@ -10,6 +10,7 @@
 #include "../base/json.h"
 #include "../base/options.h"
 #include "../metrics/layer_trace.h"
+#include "../predict/rank_memory.h"
 #include "../predict/step_costs.h"
 #include "../predict/step_schedule.h"
 #include "predict_answers.h"
@@ -37,8 +38,12 @@ typedef struct {
     tutti_step_layer *layers;
     tutti_step_work work;
     int64_t bytes, smallest;
+    tutti_rank_memory memory; /* of what the file tells of it: no activations */
+    char rule[16];
+    bool knows_rule; /* and so the states */
     int n;
     answer at[MAX_RANKS];
+    tutti_predict_answers plan; /* of a whole run, where it is asked for */
 } question;
 
 bool tutti_predict_wants_layers_file(const tutti_flags *f)
@@ -58,7 +63,25 @@ static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files, as %s is read", others[i],
                               f->rest[0]);
-    return tutti_predict_answers_refuse(f, "layer files", err);
+    static const char *const of_jobs[] = {"html", "strong", "advise", "what-if"};
+    for (size_t i = 0; i < sizeof of_jobs / sizeof *of_jobs; i++)
+        if (tutti_cli_has(f, of_jobs[i]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files", of_jobs[i]);
+    return TUTTI_OK;
+}
+
+/* A whole run, and the memory that a rank has. */
+static tutti_status read_plan(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    long long bytes = 0;
+    const char *memory = tutti_cli_value(f, "memory", NULL);
+    tutti_status st = tutti_predict_plan_read(f, &q->topology, 0, "a layer file says no epochs", &q->plan, err);
+    if (!st && q->plan.plans && !q->plan.samples_given)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--samples N is missing: a layer file does not say what an epoch has");
+    if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
+    if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
+    q->plan.device_bytes = bytes;
+    return st;
 }
 
 /* "100x", "100" or "0.5x" */
@@ -98,7 +121,10 @@ static tutti_status read_flags(const tutti_flags *f, question *q, long ranks[MAX
     if (!st) st = tutti_step_exchange_read(q->exchange_text, &q->exchange, err);
     if (!st && tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->n, err);
     if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), &q->topology, err);
-    return st;
+    long most = 0;
+    for (int i = 0; i < q->n; i++) most = ranks[i] > most ? ranks[i] : most;
+    if (!st) tutti_topology_grow(&q->topology, (int32_t)most);
+    return st ? st : read_plan(f, q, err);
 }
 
 /* Computing is divided by --speed; reading and copying are not: they are other machines' work. */
@@ -123,6 +149,8 @@ static tutti_status take_layers(const tutti_layer_trace *t, question *q, tutti_f
     if (!(all_ns > 0))
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: no layer takes any time: there is nothing to predict from",
                           q->path);
+    q->knows_rule = tutti_rank_memory_of_layers(t->rule, q->bytes, &q->memory);
+    snprintf(q->rule, sizeof q->rule, "%s", t->rule);
     q->work = (tutti_step_work){.layers = q->layers,
                                 .nlayers = t->nlayers,
                                 .read_ns = llround(t->read_us * 1e3),
@@ -144,6 +172,25 @@ static tutti_status predict_ranks(question *q, answer *a, const tutti_step_times
     return TUTTI_OK;
 }
 
+/* A prediction of a job holds what the arithmetic on whole runs looks at. */
+static tutti_prediction prediction_of(const answer *a)
+{
+    return (tutti_prediction){
+        .nranks = a->nranks, .step_s = (double)a->times.step_ns * 1e-9, .efficiency = a->efficiency};
+}
+
+static void plan_rows(question *q)
+{
+    tutti_prediction predicted[MAX_RANKS];
+    for (int i = 0; i < q->n; i++) {
+        const int nranks = q->at[i].nranks;
+        predicted[i] = prediction_of(&q->at[i]);
+        q->plan.seats[i] = (tutti_run_seats){.batch = q->batch * nranks,
+                                             .nnodes = tutti_predict_nodes_of(&q->topology, &q->plan, nranks)};
+    }
+    tutti_run_plan_rows(&q->plan.plan, predicted, q->plan.seats, q->n, q->plan.rows);
+}
+
 static tutti_status answer_question(const tutti_flags *f, question *q, tutti_failure *err)
 {
     long ranks[MAX_RANKS] = {1, 2, 4, 8};
@@ -162,6 +209,7 @@ static tutti_status answer_question(const tutti_flags *f, question *q, tutti_fai
         q->at[i].nranks = (int)ranks[i];
         st = predict_ranks(q, &q->at[i], &alone, err);
     }
+    if (!st && q->plan.plans) plan_rows(q);
     return st;
 }
 
@@ -170,6 +218,20 @@ static tutti_status answer_question(const tutti_flags *f, question *q, tutti_fai
 static double ms(int64_t ns)
 {
     return (double)ns / 1e6;
+}
+
+static void add_run_json(const question *q, int i, tutti_json *j)
+{
+    const tutti_run_row *r = &q->plan.rows[i];
+    tutti_json_int(j, "memory_known_bytes", q->memory.all);
+    if (!q->plan.plans) return;
+    tutti_json_int(j, "nodes", r->nnodes);
+    tutti_json_int(j, "steps", r->steps);
+    tutti_json_real(j, "epoch_s", r->epoch_s);
+    tutti_json_real(j, "run_s", r->run_s);
+    tutti_json_real(j, "node_hours", r->node_hours);
+    if (q->plan.plan.price > 0) tutti_json_real(j, "cost", r->cost);
+    if (q->plan.plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
 }
 
 static void add_json(const question *q, const char *topology, const answer *a, tutti_strbuf *out)
@@ -197,8 +259,48 @@ static void add_json(const question *q, const char *topology, const answer *a, t
     tutti_json_int(&j, "exchanged_bytes", a->nranks > 1 ? q->bytes : 0);
     tutti_json_text(&j, "algorithm", a->costs.whole[0] ? a->costs.whole : NULL);
     tutti_json_text(&j, "bottleneck", a->costs.bottleneck[0] ? a->costs.bottleneck : NULL);
+    add_run_json(q, (int)(a - q->at), &j);
     tutti_json_close(&j, '}');
     tutti_strbuf_puts(out, "\n");
+}
+
+/* Hours, nodes and cost, a line a rank count, and which serve best. */
+static void add_run(const question *q, tutti_strbuf *out)
+{
+    const tutti_run_plan *p = &q->plan.plan;
+    if (!q->plan.plans) return;
+    tutti_strbuf_printf(out, "%g epochs of %lld samples (--samples)\n%5s %5s %10s %10s %10s %10s\n", p->epochs,
+                        (long long)p->samples, "ranks", "nodes", "an epoch", "in all", "node hours",
+                        p->price > 0 ? "cost" : "");
+    for (int i = 0; i < q->n; i++) {
+        const tutti_run_row *r = &q->plan.rows[i];
+        char epoch[16], run[16], cost[32] = "";
+        tutti_predict_time_words(r->epoch_s, epoch);
+        tutti_predict_time_words(r->run_s, run);
+        if (p->price > 0) snprintf(cost, sizeof cost, "%.2f", r->cost);
+        tutti_strbuf_printf(out, "%5d %5d %10s %10s %10.2f %10s\n", r->nranks, r->nnodes, epoch, run, r->node_hours,
+                            cost);
+    }
+    tutti_strbuf_puts(out, "\n");
+    const tutti_predict_question words = {.nranks = q->n, .answers = &q->plan};
+    tutti_predict_add_run_words(&words, out);
+    tutti_predict_add_prices(&q->plan, out);
+}
+
+static void add_memory(const question *q, tutti_strbuf *out)
+{
+    char all[16], device[16];
+    tutti_predict_bytes_words(q->memory.all, all);
+    tutti_predict_bytes_words(q->plan.device_bytes, device);
+    tutti_strbuf_printf(out, "Memory a rank: at least %s: weights, gradients", all);
+    if (q->knows_rule)
+        tutti_strbuf_printf(out, ", states of %s", q->rule);
+    else
+        tutti_strbuf_puts(out, " (a line '# rule adamw' in the file adds the states of a rule)");
+    tutti_strbuf_puts(out, "; a layer file does not say what activations take");
+    if (q->plan.device_bytes && q->memory.all > q->plan.device_bytes)
+        tutti_strbuf_printf(out, "; does not fit in %s", device);
+    tutti_strbuf_puts(out, ".\n");
 }
 
 static void add_exchanges(const question *q, tutti_strbuf *out)
@@ -230,7 +332,9 @@ static void add_table(const question *q, tutti_strbuf *out)
                             ms(t->upper_ns), a->samples_per_s, a->speedup, a->efficiency * 100);
     }
     tutti_strbuf_puts(out, "\n");
+    add_run(q, out);
     add_exchanges(q, out);
+    add_memory(q, out);
     tutti_strbuf_printf(out, "Weak scaling: each rank has %ld samples.", q->batch);
     if (q->work.read_ns + q->work.copy_ns > 0)
         tutti_strbuf_printf(out, " Reading %.3f ms and copying %.3f ms a step.", ms(q->work.read_ns),

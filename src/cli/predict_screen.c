@@ -51,6 +51,16 @@ static void print_row(const tutti_predict_question *q, int i)
     printf(" %11s%s\n", memory, tutti_predict_fits(a, p) ? "" : " !");
 }
 
+void tutti_predict_add_prices(const tutti_predict_answers *a, tutti_strbuf *out)
+{
+    if (!a->prices_of) return;
+    tutti_strbuf_printf(
+        out,
+        "Prices of @%s ('tutti topo make @%s --describe'): a node %.0f, all that is there once %.0f, over "
+        "%.0f hours of work; --price P/h counts others.\n",
+        a->prices_of, a->prices_of, a->prices.node, a->prices.once, a->prices.hours);
+}
+
 void tutti_predict_print_screen(const tutti_predict_question *q)
 {
     print_head(q);
@@ -64,6 +74,7 @@ void tutti_predict_print_answers(const tutti_predict_question *q)
 {
     tutti_strbuf words = {0};
     tutti_predict_add_words(q, &words);
+    tutti_predict_add_prices(q->answers, &words);
     fputs(words.text, stdout);
     tutti_strbuf_release(&words);
     if (q->answers->plans)

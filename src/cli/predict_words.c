@@ -49,7 +49,7 @@ static void add_too_large(const tutti_predict_question *q, tutti_strbuf *out)
                             (long long)a->plan.samples, a->samples_given ? "" : "; --samples N plans for another set");
 }
 
-static void add_run(const tutti_predict_question *q, tutti_strbuf *out)
+void tutti_predict_add_run_words(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_predict_answers *a = q->answers;
     const tutti_run_choice c = tutti_run_plan_choose(a->rows, q->nranks);
@@ -121,7 +121,7 @@ static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
 
 void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out)
 {
-    if (q->answers->plans) add_run(q, out);
+    if (q->answers->plans) tutti_predict_add_run_words(q, out);
     add_knee(q, out);
     if (q->answers->plans) add_above(q, out);
     add_memory(q, out);

@@ -3,6 +3,8 @@
  * as the executor lays them out: each bank in whole cache lines, elements as they are sent. */
 #include "rank_memory.h"
 
+#include "../training/method/rule.h"
+
 enum { LINE = 64 };
 
 /* Where a memory of the role is counted. */
@@ -73,4 +75,12 @@ tutti_rank_memory tutti_rank_memory_of(const tutti_plan *plan)
     for (int i = 0; i < plan->nschedules; i++) m.exchange += schedule_scratch(plan, i);
     m.all = m.weights + m.gradients + m.states + m.activations + m.exchange;
     return m;
+}
+
+bool tutti_rank_memory_of_layers(const char *rule, int64_t bytes, tutti_rank_memory *out)
+{
+    const tutti_rule_row *row = tutti_rule_find(rule);
+    *out = (tutti_rank_memory){.weights = bytes, .gradients = bytes, .states = row ? row->nstates * bytes : 0};
+    out->all = out->weights + out->gradients + out->states;
+    return row != NULL;
 }

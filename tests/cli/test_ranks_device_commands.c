@@ -32,9 +32,13 @@ static void devices_lists_processors_and_the_source_of_each_figure(void **state)
     expect("devices", 0, "knl7250");
     char *text = command_says("devices v100", 0, "peak.f16");
     assert_non_null(strstr(text, "read "));
-    assert_non_null(strstr(text, "measured"));
+    assert_non_null(strstr(text, "fitted"));
     assert_non_null(strstr(text, "assumed"));
     free(text);
+    expect("devices h100", 0, "what is not said here is as of h200");
+    expect("devices a100", 0, "datasheet.tf32");
+    expect("devices a100", 0, "derived");
+    expect("devices v100:tf32", 2, "has no figure peak.tf32");
     expect("devices v10", 2, "did you mean 'v100'");
     expect("devices README.md", 3, "README.md: line");
     expect("devices a b", 2, "one name or none");
@@ -51,6 +55,7 @@ static void predict_takes_a_device_and_a_machine_by_name(void **state)
     expect("predict examples/lenet.yaml --device v100", 2, "--topology");
     expect("predict examples/lenet.yaml --device v100 --topology @v100-20gbe", 2, "no machine '@v100-20gbe'");
     expect("predict examples/lenet.yaml --device k80 --topology star --set precision=bf16", 2, "no figure peak.bf16");
+    expect("predict examples/lenet.yaml --device a100:tf32 --topology star --ranks 2", 0, "Communication");
     expect("predict examples/lenet.yaml --device k80 --trace x --topology star", 2, "from one of a profile");
 }
 
@@ -60,6 +65,8 @@ static void topo_make_grows_a_machine_and_describes_it(void **state)
     expect("topo make @v100-25gbe --seated 64", 0, "pcie,hosts=16,");
     expect("topo make @manoa --describe", 0, "role.job-server");
     expect("topo make --help", 0, "@e5-fdr");
+    expect("topo make --help", 0, "[TCP, 1.91GB/s measured]");
+    expect("topo make --help", 0, "[TCP, 3.125GB/s assumed]");
     expect("coll explain --bytes 1MB --ranks 64 --topology @k80-10gbe", 0, "choice:");
     expect("topo bounds @e5-fdr --ranks 128 --bytes 1MB", 0, "L1");
 }

@@ -113,7 +113,9 @@ static void devices_plan_weakly_and_say_whether_it_fits(void **state)
            "exchange.update=replicated "
            "--set exchange.update_when=early",
            2, "early is for exchange.update: sharded"); /* of a job of one rank, which is never early */
-    expect("predict examples/resnet50/layers.txt --batch 16 --epochs 3", 2, "--epochs is not for layer files");
+    expect("predict examples/resnet50/job.yaml --device p100 --topology @manoa --ranks 8,64 --epochs 90", 0,
+           "Prices of @manoa");
+    expect("predict examples/resnet50/layers.txt --batch 16 --epochs 3", 2, "--samples N is missing");
 }
 
 static void what_is_no_plan_is_refused(void **state)

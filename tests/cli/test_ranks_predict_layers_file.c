@@ -2,6 +2,8 @@
 /* test_ranks_predict_layers_file.c: `tutti predict LAYERS.txt` as a user types it: exact figures, words of refusals, codes. */
 #include "testing.h"
 
+#include <math.h>
+
 #include <cjson/cJSON.h>
 
 #include "cli/command_folder.h"
@@ -69,6 +71,33 @@ static void a_faster_device_computes_less_and_reads_as_long(void **state)
     check("predict $/io.txt --batch 32 --ranks 4" STAR, 0, "Reading 5.000 ms and copying 1.000 ms a step");
 }
 
+/* Of two.txt a step of one rank takes 0.7 ms with 32 samples; 3,200 samples are 100 steps of one rank, 25 of four. */
+static void a_whole_run_has_hours_nodes_cost_and_what_is_known_of_memory(void **state)
+{
+    (void)state;
+    char *text = says("predict $/two.txt --batch 32 --ranks 1,4 --epochs 90 --samples 3200 --price 36/h "
+                      "--ranks-per-node 2 --json -" STAR,
+                      0, "\"cost\"");
+    assert_true(number(text, 1, "steps") == 9000 && number(text, 4, "steps") == 2250);
+    assert_true(fabs(number(text, 1, "run_s") - 6.3) < 1e-9);
+    assert_true(fabs(number(text, 1, "cost") - 0.063) < 1e-9);
+    assert_true(number(text, 4, "nodes") == 2);
+    assert_true(fabs(number(text, 4, "cost") - 2 * number(text, 4, "run_s") / 100) < 1e-9);
+    const double known = number(text, 1, "memory_known_bytes");
+    free(text);
+    put("adam.txt", "Id Name Forward Backward Comm Size\n# rule adamw\n0 a 1 2 0 1000\n");
+    text = says("predict $/adam.txt --batch 32 --ranks 1 --json -" STAR, 0, "memory_known_bytes");
+    assert_true(number(text, 1, "memory_known_bytes") == 4000);
+    free(text);
+    assert_true(known > 0);
+    check("predict $/adam.txt --batch 32 --ranks 1 --memory 3KiB" STAR, 0, "states of adamw");
+    check("predict $/adam.txt --batch 32 --ranks 1 --memory 3KiB" STAR, 0, "does not fit in 3.00 KiB");
+    check("predict $/two.txt --batch 32 --ranks 1,4 --epochs 90 --samples 3200 --deadline 4s" STAR, 0,
+          "Fewest nodes within 4.0 s: 4 ranks on 4 nodes");
+    check("predict $/two.txt --batch 32 --ranks 2,16 --epochs 90 --samples 3200 --topology @manoa", 0,
+          "Prices of @manoa");
+}
+
 static void the_table_says_by_what_how_long_and_what_binds(void **state)
 {
     (void)state;
@@ -110,6 +139,11 @@ static void what_cannot_be_answered_is_refused(void **state)
     check("predict $/two.txt --batch 1 --speed fast", 2, "wants a factor");
     check("predict $/two.txt --batch 1 --speed 0x", 2, "wants a factor");
     check("predict $/two.txt --batch 1 --weak", 2, "--weak is not for layer files");
+    check("predict $/two.txt --batch 1 --advise", 2, "--advise is not for layer files");
+    check("predict $/two.txt --batch 1 --price 3/h", 2, "--epochs N is missing");
+    check("predict $/two.txt --batch 1 --samples 100", 2, "--samples has no effect without --epochs");
+    check("predict $/two.txt --batch 1 --epochs 0", 2, "--epochs");
+    check("predict $/two.txt --batch 1 --memory 0B", 2, "--memory");
     check("predict $/two.txt --batch 1 --ranks 3 --topology star --exchange allreduce:swing", 2,
           "no allreduce over 3 ranks by swing");
 }
@@ -119,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_those_of_the_formulas),
         cmocka_unit_test(a_faster_device_computes_less_and_reads_as_long),
+        cmocka_unit_test(a_whole_run_has_hours_nodes_cost_and_what_is_known_of_memory),
         cmocka_unit_test(the_table_says_by_what_how_long_and_what_binds),
         cmocka_unit_test(what_cannot_be_answered_is_refused),
     };
