@@ -57,6 +57,7 @@ tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q
     tutti_prediction alone = {0};
     tutti_status st = tutti_framework_open(name, &f, err);
     if (st) return st;
+    tutti_framework_guard(&f, &q->topology, q->guard);
     st = predict_as(q, &f, q->ranks, q->nranks, q->predicted, err);
     if (!st) st = predict_as(q, &f, &one, 1, &alone, err);
     for (int i = 0; i < q->nranks && !st; i++) {

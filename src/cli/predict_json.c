@@ -26,6 +26,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_text(&j, "job", q->job_path);
         tutti_json_text(&j, "topology", topology);
         tutti_json_int(&j, "ranks", p->nranks);
+        if (q->guard[0]) tutti_json_text(&j, "guard", q->guard);
         if (p->refused[0]) {
             print_refusal(&j, p);
             continue;

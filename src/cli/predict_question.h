@@ -19,6 +19,7 @@ typedef struct {
     int nsets, nranks;
     int ranks[TUTTI_PREDICT_MAX_RANKS];
     tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
+    char guard[320];                            /* of a framework that nothing published was held against; "": none */
     double measured_s[TUTTI_PREDICT_MAX_RANKS]; /* NaN: not measured */
     tutti_predict_options options;
     double *slowness;               /* of the ranks of the largest count; NULL: not asked for */

@@ -77,6 +77,7 @@ void tutti_predict_print_answers(const tutti_predict_question *q)
     tutti_predict_add_prices(q->answers, &words);
     fputs(words.text, stdout);
     tutti_strbuf_release(&words);
+    if (q->guard[0]) printf("%s\n", q->guard);
     if (q->answers->plans)
         printf("Predicted, not measured. Not in the model: noise, evaluation, checkpoints; on a network: packets, "
                "congestion "

@@ -41,6 +41,7 @@ static const struct {
     {"transport", NUMBER, "", offsetof(tutti_framework, transport), true},
     {"transport.most", NUMBER, "B/s", offsetof(tutti_framework, most_bytes_per_s), false},
     {"message", NUMBER, "s", offsetof(tutti_framework, message_s), true},
+    {"checked", NUMBER, "B/s", offsetof(tutti_framework, checked_bytes_per_s), false},
     {"read", NUMBER, "B/s", offsetof(tutti_framework, read_bytes_per_s), true},
     {"copy", NUMBER, "B/s", offsetof(tutti_framework, copy_bytes_per_s), true},
 };
@@ -178,9 +179,29 @@ int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets spa
     return n;
 }
 
+static tutti_figure rate_of(const tutti_topology *t)
+{
+    return t->figure[TUTTI_FIGURE_NIC] > 0 ? TUTTI_FIGURE_NIC : TUTTI_FIGURE_BANDWIDTH;
+}
+
+void tutti_framework_guard(const tutti_framework *f, const tutti_topology *t, char out[TUTTI_FRAMEWORK_GUARD])
+{
+    const double rate = t->figure[rate_of(t)], checked = f->checked_bytes_per_s;
+    out[0] = '\0';
+    if (t->kind == TUTTI_TOPOLOGY_HOST || (checked > 0 && rate <= checked * 1.01)) return;
+    if (checked > 0)
+        snprintf(
+            out, TUTTI_FRAMEWORK_GUARD,
+            "Unguarded: steps of %.60s were held against published ones on networks of up to %.2f GB/s, not of %.2f.",
+            f->file.name, checked / 1e9, rate / 1e9);
+    else
+        snprintf(out, TUTTI_FRAMEWORK_GUARD, "Unguarded: steps of %.60s were never held against published ones.",
+                 f->file.name);
+}
+
 void tutti_framework_slow_down(const tutti_framework *f, tutti_topology *t)
 {
-    const tutti_figure rate = t->figure[TUTTI_FIGURE_NIC] > 0 ? TUTTI_FIGURE_NIC : TUTTI_FIGURE_BANDWIDTH;
+    const tutti_figure rate = rate_of(t);
     t->figure[rate] *= f->transport;
     if (f->most_bytes_per_s > 0) t->figure[rate] = fmin(t->figure[rate], f->most_bytes_per_s);
     t->figure[TUTTI_FIGURE_LATENCY] += f->message_s;

@@ -22,8 +22,9 @@ typedef struct {
     double bucket_bytes;             /* exchange.bucket_bytes; 0: not said */
     /* transport */
     double transport,
-        most_bytes_per_s; /* share of a network's rate that it reaches, and no more than this (0: no bound) */
-    double message_s;     /* on top of the network's latency */
+        most_bytes_per_s;       /* share of a network's rate that it reaches, and no more than this (0: no bound) */
+    double message_s;           /* on top of the network's latency */
+    double checked_bytes_per_s; /* the fastest network on which steps were held against published ones; 0: never */
     /* overlap */
     bool overlaps_exchange; /* with the backward pass; else all exchanges come behind it */
     /* input */
@@ -44,6 +45,9 @@ typedef char tutti_framework_sets[TUTTI_FRAMEWORK_MAX_SETS][80];
 int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets space);
 /* The network between hosts as the transport leaves it. */
 void tutti_framework_slow_down(const tutti_framework *f, tutti_topology *t);
+/* A sentence where steps on the topology's network (before it is slowed down) were never held against published ones; "" else. */
+enum { TUTTI_FRAMEWORK_GUARD = 320 };
+void tutti_framework_guard(const tutti_framework *f, const tutti_topology *t, char out[TUTTI_FRAMEWORK_GUARD]);
 /* *p, of a job with the overrides on that topology, becomes the framework's: step_s, exposed_s, bounds, samples_per_s. bytes: of the
  * samples of one rank and step in f32. speedup and efficiency are the caller's. */
 void tutti_framework_apply(const tutti_framework *f, double bytes, tutti_prediction *p);

@@ -128,6 +128,33 @@ static void every_framework_that_comes_along_is_read(void **state)
     assert_null(tutti_framework_shipped_at(sizeof wanted / sizeof *wanted));
 }
 
+/* Held against published steps on 1 GB/s: silent up to there; one that says nothing is never guarded. */
+static void what_nothing_published_was_held_against_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *topology, *words;
+    } cases[] = {{"tensorflow", "@k80-10gbe", NULL},
+                 {"tensorflow", "@v100-ib", "up to 1.25 GB/s, not of 5.74"},
+                 {"tensorflow", "star,bw=100Gb", "not of 12.50"},
+                 {"caffe-mpi", "@p40-100gbe", NULL},
+                 {"caffe-mpi", "star,bw=200Gb", "not of 25.00"},
+                 {"mxnet", "@k80-10gbe", "never held"},
+                 {"cntk", "star", "never held"},
+                 {"mxnet", "host", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_framework f;
+        tutti_topology t;
+        char said[TUTTI_FRAMEWORK_GUARD];
+        assert_int_equal(tutti_framework_open(cases[i].name, &f, NULL), TUTTI_OK);
+        assert_int_equal(tutti_topology_parse(cases[i].topology, &t, NULL), TUTTI_OK);
+        tutti_framework_guard(&f, &t, said);
+        if (cases[i].words ? !strstr(said, cases[i].words) : said[0] != '\0')
+            fail_msg("%s on %s: '%s'", cases[i].name, cases[i].topology, said);
+        tutti_framework_release(&f);
+    }
+}
+
 static void bad_files_of_frameworks_are_refused_with_words(void **state)
 {
     (void)state;
@@ -161,6 +188,7 @@ int main(void)
         cmocka_unit_test(the_parts_of_a_gap_sum_to_it),
         cmocka_unit_test(turning_every_factor_makes_the_other),
         cmocka_unit_test(every_framework_that_comes_along_is_read),
+        cmocka_unit_test(what_nothing_published_was_held_against_is_said),
         cmocka_unit_test(bad_files_of_frameworks_are_refused_with_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
