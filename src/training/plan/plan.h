@@ -342,6 +342,10 @@ int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */
+/* Of all that the proof reads: of what is alike on all ranks, and of one rank's loops. Two plans with the same hashes for all their ranks have
+ * the same proof. Before the schedules are hashed (tutti_plan_prove) it says nothing. */
+uint64_t tutti_plan_covered(const tutti_plan *p);
+uint64_t tutti_plan_covered_loops(const tutti_plan *p, int rank);
 /* The same as if all ranks were on one host: of what decides the bits of a run. */
 tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tutti_failure *err);
 /* Checks each lowered schedule of the plan once; the failure names what travels by it. */
