@@ -91,7 +91,8 @@ void tutti_progress_event(void *arg, const tutti_train_event *e)
         if (e->step > 0 && e->step < e->nsteps)
             printf("resuming at step %" PRId64 " of %" PRId64 " from %s\n", e->step, e->nsteps, p->dir);
         break;
-    case TUTTI_TRAIN_INIT: printf("%s\n", e->text); break;
+    case TUTTI_TRAIN_INIT:
+    case TUTTI_TRAIN_PROVED: printf("%s\n", e->text); break;
     case TUTTI_TRAIN_STEP: show_step(p, e); break;
     case TUTTI_TRAIN_EVAL:
         tutti_progress_end(p);

@@ -483,7 +483,7 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_train_result result = {0};
     tutti_failure own = {0};
     tutti_account_begin(&t.account, config->began_ns ? config->began_ns : tutti_clock_ns());
-    tutti_status st = tutti_start_agree(group, config, &start, &own);
+    tutti_status st = tutti_train_begin(group, config, &start, &own);
     if (!st) {
         st = train(&t, &start, &result, &own);
         /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who may resign does
@@ -494,7 +494,6 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
         if (resigns) tutti_group_resign(group, own.text);
     }
     tutti_start_release(&start);
-    if (st) return tutti_fail(err, st, "%s", own.text);
-    *out = result;
-    return TUTTI_OK;
+    if (!st) *out = result;
+    return st ? tutti_fail(err, st, "%s", own.text) : TUTTI_OK;
 }

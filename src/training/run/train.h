@@ -5,6 +5,9 @@
  *   lock           held while a run uses the folder; the second run is refused
  *   job.yaml       the resolved job             metrics.jsonl, events.out.tfevents.*   see docs/metrics.md
  *   checkpoints/   see checkpoint.h                  trace.json, layers.txt   see tracing.h
+ *   plan.proof     that the plan is proved, see proof.c
+ *
+ * The plan is proved before anything is begun; one that is not right is TUTTI_ERR_USAGE, with a counter-example.
  * Threads: owner of the group. */
 #ifndef TUTTI_TRAIN_H
 #define TUTTI_TRAIN_H
@@ -19,11 +22,12 @@
 #include "init.h"
 
 typedef enum {
-    TUTTI_TRAIN_NOTE,  /* text: something that a person should know (a torn checkpoint was passed over) */
-    TUTTI_TRAIN_INIT,  /* text: what weights from elsewhere it begins at */
-    TUTTI_TRAIN_BEGIN, /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_BEARS, /* from now on other ranks may be lost, and the run goes on */
-    TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
+    TUTTI_TRAIN_NOTE,   /* text: something that a person should know (a torn checkpoint was passed over) */
+    TUTTI_TRAIN_INIT,   /* text: what weights from elsewhere it begins at */
+    TUTTI_TRAIN_PROVED, /* text: how long the proof of the plan took, or that it was kept */
+    TUTTI_TRAIN_BEGIN,  /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
+    TUTTI_TRAIN_BEARS,  /* from now on other ranks may be lost, and the run goes on */
+    TUTTI_TRAIN_STEP,   /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
     TUTTI_TRAIN_TRACED, /* text: which steps, and where */

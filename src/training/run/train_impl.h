@@ -13,6 +13,7 @@
  *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on
  *   pretend.c    kernels that only wait                    step_work.c  what runs on a device, launched
  *   staging.c    samples and labels on their way to a device, figures on theirs back
+ *   proof.c      what is played is proved
  *   lent.c       vectors of a device, where the host reads and fills them
  *   ahead.c      the batch of a step, and the next one on its way to a device */
 #ifndef TUTTI_TRAIN_IMPL_H
@@ -97,6 +98,13 @@ bool tutti_start_holds(const tutti_start *s, const char *dir);
 void tutti_start_release(tutti_start *s);
 /* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
+
+/* Collective: the plan is proved, or was, and then tutti_start_agree (proof.c). Rank 0 proves and says so, before it touches the folder; each rank
+ * compares its own plan with what was proved. TUTTI_ERR_USAGE on all: it is wrong, in words on rank 0. TUTTI_ERR_RENDEZVOUS: a rank has another
+ * one. */
+#define TUTTI_PROOF_FILE "plan.proof"
+tutti_status tutti_train_begin(tutti_group *group, const tutti_train_config *config, tutti_start *start,
+                               tutti_failure *err);
 
 typedef struct tutti_beside tutti_beside;
 typedef struct tutti_serve tutti_serve;
