@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../collective/schedule/part_builder.h"
-#include "plan_compose.h"
+#include "plan_alike.h"
 
 typedef struct {
     const tutti_composition *c;
@@ -94,11 +94,12 @@ static int composed_buffer(const tutti_composition *c, int exchange, int place, 
 static tutti_slice composed_slice(const tutti_composition *c, int exchange, int invocation, const tutti_slice *s)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
+    const int buffer = composed_buffer(c, exchange, s->rank, s->buffer, invocation);
+    if (c->loops) return (tutti_slice){tutti_plan_member(x, s->rank), buffer, s->first, s->count, s->of};
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
     const int64_t n = range.last - range.first, first = range.first + s->first * n / s->of;
     const int64_t last = range.first + ((int64_t)s->first + s->count) * n / s->of;
-    return slice_of(c, tutti_plan_member(x, s->rank), composed_buffer(c, exchange, s->rank, s->buffer, invocation),
-                    first, last);
+    return slice_of(c, tutti_plan_member(x, s->rank), buffer, first, last);
 }
 
 /* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and free, and, before
@@ -163,6 +164,12 @@ static void add_wait(composer *k, const tutti_loop_step *s)
     }
 }
 
+static tutti_slice touched_slice(const tutti_composition *c, int rank, int buffer, const tutti_loop_step *s)
+{
+    return s->of ? (tutti_slice){rank, buffer, (int32_t)s->first, (int32_t)(s->last - s->first), s->of}
+                 : slice_of(c, rank, buffer, s->first, s->last);
+}
+
 static void add_loop_step(composer *k, const tutti_loop_step *s)
 {
     const int sequence = s->part ? k->c->plan->nexchanges * k->c->nsequences + s->part : 0;
@@ -170,13 +177,13 @@ static void add_loop_step(composer *k, const tutti_loop_step *s)
     tutti_part_step(k->b, &step);
     for (int i = 0; i < 2 && s->from[i] >= 0; i++) {
         const bool is_peers = s->peer >= 0 && (i == 1 || s->from[1] < 0);
-        const tutti_slice slice = slice_of(k->c, is_peers ? s->peer : k->rank, s->from[i], s->first, s->last);
+        const tutti_slice slice = touched_slice(k->c, is_peers ? s->peer : k->rank, s->from[i], s);
         if (s->kind == TUTTI_STEP_REDUCE)
             tutti_part_fold(k->b, slice, i);
         else
             tutti_part_in(k->b, slice);
     }
-    if (s->to >= 0) tutti_part_out(k->b, slice_of(k->c, k->rank, s->to, s->first, s->last));
+    if (s->to >= 0) tutti_part_out(k->b, touched_slice(k->c, k->rank, s->to, s));
     if (s->exchange >= 0) add_wait(k, s);
     if (s->after >= 0) tutti_part_dep(k->b, k->loop.nexchange_steps + s->after);
 }
@@ -187,7 +194,10 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     tutti_part_builder builder;
     composer k = {.c = c, .rank = rank, .b = &builder};
     tutti_part_begin(&builder, rank);
-    tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* check_result has seen that it can be made */
+    if (c->loops)
+        k.loop = c->loops[rank];
+    else
+        tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* the check has seen that it can be made */
     add_buffers(&k);
     for (int i = 0; i < c->most_invocations; i++)
         for (int x = 0; x < c->plan->nexchanges; x++)
@@ -201,16 +211,18 @@ static bool owed(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
 {
     const tutti_composition *c = owner;
     tutti_stretch stretch;
+    if (c->owes_nothing) return false;
     if (!tutti_composition_owed(c, rank, i, &stretch)) return false;
     *out = slice_of(c, rank, 0, stretch.first, stretch.last);
     return true;
 }
 
-tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *err)
+tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
 {
     tutti_arena arena = {0};
     tutti_status st = TUTTI_OK;
-    for (int r = 0; r < c->nranks && st == TUTTI_OK; r++) {
+    if (!c->loops && !c->edges) tutti_composition_find_edges(c);
+    for (int r = 0; r < c->nranks && st == TUTTI_OK && !c->loops; r++) {
         tutti_unrolled loop;
         st = tutti_composition_unroll(c, r, &arena, &loop, err);
         tutti_arena_reset(&arena);
@@ -221,9 +233,9 @@ tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *
                                       .owner = c,
                                       .leaves_a_rank = tutti_plan_naccumulated(&c->plan->config),
                                       .inputs_are_symbols = c->plan->graph->nsplit > 0,
-                                      .owed = c->plan->graph->nsplit ? owed : NULL,
-                                      .describe_step = tutti_plan_describe_step,
-                                      .describe_cell = tutti_plan_describe_cell};
+                                      .owed = c->plan->graph->nsplit || c->owes_nothing ? owed : NULL,
+                                      .describe_step = c->loops ? NULL : tutti_plan_describe_step,
+                                      .describe_cell = c->loops ? NULL : tutti_plan_describe_cell};
     tutti_check_report report = {0};
     if (st == TUTTI_OK) st = tutti_check_source(&source, &report, err);
     if (st == TUTTI_OK && !report.agree && c->head.collective == TUTTI_ALLREDUCE)
@@ -234,11 +246,12 @@ tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *
 }
 
 /* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
-static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_failure *err)
+static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_proved_keys *proved,
+                                 tutti_failure *err)
 {
     tutti_composition c;
     tutti_status st = tutti_composition_create(&c, p, memory, last, err);
-    if (!st) st = tutti_composition_check(&c, err);
+    if (!st && !tutti_composition_prove_alike(&c, proved)) st = tutti_composition_check(&c, err);
     tutti_composition_release(&c);
     return st;
 }
@@ -276,6 +289,7 @@ static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
 
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
 {
+    tutti_proved_keys proved = {0};
     tutti_status st = tutti_plan_check_arena(p, err);
     if (!st) st = check_frozen(p, err);
     if (!st) st = tutti_plan_check_all_visits(p, err);
@@ -283,10 +297,12 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
     if (!st) st = tutti_plan_check_served(p, err);
     for (int m = 0; m < p->nmemories && !st; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
-        st = check_result(p, m, TUTTI_EACH_PERIOD, err);
+        st = check_result(p, m, TUTTI_EACH_PERIOD, &proved, err);
         for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS && !st; d++)
-            if (tutti_plan_has_loop(p, (tutti_loop_driver)d)) st = check_result(p, m, (tutti_loop_driver)d, err);
+            if (tutti_plan_has_loop(p, (tutti_loop_driver)d))
+                st = check_result(p, m, (tutti_loop_driver)d, &proved, err);
     }
+    free(proved.keys);
     if (!st) st = tutti_plan_check_types(p, err);
     return st ? st : tutti_plan_check_looks(p, err);
 }

@@ -161,7 +161,7 @@ bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_s
     return i == p->nbuckets && c->nwindows > 1;
 }
 
-static void number_memory(tutti_composition *c)
+void tutti_composition_number(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;
     int at = TUTTI_COMPOSED_FIRST_MEMORY;
@@ -243,7 +243,7 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
     tutti_arena_release(&arena);
 }
 
-static void find_edges(tutti_composition *c)
+void tutti_composition_find_edges(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;
     edge_list e = {0};
@@ -281,8 +281,7 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
     if (st) return st;
     lay_out_runs(c);
     find_windows(c);
-    number_memory(c);
-    find_edges(c);
+    tutti_composition_number(c);
     c->head.collective = TUTTI_ALLREDUCE;
     c->head.nranks = c->nranks;
     c->head.slots = p->config.slots;

@@ -61,7 +61,8 @@ typedef struct {
     int run, action;          /* of the composition's runs, of its loop; action -1 = before or after all */
     int param;                /* -1 = none */
     int exchange, invocation; /* nop: for whose end it waits; -1 = for none's */
-    int64_t first, last;      /* of the index space */
+    int64_t first, last;      /* of the index space; or of a vector that is cut into */
+    int of;                   /* so many parts; 0 = of the index space */
     int after;                /* nop: another one's position that it waits for; -1 = none's */
     int from[2], to;          /* buffers, -1 = none */
     int peer;                 /* the last of `from` is this rank's input; -1 = all are the own rank's */
@@ -102,6 +103,9 @@ typedef struct {
     int *scratch_base; /* rank, exchange: number of its first scratch buffer */
     int *window;       /* a memory: its stretch of the index space */
     int nwindows;
+    /* Of one class of elements (plan_alike.h): what each rank does with them, in parts of the exchanges' vector; NULL: of all elements. */
+    const tutti_unrolled *loops;
+    bool owes_nothing;
     tutti_arena arena;
 } tutti_composition;
 
@@ -113,7 +117,13 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
 /* The proof: what its head says is owed holds, and that no two accesses race (plan_check.c). */
-tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *err);
+tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
+/* Edges of a composition of all elements; done once, by the check. */
+void tutti_composition_find_edges(tutti_composition *c);
+/* Numbers memory and scratch. */
+void tutti_composition_number(tutti_composition *c);
+/* Tables of what exchanges are told, empty, and where their steps begin. */
+void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out);
 /* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask for a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);

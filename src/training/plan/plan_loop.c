@@ -383,13 +383,14 @@ static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_unroll
         }
 }
 
-static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_unrolled *out)
+void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out)
 {
     const int n = c->most_invocations * c->plan->nexchanges;
     int *const tables = TUTTI_ARENA_NEW(arena, int, 5 * n + 1);
     for (int i = 0; i < 5 * n; i++) tables[i] = -1;
     out->ready = tables, out->is_free = tables + n, out->waited = tables + 2 * n, out->first_step = tables + 3 * n;
     out->begun = tables + 4 * n;
+    lay_out_exchanges(c, rank, out);
 }
 
 static void add_begin(writer *w)
@@ -456,8 +457,7 @@ tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutt
                 .started = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1),
                 .follower = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1)};
     for (int x = 0; x < c->plan->nexchanges; x++) w.follower[x] = NO_PART;
-    make_tables(c, arena, out);
-    lay_out_exchanges(c, rank, out);
+    tutti_composition_tables(c, rank, arena, out);
     memcpy(loops, c->plan->loops, sizeof loops);
     if (rank != c->plan->config.rank) tutti_plan_list_loops(c->plan, rank, arena, loops);
     tutti_status st = tutti_plan_check_actions(c->plan, rank, loops, err);

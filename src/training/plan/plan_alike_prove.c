@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_alike_prove.c: proves one class of elements, and that all ranks come to an end (plan_alike.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_alike.h"
+
+/* ---- a class as a composition of its own ---- */
+
+/* Whether the rank tells the zone's exchanges something at this position, or waits for them. */
+static bool tells(const tutti_rank_loop *r, const tutti_zone *z, int position)
+{
+    for (int t = position >= 0 ? r->head[position] : -1; t >= 0; t = r->told[t].next)
+        if (tutti_zone_place(z, r->told[t].exchange) >= 0) return true;
+    return false;
+}
+
+/* As fractions of the zone's vector. */
+static bool take_step(const tutti_alikes *a, const tutti_alike *k, int rank, const tutti_loop_step *s,
+                      tutti_loop_step *out)
+{
+    int window;
+    *out = *s;
+    if (s->to < 0 || !tutti_alike_place(a, rank, s, &window)) return false;
+    const int touched = tutti_alike_touched(a, k, s, window);
+    if (touched == TUTTI_TOUCHES_NOTHING) return false;
+    const bool all = touched == TUTTI_TOUCHES_ALL;
+    out->of = all ? 1 : a->zones[k->zone].nmembers;
+    out->first = all ? 0 : touched;
+    out->last = out->first + 1;
+    return true;
+}
+
+static void take_tables(const tutti_alikes *a, const tutti_composition *own, const tutti_zone *z, int rank,
+                        const int *place_of, tutti_unrolled *out)
+{
+    const tutti_unrolled *l = &a->ranks[rank].loop;
+    for (int i = 0; i < own->most_invocations; i++)
+        for (int x = 0; x < z->nexchanges; x++) {
+            const int at = tutti_composition_at(own, i, x), from = tutti_composition_at(a->c, i, z->exchanges[x]);
+            out->begun[at] = l->begun[from] < 0 ? -1 : place_of[l->begun[from]];
+            out->ready[at] = l->ready[from] < 0 ? -1 : place_of[l->ready[from]];
+            out->is_free[at] = l->is_free[from] < 0 ? -1 : place_of[l->is_free[from]];
+            out->waited[at] = l->waited[from] < 0 ? -1 : place_of[l->waited[from]];
+        }
+}
+
+/* What the rank does with the class: in its order, the rest left out. */
+static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composition *own, int rank,
+                      tutti_unrolled *out)
+{
+    const tutti_rank_loop *r = &a->ranks[rank];
+    const tutti_zone *z = &a->zones[k->zone];
+    int *place_of = tutti_alloc(sizeof *place_of * (size_t)(r->loop.nsteps + 1)), capacity = 0;
+    tutti_loop_step *steps = NULL, step;
+    *out = (tutti_unrolled){0};
+    tutti_composition_tables(own, rank, &own->arena, out);
+    for (int i = 0; i < r->loop.nsteps; i++) {
+        const tutti_loop_step *s = &r->loop.steps[i];
+        place_of[i] = -1;
+        if (!take_step(a, k, rank, s, &step) && i && !tells(r, z, i) && !tells(r, z, s->after)) continue;
+        step.exchange = step.exchange < 0 ? -1 : tutti_zone_place(z, step.exchange);
+        step.after = step.after < 0 ? -1 : place_of[step.after];
+        place_of[i] = out->nsteps;
+        steps = tutti_grow(steps, out->nsteps, &capacity, sizeof *steps);
+        steps[out->nsteps++] = step;
+    }
+    take_tables(a, own, z, rank, place_of, out);
+    out->steps = TUTTI_ARENA_NEW(&own->arena, tutti_loop_step, out->nsteps + 1);
+    memcpy(out->steps, steps, sizeof *steps * (size_t)out->nsteps);
+    free(steps);
+    free(place_of);
+}
+
+bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
+{
+    const tutti_zone *z = &a->zones[k->zone];
+    const tutti_composition *c = a->c;
+    tutti_plan plan = *c->plan;
+    tutti_composition own = *c;
+    own.arena = (tutti_arena){0};
+    own.plan = &plan;
+    plan.nexchanges = z->nexchanges;
+    plan.exchanges = TUTTI_ARENA_NEW(&own.arena, tutti_plan_exchange, z->nexchanges + 1);
+    own.ninvocations = TUTTI_ARENA_NEW(&own.arena, int, z->nexchanges + 1);
+    own.most_invocations = 0;
+    for (int i = 0; i < z->nexchanges; i++) {
+        plan.exchanges[i] = c->plan->exchanges[z->exchanges[i]];
+        own.ninvocations[i] = c->ninvocations[z->exchanges[i]];
+        if (own.ninvocations[i] > own.most_invocations) own.most_invocations = own.ninvocations[i];
+    }
+    tutti_composition_number(&own);
+    tutti_unrolled *loops = TUTTI_ARENA_NEW(&own.arena, tutti_unrolled, c->nranks);
+    for (int r = 0; r < c->nranks; r++) take_loop(a, k, &own, r, &loops[r]);
+    own.loops = loops;
+    own.owes_nothing = !z->is_owed;
+    const bool holds = tutti_composition_check(&own, NULL) == TUTTI_OK;
+    tutti_arena_release(&own.arena);
+    return holds;
+}
+
+/* ---- nobody waits for ever ---- */
+
+typedef struct {
+    int rank, part, at; /* the position that comes next; behind all: nsteps */
+} runner;
+
+typedef struct {
+    const tutti_alikes *a;
+    runner *runners;
+    int nrunners;
+    bool **passed; /* a rank, a position */
+    int *told;     /* invocation, exchange: how often */
+    int *ended;    /* an exchange: invocations */
+} play;
+
+static void skip(const play *y, runner *r)
+{
+    const tutti_unrolled *l = &y->a->ranks[r->rank].loop;
+    while (r->at < l->nsteps && l->steps[r->at].part != r->part) r->at++;
+}
+
+/* The rank's sequences: its loop, and each part of the loop beside. */
+static void add_runners(play *y, int rank, int *capacity)
+{
+    const tutti_unrolled *l = &y->a->ranks[rank].loop;
+    int nparts = 0;
+    for (int i = 0; i < l->nsteps; i++)
+        if (l->steps[i].part > nparts) nparts = l->steps[i].part;
+    for (int p = 0; p <= nparts; p++) {
+        y->runners = tutti_grow(y->runners, y->nrunners, capacity, sizeof *y->runners);
+        y->runners[y->nrunners] = (runner){rank, p, 0};
+        skip(y, &y->runners[y->nrunners++]);
+    }
+}
+
+/* All members have begun it and told it both: it ends, if those before it have. */
+static void tell(play *y, const tutti_told *t)
+{
+    const tutti_composition *c = y->a->c;
+    if (t->kind == TUTTI_TOLD_WAITED) return;
+    y->told[tutti_composition_at(c, t->invocation, t->exchange)]++;
+    int *ended = &y->ended[t->exchange];
+    while (*ended < c->ninvocations[t->exchange] &&
+           y->told[tutti_composition_at(c, *ended, t->exchange)] == 3 * c->plan->exchanges[t->exchange].nmembers)
+        ++*ended;
+}
+
+static bool advance(play *y, runner *r)
+{
+    const tutti_rank_loop *l = &y->a->ranks[r->rank];
+    bool moved = false;
+    while (r->at < l->loop.nsteps) {
+        const tutti_loop_step *s = &l->loop.steps[r->at];
+        if (s->exchange >= 0 && y->ended[s->exchange] <= s->invocation) break;
+        if (s->after >= 0 && !y->passed[r->rank][s->after]) break;
+        y->passed[r->rank][r->at] = moved = true;
+        for (int t = l->head[r->at]; t >= 0; t = l->told[t].next) tell(y, &l->told[t]);
+        r->at++;
+        skip(y, r);
+    }
+    return moved;
+}
+
+bool tutti_alike_all_end(const tutti_alikes *a)
+{
+    const tutti_plan *p = a->c->plan;
+    tutti_arena work = {0};
+    int capacity = 0;
+    play y = {.a = a,
+              .passed = TUTTI_ARENA_NEW(&work, bool *, a->c->nranks),
+              .told = TUTTI_ARENA_NEW(&work, int, a->c->most_invocations * p->nexchanges + 1),
+              .ended = TUTTI_ARENA_NEW(&work, int, p->nexchanges + 1)};
+    for (int r = 0; r < a->c->nranks; r++) {
+        y.passed[r] = TUTTI_ARENA_NEW(&work, bool, a->ranks[r].loop.nsteps + 1);
+        add_runners(&y, r, &capacity);
+    }
+    bool moved = true, all = true;
+    while (moved) {
+        moved = false;
+        for (int i = 0; i < y.nrunners; i++) moved |= advance(&y, &y.runners[i]);
+    }
+    for (int i = 0; i < y.nrunners; i++) all &= y.runners[i].at == a->ranks[y.runners[i].rank].loop.nsteps;
+    free(y.runners);
+    tutti_arena_release(&work);
+    return all;
+}
