@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_alike.c: the proof by classes of elements holds what the proof of the whole holds. Right plans are proved so, without the whole;
+ * of plans that random mistakes were made in none is, unless the whole says that it is right all the same. */
+#include "testing.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "method_world.h"
+#include "training/plan/plan_alike.h"
+
+/* What is known of a plan by each way. */
+typedef struct {
+    bool alike, whole;
+} verdicts;
+
+static void judge(const tutti_plan *p, int memory, tutti_loop_driver last, bool asks_whole, tutti_proved_keys *proved,
+                  verdicts *v)
+{
+    tutti_composition c;
+    if (tutti_composition_create(&c, p, memory, last, NULL)) {
+        v->alike = v->whole = false;
+    } else {
+        v->alike &= tutti_composition_prove_alike(&c, proved);
+        if (asks_whole) v->whole &= tutti_composition_check(&c, NULL) == TUTTI_OK;
+    }
+    tutti_composition_release(&c);
+}
+
+static verdicts judge_plan(const tutti_plan *p, bool asks_whole)
+{
+    verdicts v = {true, true};
+    tutti_proved_keys proved = {0};
+    for (int m = 0; m < p->nmemories; m++) {
+        if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
+        judge(p, m, TUTTI_EACH_PERIOD, asks_whole, &proved, &v);
+        for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS; d++)
+            if (tutti_plan_has_loop(p, (tutti_loop_driver)d))
+                judge(p, m, (tutti_loop_driver)d, asks_whole, &proved, &v);
+    }
+    free(proved.keys);
+    return v;
+}
+
+static const int32_t hosts[] = {0, 0, 1, 1, 2, 2, 3, 3};
+
+static const struct {
+    const char *method;
+    tutti_plan_config config;
+} plans[] = {
+    {"sync-sgd", {.nranks = 3, .nstates = 2}},
+    {"sync-sgd", {.nranks = 4, .algorithm = "ring"}},
+    {"sync-sgd", {.nranks = 4, .slots = 8, .nstates = 1}},
+    {"sync-sgd", {.nranks = 3, .early = true, .nstates = 1}},
+    {"sync-sgd", {.nranks = 3, .only_finite = true, .nstates = 1}},
+    {"sync-sgd", {.nranks = 4, .norms = TUTTI_NORMS_OF_TENSORS, .nstates = 1}},
+    {"sync-sgd", {.nranks = 2, .replicated = true, .algorithm = "one-shot"}},
+    {"sync-sgd", {.nranks = 4, .accumulate = 3, .by_need = true}},
+    {"sync-sgd", {.nranks = 4, .host_of = hosts, .sent = TUTTI_BF16}},
+    {"sync-sgd", {.nranks = 1}},
+    {"local-sgd", {.nranks = 3, .period = 3, .nstates = 1}},
+    {"local-sgd", {.nranks = 4, .period = 4, .nstates = 1, .mean_states = true, .host_of = hosts}},
+    {"sync-easgd1", {.nranks = 4, .period = 2}},
+    {"sync-easgd2", {.nranks = 3, .period = 1}},
+    {"sync-easgd3", {.nranks = 3, .period = 2, .nstates = 1}},
+    {"diloco", {.nranks = 4, .period = 5, .nstates = 2}},
+};
+enum { NPLANS = sizeof plans / sizeof *plans };
+
+static void make_plan(world *w, int i, int rank)
+{
+    tutti_plan_config config = plans[i].config;
+    config.rank = rank;
+    if (!config.period) config.period = 1;
+    make(w, plans[i].method, config);
+}
+
+static void right_plans_are_proved_by_classes_alone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NPLANS; i++)
+        for (int rank = 0; rank < plans[i].config.nranks; rank += 2) {
+            world w;
+            make_plan(&w, i, rank);
+            if (!judge_plan(w.plan, false).alike) fail_msg("plan %d, %s, rank %d", i, plans[i].method, rank);
+            destroy(&w);
+        }
+}
+
+/* ---- mistakes ---- */
+
+typedef struct {
+    uint64_t stream, n;
+} draws;
+
+static int below(draws *d, int n)
+{
+    return (int)tutti_random_below(tutti_random(17, TUTTI_STREAM_TEST, d->stream, d->n++), (uint64_t)n);
+}
+
+static tutti_loop *some_loop(draws *d, const tutti_plan *p)
+{
+    tutti_loop *l;
+    do l = (tutti_loop *)&p->loops[below(d, TUTTI_NDRIVERS)];
+    while (l->nactions < 2);
+    return l;
+}
+
+/* Of actions on elements. */
+static void change_elements(draws *d, const tutti_plan *p, tutti_action *a)
+{
+    if (a->bucket < 0) return;
+    switch (below(d, 4)) {
+    case 0: tutti_plan_own_slice(p, a->bucket, below(d, p->config.nranks), &a->first, &a->count); break;
+    case 1: a->count -= a->count > 0; break;
+    case 2: a->first += a->count > 1, a->count -= a->count > 1; break;
+    default: a->first = p->buckets[a->bucket].offset, a->count = p->buckets[a->bucket].count;
+    }
+}
+
+static void change_action(draws *d, const tutti_plan *p, tutti_action *a)
+{
+    if (a->kind >= TUTTI_DO_LOOK)
+        change_elements(d, p, a);
+    else if (a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_TELL)
+        a->when ^= below(d, 2) ? TUTTI_WHEN_READY : TUTTI_WHEN_FREE;
+    else if (a->kind == TUTTI_DO_KERNEL || a->kind == TUTTI_DO_FOLD)
+        a->dst = below(d, p->ncopies);
+}
+
+static void make_mistake(draws *d, const tutti_plan *p)
+{
+    tutti_loop *l = some_loop(d, p);
+    const int at = below(d, l->nactions), near = at + below(d, 9) - 4, far = below(d, l->nactions);
+    tutti_plan_exchange *x = p->nexchanges ? (tutti_plan_exchange *)&p->exchanges[below(d, p->nexchanges)] : NULL;
+    switch (below(d, x ? 8 : 5)) {
+    case 0: move_action(l, at, far); break;
+    case 1: move_action(l, at, near < 0 || near >= l->nactions ? far : near); break;
+    case 2: remove_action(l, at); break;
+    case 3:
+    case 4: change_action(d, p, &l->actions[at]); break;
+    case 5: l->actions[at].exchange = l->actions[at].exchange < 0 ? -1 : below(d, p->nexchanges); break;
+    case 6: x->count -= x->count > 16 ? 16 : 0; break;
+    default: x->in.copy = below(d, p->memories[x->in.memory].copies);
+    }
+}
+
+/* Whoever is proved by classes must be right by the whole, however many mistakes were made. */
+static void no_mistake_is_proved_that_the_whole_refuses(void **state)
+{
+    (void)state;
+    const int nmutants = getenv("TUTTI_LONG") ? 2000 : 60;
+    int nright = 0, nwrong = 0, nboth = 0;
+    for (int i = 0; i < NPLANS; i++)
+        for (int k = 0; k < nmutants; k++) {
+            world w;
+            draws d = {.stream = (uint64_t)(i * 100000 + k)};
+            make_plan(&w, i, below(&d, plans[i].config.nranks));
+            for (int n = 1 + below(&d, 2); n > 0; n--) make_mistake(&d, w.plan);
+            const verdicts v = judge_plan(w.plan, true);
+            if (v.alike && !v.whole) fail_msg("plan %d, %s, mutant %d is proved by classes", i, plans[i].method, k);
+            nright += v.whole, nwrong += !v.whole, nboth += v.alike;
+            destroy(&w);
+        }
+    print_message("%d mutants are wrong, %d are right all the same, %d of these by classes\n", nwrong, nright, nboth);
+    assert_true(nwrong > nmutants * NPLANS / 4 && nright > nmutants * NPLANS / 20 && nboth > nright / 2);
+}
+
+/* ---- a mistake that no class shows ---- */
+
+static tutti_status declare_right(tutti_plan_builder *b, tutti_failure *err)
+{
+    return tutti_method_find("sync-sgd")->emitter->declare(b, err);
+}
+
+static int action_of(const tutti_plan_builder *b, tutti_action_kind kind, int bucket)
+{
+    return find_action(&b->loops[TUTTI_EACH_STEP], kind, exchange_of(b->plan, "gradients", bucket), NULL);
+}
+
+/* Rank 0 waits for the sums of a bucket before it begins those of the next one, the others the other way about. */
+static void list_crossed(tutti_plan_builder *b)
+{
+    tutti_loop *l = &b->loops[TUTTI_EACH_STEP];
+    tutti_method_find("sync-sgd")->emitter->list(b);
+    if (b->rank == 0) {
+        move_action(l, action_of(b, TUTTI_DO_WAIT, 0), 1 + action_of(b, TUTTI_DO_START, 0));
+    } else {
+        move_action(l, action_of(b, TUTTI_DO_WAIT, 1), 1 + action_of(b, TUTTI_DO_START, 1));
+        move_action(l, action_of(b, TUTTI_DO_START, 0), action_of(b, TUTTI_DO_WAIT, 1));
+    }
+}
+
+/* Half of it does nobody any harm. */
+static void list_half_crossed(tutti_plan_builder *b)
+{
+    if (b->rank == 0)
+        tutti_method_find("sync-sgd")->emitter->list(b);
+    else
+        list_crossed(b);
+}
+
+static void ranks_that_wait_for_each_other_are_refused(void **state)
+{
+    (void)state;
+    static const tutti_emitter crossed = {declare_right, list_crossed}, half = {declare_right, list_half_crossed};
+    for (int nranks = 2; nranks <= 4; nranks++)
+        for (int wrong = 0; wrong < 2; wrong++) {
+            world w;
+            tutti_failure err = {0};
+            make(&w, "sync-sgd", (tutti_plan_config){.nranks = nranks, .period = 1});
+            tutti_plan_config config = w.plan->config;
+            tutti_plan *plan;
+            config.method = wrong ? &crossed : &half;
+            if (tutti_plan_build(w.graph, &config, &plan, &err)) fail_msg("%s", err.text);
+            const verdicts v = judge_plan(plan, true);
+            assert_true(v.alike == !wrong && v.whole == !wrong);
+            if (wrong) expect_refusal(plan, "deadlock");
+            tutti_plan_destroy(plan);
+            destroy(&w);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_plans_are_proved_by_classes_alone),
+        cmocka_unit_test(no_mistake_is_proved_that_the_whole_refuses),
+        cmocka_unit_test(ranks_that_wait_for_each_other_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
