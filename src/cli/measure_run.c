@@ -38,7 +38,9 @@ static tutti_status child_run(char **argv, tutti_failure *err)
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_FAILED, "the measured run ended with %s %d; its words stand above",
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    const tutti_status st = code > 0 && code <= TUTTI_ERR_RENDEZVOUS ? (tutti_status)code : TUTTI_ERR_FAILED;
+    return tutti_fail(err, st, "the measured run ended with %s %d; its words stand above",
                       WIFEXITED(status) ? "exit code" : "signal",
                       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
