@@ -28,7 +28,9 @@ enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
 static const char about[] =
     "Prints the plan of a rank: its samples, what travels together and by which schedule, where everything lies in\n"
     "memory, and the loop of one step. `tutti plan check` proves every schedule, and then, over two consecutive steps\n"
-    "of all ranks, that every two overlapping accesses, one of them a write, are ordered.";
+    "of all ranks, that every two overlapping accesses, one of them a write, are ordered. `tutti train` does so before "
+    "its\n"
+    "first step.";
 
 static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err)
 {
