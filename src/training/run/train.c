@@ -37,12 +37,6 @@ void tutti_clock_tick(tutti_trainer *t)
 
 /* ---- test ---- */
 
-/* What is tested, saved and handed on. */
-static float *answer_of(const tutti_trainer *t)
-{
-    return tutti_shared_vector(&t->shared, t->plan->answer, 0);
-}
-
 /* Whether an interval of so many steps ends with this step. */
 static bool ends_interval(int64_t step, double interval)
 {
@@ -63,7 +57,7 @@ static tutti_status test_once(tutti_trainer *t, tutti_eval_result *sum, int *own
     *sum = (tutti_eval_result){0};
     tutti_step_sync(t);
     tutti_group_long_phase_begin(t->group, "evaluation");
-    tutti_status st = tutti_evaluator_run(t->evaluator, answer_of(t), t->plan->param_offset,
+    tutti_status st = tutti_evaluator_run(t->evaluator, tutti_saving_answer(t), t->plan->param_offset,
                                           tutti_group_place(t->group), tutti_group_nliving(t->group), &mine, err);
     tutti_group_long_phase_end(t->group);
     if (!st) st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
@@ -106,104 +100,6 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     st = report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
     if (report && !st) st = tutti_report_sparsity(t, sum.nsamples, err);
     return st ? st : tutti_report_skips(t, sum.nsamples, err);
-}
-
-/* ---- checkpoint ---- */
-
-static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
-{
-    const tutti_plan *p = t->plan;
-    tutti_checkpoint c = {.step = t->step,
-                          .cursor = t->step * p->config.batch,
-                          .loss = t->last_loss,
-                          .scale = t->scale,
-                          .earlier_updates = t->earlier_updates,
-                          .job_text = t->config->job_text,
-                          .model_text = t->config->model_text,
-                          .costs_text = p->costs_text,
-                          .plan_hash = tutti_plan_hash(p),
-                          .nranks = t->nranks,
-                          .params = p->graph->params,
-                          .nparams = p->graph->nparams,
-                          .offset = p->param_offset,
-                          .weights = answer_of(t),
-                          .rank = t->rank};
-    tutti_relus_skips(p->graph, c.skips);
-    for (int m = 0; m < p->nmemories; m++) {
-        const tutti_plan_memory *what = &p->memories[m];
-        const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
-        float *values = what->is_saved && m != p->answer ? tutti_shared_vector(&t->shared, m, 0) : NULL;
-        if (values && what->differs) {
-            c.own[c.nown++] = (tutti_checkpoint_own){what->name, is_state, values};
-        } else if (values && is_state) {
-            c.state_name[c.nstates] = what->name;
-            c.state[c.nstates++] = values;
-        }
-    }
-    return c;
-}
-
-/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and what this one writes would be lost. */
-static tutti_status check_folder(tutti_trainer *t, tutti_failure *err)
-{
-    t->looked_s = tutti_clock_s();
-    if (tutti_start_holds(t->start, t->config->dir)) return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_FAILED,
-        "%s: was removed, renamed or replaced during the run (its lock is gone), which ends with step %" PRId64
-        "; put the folder back and give the command again, or use another --out",
-        t->config->dir, t->step);
-}
-
-static bool save_due(const tutti_trainer *t, int64_t step)
-{
-    const tutti_train_config *c = t->config;
-    const int64_t every = c->checkpoint_every_steps ? c->checkpoint_every_steps : c->steps_per_epoch;
-    return c->dir && !c->pretended && (step == c->nsteps || t->asked_to_stop || step % every == 0);
-}
-
-/* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
-static tutti_status save_own(tutti_trainer *t, const tutti_checkpoint *c, tutti_checkpoint_file **files, int *nfiles,
-                             tutti_failure *err)
-{
-    enum { MOST = TUTTI_RULE_MAX_STATES + 1 };
-    tutti_checkpoint_file mine[MOST] = {0}, *all = tutti_alloc(sizeof mine * (size_t)t->nranks);
-    char none = 0, *told = tutti_alloc((size_t)t->nranks);
-    tutti_status st = t->rank == 0 ? check_folder(t, err) : TUTTI_OK;
-    if (!st && t->rank == 0) st = tutti_checkpoint_prepare(t->config->dir, c, err);
-    if (!st) st = tutti_group_all_gather(t->group, "checkpoint", &none, told, 1, err);
-    if (!st) st = tutti_checkpoint_write_own(t->config->dir, c, mine, err);
-    if (!st) st = tutti_group_all_gather(t->group, "checkpoint", mine, all, sizeof mine, err);
-    for (int r = 0; r < t->nranks && !st; r++)
-        for (int i = 0; i < c->nown; i++) all[(*nfiles)++] = all[r * MOST + i];
-    free(told);
-    *files = all;
-    return st;
-}
-
-/* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or asks again. */
-static tutti_status save(tutti_trainer *t, tutti_failure *err)
-{
-    const tutti_checkpoint there = checkpoint_of(t);
-    tutti_checkpoint_file *files = NULL;
-    int nfiles = 0;
-    tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
-    const bool writes = t->rank == 0 || there.nown;
-    tutti_checkpoint c = writes ? tutti_lent_borrow(t, &there) : there;
-    if (writes) tutti_group_long_phase_begin(t->group, "checkpoint");
-    if (!st && c.nown) st = save_own(t, &c, &files, &nfiles, err);
-    if (!st && t->rank == 0) {
-        st = check_folder(t, err);
-        if (!st) st = tutti_checkpoint_write(t->config->dir, &c, files, nfiles, t->config->checkpoint_keep, err);
-        if (!st) tutti_report_saved(t);
-    }
-    if (writes) tutti_lent_give_back(t, &there, &c, false);
-    if (writes) tutti_group_long_phase_end(t->group);
-    if (!st && t->visits)
-        st = tutti_group_barrier(t->group, "checkpoint", err); /* what is written is what all change */
-    free(files);
-    tutti_did(&t->account, TUTTI_DID_SAVE, 0);
-    return st;
 }
 
 /* ---- set-up ---- */
@@ -277,7 +173,7 @@ static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
 
 static tutti_status fill(tutti_trainer *t, tutti_start *start, tutti_failure *err)
 {
-    tutti_checkpoint c = checkpoint_of(t);
+    tutti_checkpoint c = tutti_saving_of(t);
     return tutti_fill_weights(t, start, &c, err);
 }
 
@@ -327,11 +223,12 @@ static void tear_down(tutti_trainer *t)
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
     const bool tests = eval_due(t, t->step);
-    if (!tests && !save_due(t, t->step)) return TUTTI_OK;
+    if (!tests && !tutti_saving_is_due(t, t->step)) return TUTTI_OK;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
     tutti_clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
-    if (!st && save_due(t, t->step)) st = save(t, err); /* a test that was stopped makes it due */
+    if (!st && tutti_saving_is_due(t, t->step))
+        st = tutti_saving_save(t, err); /* a test that was stopped makes it due */
     clock_resume(t);
     return st;
 }
@@ -349,7 +246,7 @@ static tutti_status end_traced_step(tutti_trainer *t, tutti_failure *err)
 static int64_t next_stop(const tutti_trainer *t)
 {
     int64_t step = t->step + 1;
-    while (step < t->config->nsteps && !eval_due(t, step) && !save_due(t, step)) step++;
+    while (step < t->config->nsteps && !eval_due(t, step) && !tutti_saving_is_due(t, step)) step++;
     return step;
 }
 
@@ -369,13 +266,13 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         st = play(t, err);
         tutti_clock_tick(t);
         if (!st && (t->step % t->config->log_every == 0 || t->resumed_at - t->looked_s > LOOK_S))
-            st = check_folder(t, err);
+            st = tutti_saving_check_folder(t, err);
         if (!st) st = tutti_report_step(t, err);
         if (!st) st = after_step(t, err);
         if (!st) st = end_traced_step(t, err);
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(t->start, t->config->dir))
-        st = check_folder(t, err); /* the words were about some file of it */
+        st = tutti_saving_check_folder(t, err); /* the words were about some file of it */
     return st ? st : tutti_step_wait_all(t, err);
 }
 
@@ -422,7 +319,7 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
 
 static uint64_t hash_weights(const tutti_trainer *t)
 {
-    tutti_checkpoint there = checkpoint_of(t);
+    tutti_checkpoint there = tutti_saving_of(t);
     there.nstates = there.nown = 0;
     tutti_checkpoint c = tutti_lent_borrow(t, &there);
     const uint64_t hash = tutti_weights_hash(&c);

@@ -15,6 +15,7 @@
  *   staging.c    samples and labels on their way to a device, figures on theirs back
  *   proof.c      what is played is proved
  *   lent.c       vectors of a device, where the host reads and fills them
+ *   saving.c     when a run saves, and what
  *   ahead.c      the batch of a step, and the next one on its way to a device */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
@@ -189,6 +190,15 @@ static inline void tutti_step_sync(const tutti_trainer *t)
 /* Vectors of a checkpoint, as checkpoint_of names them on the device, where this host's loops reach them, until they are given back (lent.c). */
 tutti_checkpoint tutti_lent_borrow(const tutti_trainer *t, const tutti_checkpoint *there);
 void tutti_lent_give_back(const tutti_trainer *t, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
+
+/* saving.c: what is tested, saved and handed on, on the device; all that a checkpoint holds, there. */
+float *tutti_saving_answer(const tutti_trainer *t);
+tutti_checkpoint tutti_saving_of(const tutti_trainer *t);
+/* TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
+tutti_status tutti_saving_check_folder(tutti_trainer *t, tutti_failure *err);
+/* Whether all save behind this step, the same on all ranks. Collective: they do. */
+bool tutti_saving_is_due(const tutti_trainer *t, int64_t step);
+tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err);
 
 /* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are on the device. */
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err);
