@@ -110,6 +110,7 @@ struct tutti_job {
     struct {
         int64_t every_steps; /* checkpoint.every_steps; 0 = at epoch ends and at the end */
         int64_t keep;
+        double every_minutes; /* checkpoint.every_minutes; 0 = not by the clock */
     } checkpoint;
     struct {
         int64_t steps, warmup; /* trace.steps; 0 = no trace */

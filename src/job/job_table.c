@@ -110,6 +110,8 @@ static const tutti_field own[] = {
     CHOICE("exchange.order", exchange.order, "ready", "ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
+    JOB(REAL, "checkpoint.every_minutes", checkpoint.every_minutes, "10", 0, 1e6,
+        "save besides when so long has passed since the last one; 0 = never"),
     JOB(INT, "checkpoint.keep", checkpoint.keep, "2", 1, 1e6, "how many of the newest checkpoints stay"),
     JOB(INT, "log_every", log_every, "50", 1, 1e9, "steps between lines of metrics.jsonl"),
     JOB(BOOL, "tensorboard", tensorboard, "true", 1, 0, "write TensorBoard event files beside metrics.jsonl"),

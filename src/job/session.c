@@ -18,8 +18,8 @@
     "ranks", "threads", "device", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",     \
         "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.order", "parallel.layers",     \
         "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s", "log_every",              \
-        "eval_every_epochs", "checkpoint.every_steps", "checkpoint.keep", "tensorboard", "trace.steps",                \
-        "trace.warmup", NULL
+        "eval_every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep", "on_nan",        \
+        "tensorboard", "trace.steps", "trace.warmup", NULL
 
 static const char *const *free_keys(const tutti_job *job)
 {
@@ -70,6 +70,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .steps_per_epoch = per_epoch,
                                      .eval_every_epochs = job->eval_every_epochs,
                                      .checkpoint_every_steps = job->checkpoint.every_steps,
+                                     .checkpoint_every_s = 60 * job->checkpoint.every_minutes,
                                      .checkpoint_keep = (int)job->checkpoint.keep,
                                      .log_every = job->log_every,
                                      .tensorboard = job->tensorboard,

@@ -75,6 +75,10 @@ static tutti_status play_shares(tutti_trainer *t, int64_t stop, tutti_failure *e
         if (st || !may) return st;
         st = tutti_step_play_share(t, batch, err);
         t->held = NULL;
+        if (!st && !t->asked_to_save && tutti_saving_is_wished(t)) {
+            t->asked_to_save = true;
+            tutti_visits_ask_to_save(t->visits);
+        }
         if (!st) st = report_on_the_way(t, stop, err);
     }
     return st;
@@ -95,6 +99,7 @@ tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err
     if (!st) st = tutti_serve_rest(t, err); /* what is tested then changes no more */
     if (!st) st = tutti_visits_meet(t->visits, &t->step, &t->asked_to_stop, err);
     tutti_did(&t->account, TUTTI_DID_VISIT, 0);
+    t->asked_to_save = !st && tutti_visits_saves(t->visits);
     if (!st) take_loss(t);
     return st ? st : tutti_lost_tell(t, err);
 }

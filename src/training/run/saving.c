@@ -60,11 +60,20 @@ tutti_status tutti_saving_check_folder(tutti_trainer *t, tutti_failure *err)
         t->config->dir, t->step);
 }
 
+/* Rank 0's clock counts; the others hear of it as they hear of a signal. Where visits are recorded, or go by a record, all meet at steps that the
+ * record knows. */
+bool tutti_saving_is_wished(const tutti_trainer *t)
+{
+    const tutti_train_config *c = t->config;
+    return t->rank == 0 && c->dir && !c->pretended && !c->record && !c->replay && c->checkpoint_every_s > 0 &&
+           tutti_clock_s() - t->saved_s >= c->checkpoint_every_s;
+}
+
 bool tutti_saving_is_due(const tutti_trainer *t, int64_t step)
 {
     const tutti_train_config *c = t->config;
     const int64_t every = c->checkpoint_every_steps ? c->checkpoint_every_steps : c->steps_per_epoch;
-    return c->dir && !c->pretended && (step == c->nsteps || t->asked_to_stop || step % every == 0);
+    return c->dir && !c->pretended && (step == c->nsteps || t->asked_to_stop || t->asked_to_save || step % every == 0);
 }
 
 /* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
@@ -107,6 +116,8 @@ tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err)
     if (!st && t->visits)
         st = tutti_group_barrier(t->group, "checkpoint", err); /* what is written is what all change */
     free(files);
+    t->asked_to_save = false;
+    t->saved_s = tutti_clock_s();
     tutti_did(&t->account, TUTTI_DID_SAVE, 0);
     return st;
 }

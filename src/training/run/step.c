@@ -8,6 +8,10 @@
  * and a wait stands before whatever needs the end of an exchange. */
 #include "step_impl.h"
 
+/* What a rank adds to @stop where it was asked to end, and rank 0 where its clock asks for a checkpoint: once a slot, of which there are at most
+ * 2^20. */
+static const float ENDS = 0x1p22F, SAVES = 1;
+
 /* ---- an update ---- */
 
 static void apply(tutti_trainer *t, tutti_step_common *play, const tutti_action *a)
@@ -286,7 +290,9 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
                               .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                                          .unscale = 1 / t->scale.scale,
                                          .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
-                              .stop = t->my_signal != 0,
+                              .stop = t->my_signal                ? ENDS
+                                      : tutti_saving_is_wished(t) ? SAVES
+                                                                  : 0,
                               .ends_period = (t->step + 1) % t->plan->config.period == 0,
                               .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
@@ -311,6 +317,8 @@ tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err)
     tutti_step_sync(t);
     if (!t->device->shares_host) tutti_did(&t->account, TUTTI_DID_DEVICE, 0);
     t->last_loss = sum_losses(t, tutti_step_value(t, t->loss)) / (double)t->plan->config.batch;
-    t->asked_to_stop = look_at(t, tutti_step_value(t, t->stop)) > 0;
+    const float stop = look_at(t, tutti_step_value(t, t->stop));
+    t->asked_to_stop = stop > ENDS / 2;
+    t->asked_to_save = stop > 0;
     return t->device->check(t->device, err);
 }

@@ -12,7 +12,7 @@ typedef struct {
     const float *samples; /* the batch's, where the device finds them */
     const int32_t *labels;
     tutti_update_step update;
-    bool stop; /* this rank was asked to */
+    float stop; /* what this rank adds to @stop */
     bool ends_period;
     bool skips;  /* some rank has seen a gradient that is not finite: no update */
     double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */

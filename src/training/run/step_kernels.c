@@ -69,7 +69,7 @@ static void finish_loss(tutti_trainer *t, const tutti_step_common *play, const t
     const tutti_control_work w = {.correct = t->staging.correct,
                                   .counted = tutti_step_gradient(t, a->dst, t->correct),
                                   .stops = tutti_step_gradient(t, a->dst, t->stop),
-                                  .stop = play->stop ? 1 : 0};
+                                  .stop = play->stop};
     tutti_step_launch(t, TUTTI_WORK_CONTROL, &w);
 }
 

@@ -261,6 +261,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     clock_resume(t);
+    t->saved_s = t->resumed_at;
     while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
         tutti_tracing_step_begin(t->tracing, t);
         st = play(t, err);

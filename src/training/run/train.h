@@ -77,6 +77,8 @@ typedef struct {
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* 0 = only at the end */
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
+    double
+        checkpoint_every_s; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with record or replay */
     int checkpoint_keep;
     int64_t log_every;
     bool tensorboard;                  /* what metrics.jsonl says of steps and tests, as event files too. Needs dir */

@@ -156,6 +156,8 @@ typedef struct {
     bool has_stalled;        /* as its handicap has it */
     double owed_s;           /* by kernels that only wait; < 0: they have waited too long */
     bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
+    bool asked_to_save;      /* rank 0's clock: all save after this step */
+    double saved_s;          /* when they did last, or began */
     int my_signal;
     double last_loss, last_accuracy;
     /* Where ranks take steps of their own; visits is NULL else. */
@@ -196,6 +198,8 @@ float *tutti_saving_answer(const tutti_trainer *t);
 tutti_checkpoint tutti_saving_of(const tutti_trainer *t);
 /* TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
 tutti_status tutti_saving_check_folder(tutti_trainer *t, tutti_failure *err);
+/* Rank 0: its clock asks for a checkpoint. */
+bool tutti_saving_is_wished(const tutti_trainer *t);
 /* Whether all save behind this step, the same on all ranks. Collective: they do. */
 bool tutti_saving_is_due(const tutti_trainer *t, int64_t step);
 tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err);

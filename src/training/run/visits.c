@@ -287,19 +287,31 @@ tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err)
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {
-        int64_t nshares, ends, played;
+        int64_t nshares, ends, saves, played;
         double loss;
     } seen = {0};
     if (v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
     if (v->rank == 0) seen.ends = atomic_load(&v->board->ends);
+    if (v->rank == 0) seen.saves = atomic_exchange(&v->board->saves, false);
     if (v->rank == 0) seen.played = tutti_visits_played(v, &seen.loss);
     const tutti_status st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
     v->stretch += seen.nshares;
     *stop = v->stretch / v->nranks;
     *ends = seen.ends;
+    v->told_saves = seen.saves;
     v->told_played = seen.played;
     v->told_loss = seen.loss;
     return st;
+}
+
+/* To the next step that nobody has begun. */
+static void bring_stop_forward(tutti_visits *v)
+{
+    uint64_t open = atomic_load(&v->board->open), next;
+    do {
+        const int64_t begun = (begun_of(open) + v->nranks - 1) / v->nranks * v->nranks;
+        next = opened(begun < stop_of(open) ? begun : stop_of(open), begun_of(open));
+    } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
 }
 
 void tutti_visits_ask_to_end(tutti_visits *v)
@@ -308,12 +320,19 @@ void tutti_visits_ask_to_end(tutti_visits *v)
         tutti_visitor_want_end(v->visitor);
         return;
     }
-    uint64_t open = atomic_load(&v->board->open), next;
     atomic_store(&v->board->ends, true);
-    do {
-        const int64_t begun = (begun_of(open) + v->nranks - 1) / v->nranks * v->nranks;
-        next = opened(begun < stop_of(open) ? begun : stop_of(open), begun_of(open));
-    } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
+    bring_stop_forward(v);
+}
+
+void tutti_visits_ask_to_save(tutti_visits *v)
+{
+    atomic_store(&v->board->saves, true);
+    bring_stop_forward(v);
+}
+
+bool tutti_visits_saves(const tutti_visits *v)
+{
+    return v->told_saves;
 }
 
 int64_t tutti_visits_played(const tutti_visits *v, double *loss)

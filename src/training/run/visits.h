@@ -58,6 +58,10 @@ void tutti_visits_end(tutti_visits *v, double loss);
 tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err);
 void tutti_visits_ask_to_end(tutti_visits *v);
+/* Rank 0, after a share of its own: the stop comes to the next step that nobody has begun, as where somebody asks to end. */
+void tutti_visits_ask_to_save(tutti_visits *v);
+/* When all have met: somebody asked for that. The same for all. */
+bool tutti_visits_saves(const tutti_visits *v);
 
 /* Shares that all ranks have played, and the sum of their losses: of this run, at about this time; on another host, when all met last. */
 int64_t tutti_visits_played(const tutti_visits *v, double *loss);

@@ -19,6 +19,7 @@ typedef struct {
     _Alignas(64) _Atomic int64_t next;  /* share that nobody has been dealt */
     _Alignas(64) _Atomic uint64_t open; /* stretch: stop (high half) and shares begun */
     _Alignas(64) _Atomic bool ends;
+    _Atomic bool saves;                     /* they meet before the stop, because rank 0 wants to save */
     _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
     _Atomic int holder;                     /* who came in last */
     _Alignas(64) tutti_visits_line ranks[]; /* then turns; a word a bucket: changes of it; then what is recorded */
@@ -51,7 +52,8 @@ struct tutti_visits {
     tutti_visits **stand_ins; /* rank 0: a rank's; NULL: there are none */
     tutti_asks *asks;         /* NULL: all ranks are on one host */
     tutti_visitor *visitor;   /* on another host than rank 0; then there is no board */
-    int64_t told_played;      /* there: when all met last */
+    bool told_saves;
+    int64_t told_played; /* there: when all met last */
     double told_loss;
 };
 
