@@ -20,6 +20,7 @@ typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
 typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
+typedef enum { TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE } tutti_on_nan;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
 enum {
@@ -120,6 +121,7 @@ struct tutti_job {
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
         const char *said_layers, *said_groups; /* not keys: where they were said */
     } parallel;
+    int on_nan; /* tutti_on_nan */
     bool tensorboard;
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;

@@ -113,6 +113,8 @@ static const tutti_field own[] = {
     JOB(REAL, "checkpoint.every_minutes", checkpoint.every_minutes, "10", 0, 1e6,
         "save besides when so long has passed since the last one; 0 = never"),
     JOB(INT, "checkpoint.keep", checkpoint.keep, "2", 1, 1e6, "how many of the newest checkpoints stay"),
+    CHOICE("on_nan", on_nan, "stop", "stop|continue",
+           "when loss or weights are not finite any more: stop: end with 1 and the last good checkpoint"),
     JOB(INT, "log_every", log_every, "50", 1, 1e9, "steps between lines of metrics.jsonl"),
     JOB(BOOL, "tensorboard", tensorboard, "true", 1, 0, "write TensorBoard event files beside metrics.jsonl"),
     JOB(INT, "trace.steps", trace.steps, "0", 0, 1000, "trace so many steps; 0 = none; --trace overrides"),
@@ -132,6 +134,7 @@ WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
 WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);
 WORDS(TUTTI_F32, TUTTI_F16, 3);
 WORDS(TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY, 2);
+WORDS(TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE, 2);
 WORDS(TUTTI_TURN_READY, TUTTI_TURN_PRIORITY, 2);
 
 /* One field a key of the rules. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/strbuf.h"
 #include "../collective/exchange/prove.h"
 #include "job_costs.h"
 #include "job_impl.h"
@@ -49,6 +50,19 @@ static tutti_init_config init_of(const tutti_job *job)
         .said = {job->init.said.from, job->init.said.skip, job->init.said.map, job->init.said.state}};
 }
 
+/* What one changes in the job of a run that has diverged. */
+static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_printf(&words, "Take a lower optimiser.lr (%g now)", job->optimiser.lr);
+    if (tutti_plan_is_async(plan) && plan->config.nranks > 1)
+        tutti_strbuf_printf(&words, ", or less momentum: %d workers add to one centre", plan->config.nranks);
+    if (job->optimiser.warmup_epochs == 0) tutti_strbuf_puts(&words, ", or a warm-up (optimiser.warmup_epochs)");
+    if (job->precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
+    tutti_strbuf_puts(&words, ", and look at the data for samples that are no numbers");
+    return tutti_strbuf_detach(&words);
+}
+
 static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
 {
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
@@ -79,7 +93,9 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .job_text = s->job_text,
                                      .model_text = s->parts.model->text,
                                      .free_keys = free_keys(job),
-                                     .renew_job = renew_job};
+                                     .renew_job = renew_job,
+                                     .outlives_nan = job->on_nan == TUTTI_ON_NAN_CONTINUE,
+                                     .if_diverged = s->if_diverged};
 }
 
 static tutti_job_seat seat_in(const tutti_group *group)
@@ -110,6 +126,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
         return st;
     }
     s.job_text = tutti_job_print(job);
+    s.if_diverged = advise_diverged(job, s.parts.plan);
     configure(job, data, &s);
     *out = s;
     return TUTTI_OK;
@@ -130,6 +147,7 @@ void tutti_session_release(tutti_session *s)
 {
     tutti_resolved_release(&s->parts);
     free(s->job_text);
+    free(s->if_diverged);
     free(s->pretended);
     *s = (tutti_session){0};
 }

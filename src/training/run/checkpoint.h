@@ -78,6 +78,13 @@ tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char
 /* The one judge of whether it is whole: the manifest, what it is called, sizes and checksums of every file, tensors that can be read, a
  * job that is YAML, a model that is one. tutti_checkpoint_read besides compares shapes, and the weights with their hash. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
+/* TUTTI_ERR_DATA: its weights or its states hold NaN or infinite numbers; names file and tensor. */
+tutti_status tutti_checkpoint_check_finite(const char *path, tutti_failure *err);
+/* The same of the checkpoint that a run in `dir` would go on from; the words say which earlier one is good. */
+tutti_status tutti_checkpoint_refuse_bad(const char *dir, const char *path, tutti_failure *err);
+/* Of vectors in memory: which parameter has one, "'fc1.weight'", "exp_avg of 'fc1.weight'". own_alone: looks at c->own only. */
+bool tutti_checkpoint_find_bad(const tutti_checkpoint *c, bool own_alone, char what[120]);
+bool tutti_all_finite(const float *x, int64_t n);
 /* Whether the path means a checkpoint, whole or not: by its name, or by a manifest in it. */
 bool tutti_checkpoint_is(const char *path);
 /* Removes all checkpoints of a run's folder, torn ones too. */

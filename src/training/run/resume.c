@@ -245,6 +245,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
     if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
     if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
+    if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, out->path, err);
     if (!st && out->path) say_plan(out->path, c);
     if (!st && out->path) tutti_start_say_unread(c);
     if (!st && !out->path) st = tutti_start_look_at_init(c, out, err);

@@ -101,12 +101,14 @@ tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err)
     const tutti_checkpoint there = tutti_saving_of(t);
     tutti_checkpoint_file *files = NULL;
     int nfiles = 0;
+    bool is_bad = false;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
     const bool writes = t->rank == 0 || there.nown;
     tutti_checkpoint c = writes ? tutti_lent_borrow(t, &there) : there;
     if (writes) tutti_group_long_phase_begin(t->group, "checkpoint");
-    if (!st && c.nown) st = save_own(t, &c, &files, &nfiles, err);
-    if (!st && t->rank == 0) {
+    if (!st) st = tutti_diverge_before_saving(t, &c, &is_bad, err);
+    if (!st && c.nown && !is_bad) st = save_own(t, &c, &files, &nfiles, err);
+    if (!st && t->rank == 0 && !is_bad) {
         st = tutti_saving_check_folder(t, err);
         if (!st) st = tutti_checkpoint_write(t->config->dir, &c, files, nfiles, t->config->checkpoint_keep, err);
         if (!st) tutti_report_saved(t);

@@ -6,6 +6,8 @@
  *
  * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody else may write it,
  * and a wait stands before whatever needs the end of an exchange. */
+#include <math.h>
+
 #include "step_impl.h"
 
 /* What a rank adds to @stop where it was asked to end, and rank 0 where its clock asks for a checkpoint: once a slot, of which there are at most
@@ -190,7 +192,7 @@ static double sum_losses(const tutti_trainer *t, const float *losses)
 }
 
 /* Sum over the share's samples, once its forward passes are done. */
-static double loss_of_share(const tutti_trainer *t)
+double tutti_step_own_loss(const tutti_trainer *t)
 {
     tutti_step_sync(t);
     return sum_losses(t, tutti_step_gradient(t, 0, t->loss));
@@ -222,7 +224,7 @@ static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, tutti_
     const int asks = driver == TUTTI_EACH_STEP ? asks_before(t, play->ends_period) : -1;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < l->nactions && !st; i++) {
-        if (i == asks) tutti_visits_ask_ahead(t->visits, loss_of_share(t));
+        if (i == asks) tutti_visits_ask_ahead(t->visits, tutti_step_own_loss(t));
         if (tutti_action_is_due(&l->actions[i], play->ends_period)) st = play_action(t, play, &l->actions[i], err);
     }
     return st;
@@ -271,7 +273,9 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
     if (st) return st;
     tutti_step_hold_up(t, batch->step, computed_ns);
     t->local_steps++;
-    tutti_visits_end(t->visits, loss_of_share(t));
+    const double loss = tutti_step_own_loss(t);
+    tutti_visits_end(t->visits, loss);
+    if (!isfinite(loss) && !t->config->outlives_nan && !t->config->pretended) tutti_visits_ask_to_end(t->visits);
     return TUTTI_OK;
 }
 
@@ -302,6 +306,8 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     if (st) return st;
     tutti_ahead_load(t);
     t->step++;
+    t->skipped_in_a_row = play.skips ? t->skipped_in_a_row + 1 : 0;
+    t->skipped_at_least = play.skips && t->scale.scale <= 1;
     tutti_loss_scale_step(&c->loss_scale, play.skips, &t->scale);
     return TUTTI_OK;
 }

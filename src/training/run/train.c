@@ -98,6 +98,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
     st = report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
+    if (!st) st = tutti_diverge_after_test(t, sum.loss, err);
     if (report && !st) st = tutti_report_sparsity(t, sum.nsamples, err);
     return st ? st : tutti_report_skips(t, sum.nsamples, err);
 }
@@ -269,6 +270,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st && (t->step % t->config->log_every == 0 || t->resumed_at - t->looked_s > LOOK_S))
             st = tutti_saving_check_folder(t, err);
         if (!st) st = tutti_report_step(t, err);
+        if (!st) st = tutti_diverge_after_step(t, err);
         if (!st) st = after_step(t, err);
         if (!st) st = end_traced_step(t, err);
     }
@@ -386,7 +388,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
         st = train(&t, &start, &result, &own);
         /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who may resign does
          * nothing any more when the others hear of it. */
-        const bool alone = st && st != TUTTI_ERR_PEER, resigns = alone && tutti_lost_resigns(&t, st);
+        const bool alone = st && st != TUTTI_ERR_PEER && !(t.has_diverged && !config->outlives_nan),
+                   resigns = alone && tutti_lost_resigns(&t, st);
         if (alone && !resigns) tutti_group_abort(group, own.text);
         tear_down(&t);
         if (resigns) tutti_group_resign(group, own.text);

@@ -96,6 +96,9 @@ typedef struct {
     /* A layer of the graph: kernels wait for so long instead of computing, and all else is done as ever. Nothing is learned, losses are NaN, nothing
      * is saved; a folder with checkpoints is refused. test is NULL then. NULL = kernels compute. */
     const tutti_pretended_layer *pretended;
+    /* Whether the run goes on when its loss or its weights are not finite any more; what else could be done then, for people, NULL = nothing. */
+    bool outlives_nan;
+    const char *if_diverged;
     bool fresh; /* do not resume: remove what the folder holds of an earlier run */
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
@@ -122,7 +125,7 @@ typedef struct {
     int stop_signal; /* asked for by one of the ranks; a checkpoint was saved if there is a folder. 0 = ran to the end */
 } tutti_train_result;
 
-/* A failure that rank 0 has found for all (a locked folder, another job's checkpoint) comes with an empty text on the other
+/* A failure that rank 0 has found for all (a locked folder, another job's checkpoint, a run that has diverged) comes with an empty text on the other
  * ranks: it is said once. */
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
                          tutti_failure *err);

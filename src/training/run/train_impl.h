@@ -15,7 +15,7 @@
  *   staging.c    samples and labels on their way to a device, figures on theirs back
  *   proof.c      what is played is proved
  *   lent.c       vectors of a device, where the host reads and fills them
- *   saving.c     when a run saves, and what
+ *   saving.c     when a run saves, and what      diverge.c    loss or weights that are no numbers any more
  *   ahead.c      the batch of a step, and the next one on its way to a device */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
@@ -152,12 +152,15 @@ typedef struct {
     int loss, correct, stop;        /* control numbers: indices of parameters */
     int64_t step;                   /* steps done */
     tutti_loss_scale_state scale;
-    int64_t earlier_updates; /* of the states that it began with */
-    bool has_stalled;        /* as its handicap has it */
-    double owed_s;           /* by kernels that only wait; < 0: they have waited too long */
-    bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
-    bool asked_to_save;      /* rank 0's clock: all save after this step */
-    double saved_s;          /* when they did last, or began */
+    int64_t earlier_updates;  /* of the states that it began with */
+    bool has_stalled;         /* as its handicap has it */
+    double owed_s;            /* by kernels that only wait; < 0: they have waited too long */
+    bool asked_to_stop;       /* some rank was signalled: ends after this step, everywhere */
+    bool has_diverged;        /* and was told */
+    int64_t skipped_in_a_row; /* steps, for want of finite gradients */
+    bool skipped_at_least;    /* the last of them at the smallest scale */
+    bool asked_to_save;       /* rank 0's clock: all save after this step */
+    double saved_s;           /* when they did last, or began */
     int my_signal;
     double last_loss, last_accuracy;
     /* Where ranks take steps of their own; visits is NULL else. */
@@ -204,6 +207,14 @@ bool tutti_saving_is_wished(const tutti_trainer *t);
 bool tutti_saving_is_due(const tutti_trainer *t, int64_t step);
 tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err);
 
+/* diverge.c: all ranks find that the run has diverged after the same step, say so once and, unless it goes on, fail: rank 0 with the words, the others
+ * without any. Nobody need be told then (t->has_diverged). Nothing where it has not. */
+tutti_status tutti_diverge_after_step(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_diverge_after_test(tutti_trainer *t, double loss, tutti_failure *err);
+/* Collective. lent: what is to be saved, where the host reads it. *is_bad: it must not be. */
+tutti_status tutti_diverge_before_saving(tutti_trainer *t, const tutti_checkpoint *lent, bool *is_bad,
+                                         tutti_failure *err);
+
 /* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are on the device. */
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err);
 /* One step: a batch, all actions. Afterwards exchanges may still be under way. */
@@ -238,6 +249,8 @@ void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kern
 /* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it is over. */
 tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
                               const tutti_action *apply);
+/* Of this rank's samples of the step just played (in copy 0 of the gradients), the sum. */
+double tutti_step_own_loss(const tutti_trainer *t);
 /* Mean loss, and whether any rank asks to stop, of the step just played. TUTTI_ERR_FAILED: its device has failed. */
 tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);
@@ -284,6 +297,8 @@ tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err);     /* config->bound */
 tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err); /* config->pretended */
 void tutti_report_note(const tutti_trainer *t, const char *text);
+/* ends: whoever asked for the run hears the words as its failure. */
+tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bool ends, tutti_failure *err);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);

@@ -7,6 +7,7 @@
  * Visits are let in by a ticket lock that holds when its holder dies (visits_turns.h): order of arrival is the order of the tickets, and in
  * rank order a rank knows its tickets (visits_enter.c). */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,6 +254,7 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
             if (v->of) tutti_turns_rest(&v->turns, true); /* its worker goes to where all meet */
             return TUTTI_OK;
         }
+        v->current = share;
         next = opened(stop_of(open), begun_of(open) > at ? begun_of(open) : at + 1);
     } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
     return TUTTI_OK;
@@ -270,6 +272,8 @@ void tutti_visits_end(tutti_visits *v, double loss)
         tutti_visitor_end(v->visitor, loss);
         return;
     }
+    if (!isfinite(loss) && !atomic_load(&v->board->ranks[v->rank].bad))
+        atomic_store(&v->board->ranks[v->rank].bad, v->current + 1);
     v->loss += loss;
     v->played++;
     memcpy(&bits, &v->loss, sizeof bits);
@@ -283,15 +287,36 @@ tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err)
     return tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
 }
 
+/* The first share whose loss was not finite, and one; 0: there is none. */
+static int64_t first_bad(const tutti_visits *v, int64_t *rank)
+{
+    int64_t first = 0;
+    for (int r = 0; r < v->nranks; r++) {
+        const int64_t bad = atomic_load(&v->board->ranks[r].bad);
+        if (!bad || (first && first < bad)) continue;
+        first = bad;
+        *rank = r;
+    }
+    return first;
+}
+
+bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank)
+{
+    *step = (v->told_bad - 1) / v->nranks;
+    *rank = v->told_bad_rank;
+    return v->told_bad > 0;
+}
+
 /* When all are here nobody moves the stop any more but who asks to end, and what rank 0 sees then is what all go by. */
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {
-        int64_t nshares, ends, saves, played;
+        int64_t nshares, ends, saves, bad, bad_rank, played;
         double loss;
     } seen = {0};
     if (v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
     if (v->rank == 0) seen.ends = atomic_load(&v->board->ends);
+    if (v->rank == 0) seen.bad = first_bad(v, &seen.bad_rank);
     if (v->rank == 0) seen.saves = atomic_exchange(&v->board->saves, false);
     if (v->rank == 0) seen.played = tutti_visits_played(v, &seen.loss);
     const tutti_status st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
@@ -299,6 +324,8 @@ tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti
     *stop = v->stretch / v->nranks;
     *ends = seen.ends;
     v->told_saves = seen.saves;
+    v->told_bad = seen.bad;
+    v->told_bad_rank = (int)seen.bad_rank;
     v->told_played = seen.played;
     v->told_loss = seen.loss;
     return st;

@@ -63,6 +63,10 @@ void tutti_visits_ask_to_save(tutti_visits *v);
 /* When all have met: somebody asked for that. The same for all. */
 bool tutti_visits_saves(const tutti_visits *v);
 
+/* When all have met: the first share of this run whose loss was not finite: its step (0-based) and who played it; false: there is none. The same
+ * for all. */
+bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank);
+
 /* Shares that all ranks have played, and the sum of their losses: of this run, at about this time; on another host, when all met last. */
 int64_t tutti_visits_played(const tutti_visits *v, double *loss);
 int64_t tutti_visits_played_by(const tutti_visits *v, int rank);

@@ -12,6 +12,7 @@
 typedef struct {
     _Alignas(64) _Atomic int64_t played; /* shares of this run */
     _Atomic uint64_t loss;               /* sum of their losses: bits of a double */
+    _Atomic int64_t bad;                 /* its first share whose loss is not finite, and one; 0: there is none */
     _Atomic bool retired;                /* of another host, and gone: who stood in for it does nothing any more */
 } tutti_visits_line;
 
@@ -52,7 +53,10 @@ struct tutti_visits {
     tutti_visits **stand_ins; /* rank 0: a rank's; NULL: there are none */
     tutti_asks *asks;         /* NULL: all ranks are on one host */
     tutti_visitor *visitor;   /* on another host than rank 0; then there is no board */
+    int64_t current;          /* share begun last */
     bool told_saves;
+    int64_t told_bad; /* of all: the first such share, and one */
+    int told_bad_rank;
     int64_t told_played; /* there: when all met last */
     double told_loss;
 };
