@@ -10,7 +10,8 @@
 
 static const char about[] =
     "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
-    "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job";
+    "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job, and that all\n"
+    "        numbers are finite";
 
 /* One line; returns what is wrong with it. Nothing is said of one that the run has removed meanwhile: *gone. */
 static tutti_status show(const char *path, bool *gone)
@@ -29,9 +30,10 @@ static tutti_status show(const char *path, bool *gone)
     }
     for (int i = 0; i < m.nfiles; i++) nbytes += m.files[i].nbytes;
     tutti_hash_text(m.weights_hash, hash);
-    printf("%s  step %" PRId64 "  samples %" PRId64 "  ranks %d  %.2f MB  weights %s  whole\n", path, m.step, m.cursor,
-           m.nranks, (double)nbytes / 1e6, hash);
-    return TUTTI_OK;
+    st = tutti_checkpoint_check_finite(path, &why);
+    printf("%s  step %" PRId64 "  samples %" PRId64 "  ranks %d  %.2f MB  weights %s  whole%s%s\n", path, m.step,
+           m.cursor, m.nranks, (double)nbytes / 1e6, hash, st ? ", but " : "", st ? why.text : "");
+    return st;
 }
 
 static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
@@ -70,7 +72,8 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
     }
     tutti_status st = show_all(f->rest[1], &nbad, err);
     if (!st && verify && nbad)
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: %d of its checkpoints are not whole", f->rest[1], nbad);
+        st =
+            tutti_fail(err, TUTTI_ERR_DATA, "%s: %d of its checkpoints are not whole, or not finite", f->rest[1], nbad);
     return st;
 }
 

@@ -77,8 +77,8 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
     return st;
 }
 
-/* Weights in the order that kernels of one rank want. */
-static tutti_status load(tutti_trained *t, tutti_failure *err)
+/* Weights in the order that kernels of one rank want; if they are not finite, a line on stderr says so. */
+static tutti_status load(tutti_trained *t, const char *command, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;
     int64_t total = 0;
@@ -91,6 +91,10 @@ static tutti_status load(tutti_trained *t, tutti_failure *err)
     tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = t->offset, .weights = t->weights};
     tutti_status st = tutti_checkpoint_read(t->path, &c, err);
     t->step = c.step;
+    char what[120];
+    if (!st && tutti_checkpoint_find_bad(&c, false, what))
+        fprintf(stderr, "tutti %s: %s: its weights are not finite: %s holds NaN or infinite numbers\n", command,
+                t->path, what);
     if (!st) t->weights_hash = tutti_weights_hash(&c);
     return st;
 }
@@ -118,7 +122,7 @@ tutti_status tutti_trained_open(const char *command, const char *where, const tu
         *out = (tutti_trained){0};
         st = find_checkpoint(command, where, out, err);
         if (!st) st = open_parts(f, out, err);
-        if (!st) st = load(out, err);
+        if (!st) st = load(out, command, err);
         if (!st) return check_outputs(f, out, err);
         if (!is_run || !out->path || !tutti_checkpoint_is_gone(out->path)) return st;
         tutti_trained_release(out); /* the run has removed it meanwhile, and has a newer one */

@@ -59,6 +59,8 @@ static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
         tutti_strbuf_printf(&words, ", or less momentum: %d workers add to one centre", plan->config.nranks);
     if (job->optimiser.warmup_epochs == 0) tutti_strbuf_puts(&words, ", or a warm-up (optimiser.warmup_epochs)");
     if (job->precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
+    if (strcmp(job->loss_scale, "auto") != 0 && strcmp(job->loss_scale, "dynamic") != 0)
+        tutti_strbuf_printf(&words, ", or a lower loss_scale (%s now)", job->loss_scale);
     tutti_strbuf_puts(&words, ", and look at the data for samples that are no numbers");
     return tutti_strbuf_detach(&words);
 }

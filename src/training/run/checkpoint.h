@@ -133,7 +133,7 @@ tutti_status tutti_safetensors_parse(const char *name, const char *bytes, size_t
 tutti_status tutti_safetensors_parse_foreign(const char *name, const char *bytes, size_t nbytes,
                                              tutti_safetensors **out, tutti_failure *err);
 const char *tutti_safetensors_type(const tutti_safetensors *st, int i); /* "F32", "I64", "BF16 of 5 dimensions" */
-/* F32, F16 and BF16 of up to four dimensions; of all others false, and nothing is written. Where out is NULL: whether it could be. */
+/* F32, F64, F16 and BF16 of up to four dimensions; of all others false, and nothing is written. Where out is NULL: whether it could be. */
 bool tutti_safetensors_widen(const tutti_safetensors *st, int i, float *out);
 /* As they lie in the file. */
 const void *tutti_safetensors_bytes(const tutti_safetensors *st, int i, size_t *nbytes);

@@ -143,6 +143,38 @@ static tutti_status blame(const tutti_init_config *c, tutti_status st, tutti_fai
     return st;
 }
 
+static const tutti_init_tensor *tensor_of(const tutti_init *x, int vector, int p)
+{
+    const int t = x->match[vector].tensor_of[p];
+    return t < 0 ? NULL : &x->source[vector].tensors[t];
+}
+
+static float *widened(const tutti_init *x, const tutti_init_tensor *t, int p)
+{
+    float *plain = tutti_alloc((size_t)x->wanted->params[p].count * sizeof(float));
+    tutti_safetensors_widen(t->file, t->at, plain);
+    return plain;
+}
+
+/* One element that is no number makes all weights so. */
+static tutti_status check_finite(const tutti_init *x, int vector, tutti_failure *err)
+{
+    for (int p = 0; p < x->wanted->nparams; p++) {
+        const tutti_init_tensor *t = tensor_of(x, vector, p);
+        if (!t) continue;
+        float *plain = widened(x, t, p);
+        const bool good = tutti_all_finite(plain, x->wanted->params[p].count);
+        free(plain);
+        if (!good)
+            return tutti_fail(err, TUTTI_ERR_DATA,
+                              "%s: tensor '%s'%s%s holds NaN or infinite numbers (or doubles too large for f32): a "
+                              "run cannot begin at it; take another source, or 'init.skip: [\"%s\"]'",
+                              x->path, t->name, vector == WEIGHTS ? "" : " of ",
+                              vector == WEIGHTS ? "" : x->wanted->states[vector - 1], x->wanted->params[p].name);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti_init_open(const tutti_init_config *config, const tutti_init_wanted *wanted, tutti_init **out,
                              tutti_failure *err)
 {
@@ -154,6 +186,7 @@ tutti_status tutti_init_open(const tutti_init_config *config, const tutti_init_w
     for (int v = WEIGHTS; v < x->nvectors && !st; v++)
         st = tutti_init_match_make(config, wanted, &x->source[v], v == WEIGHTS ? NULL : &x->match[WEIGHTS],
                                    &x->match[v], err);
+    for (int v = WEIGHTS; v < x->nvectors && !st; v++) st = check_finite(x, v, err);
     if (st) {
         tutti_init_destroy(x);
         return blame(config, st, err);
@@ -177,12 +210,6 @@ int64_t tutti_init_updates(const tutti_init *x)
     return x->nupdates;
 }
 
-static const tutti_init_tensor *tensor_of(const tutti_init *x, int vector, int p)
-{
-    const int t = x->match[vector].tensor_of[p];
-    return t < 0 ? NULL : &x->source[vector].tensors[t];
-}
-
 void tutti_init_fill(const tutti_init *x, const char *vector, const int64_t *offset, float *values)
 {
     int v = WEIGHTS;
@@ -192,8 +219,7 @@ void tutti_init_fill(const tutti_init *x, const char *vector, const int64_t *off
     for (int p = 0; p < x->wanted->nparams; p++) {
         const tutti_init_tensor *t = tensor_of(x, v, p);
         if (!t) continue;
-        float *plain = tutti_alloc((size_t)x->wanted->params[p].count * sizeof(float));
-        tutti_safetensors_widen(t->file, t->at, plain);
+        float *plain = widened(x, t, p);
         tutti_param_from_plain(&x->wanted->params[p].desc, plain, values + offset[p]);
         free(plain);
     }
@@ -239,7 +265,7 @@ char *tutti_init_summary(const tutti_init *x)
     tutti_strbuf out = {0};
     int n = 0;
     tutti_strbuf_printf(&out, "init %s: %d of %d tensors loaded", x->path, m->nloaded, m->nstored);
-    if (m->nconverted) tutti_strbuf_printf(&out, " (%d from 16 bits)", m->nconverted);
+    if (m->nconverted) tutti_strbuf_printf(&out, " (%d from other types)", m->nconverted);
     if (x->nvectors > 1) tutti_strbuf_puts(&out, " with their states");
     tutti_strbuf_printf(&out, ", %d fresh", nfresh);
     for (int p = 0; p < x->wanted->nparams; p++)

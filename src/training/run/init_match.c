@@ -207,7 +207,7 @@ static tutti_status check_tensors(matching *m, tutti_failure *err)
         tutti_shape_text(&w->params[p].desc.shape, want);
         snprintf(line, sizeof line, "'%.120s' is %s, the model's %s", t->name,
                  is_read ? have : tutti_safetensors_type(t->file, t->at),
-                 is_read ? want : "is read from F32, F16, BF16");
+                 is_read ? want : "is read from F32, F64, F16, BF16");
         say_name(&words, n++, line);
         differs[p] = true;
     }

@@ -245,6 +245,16 @@ static void widen(tutti_dtype type, const char *from, int64_t n, float *out)
     }
 }
 
+/* A double that is too large for f32 becomes infinite. */
+static void narrow(const char *from, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double value;
+        memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);
+        out[i] = (float)value;
+    }
+}
+
 static tutti_status parse(const char *name, const char *bytes, size_t nbytes, bool foreign, tutti_safetensors **out,
                           tutti_failure *err)
 {
@@ -294,6 +304,10 @@ bool tutti_safetensors_widen(const tutti_safetensors *found, int i, float *out)
         tutti_dtype type;
     } kinds[] = {{"F32", TUTTI_F32}, {"F16", TUTTI_F16}, {"BF16", TUTTI_BF16}};
     const entry_range *r = &found->ranges[i];
+    if (!strcmp(r->type, "F64")) {
+        if (out) narrow(found->data + r->begin, tutti_shape_count(&r->shape), out);
+        return true;
+    }
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (strcmp(r->type, kinds[k].name) != 0) continue;
         if (out) widen(kinds[k].type, found->data + r->begin, tutti_shape_count(&r->shape), out);
