@@ -16,18 +16,19 @@
 
 enum { MOST_SKIPPED = 32 }; /* steps one after the other where the scale is fixed */
 
-/* "; the last checkpoint that is good is DIR/checkpoints/step_000000008" */
+/* Numbers of a checkpoint are finite, or it would not be there. Whether they are any good its next step shows, so one that has none is passed over where
+ * there is another. */
 static void say_last_good(const tutti_trainer *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;
     int n;
     if (!t->config->dir || tutti_checkpoint_list(t->config->dir, &entries, &n, NULL)) return;
+    const int last = n > 1 && entries[0].step + 1 >= t->step ? 1 : 0;
+    if (!n) tutti_strbuf_puts(words, "; no checkpoint had been saved before");
     if (n)
-        tutti_strbuf_printf(words, "; the last checkpoint, whose numbers are all finite, is %s", entries[0].path);
-    else
-        tutti_strbuf_puts(words, "; no checkpoint had been saved before");
-    if (n && t->config->if_diverged)
-        tutti_strbuf_printf(words, "; to go on from it with other keys: --init %s --out OTHER", entries[0].path);
+        tutti_strbuf_printf(words,
+                            "; the last good checkpoint is %s: --init %s --out OTHER begins at it with other keys",
+                            entries[last].path, entries[last].path);
     tutti_checkpoint_list_release(entries, n);
 }
 
