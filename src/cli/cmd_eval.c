@@ -129,6 +129,7 @@ static tutti_status eval(const tutti_flags *f, tutti_failure *err)
     if (!st) st = tutti_trained_open("eval", f->rest[0], f, &t, err);
     if (!st && is_listening(&a)) st = tutti_train_check_classes(t.model, err);
     if (!st) st = tutti_dataset_open(&t.data, TUTTI_SPLIT_TEST, &test, err);
+    if (!st) st = tutti_trained_check_data(&t, "eval", test, err);
     if (!st) st = evaluate(&t, test, &a, err);
     release_answers(&a);
     tutti_dataset_destroy(test);

@@ -74,6 +74,8 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
     st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
     if (!st) st = tutti_graph_prepare_threads(t->graph, err);
     if (!st) t->data = tutti_job_data_config(t->job);
+    t->has_other_data = n > 0;
+    if (!st) st = tutti_checkpoint_read_data(t->path, &t->trained_on, &t->knows_data, err);
     return st;
 }
 
@@ -137,15 +139,52 @@ void tutti_trained_release(tutti_trained *t)
     tutti_model_destroy(t->fused);
     tutti_model_destroy(t->model);
     tutti_job_destroy(t->job);
+    tutti_data_identity_release(&t->trained_on);
     free(t->path);
     free(t->job_text);
     free(t->model_text);
     tutti_arena_release(&t->arena);
 }
 
+/* ---- data ---- */
+
+tutti_status tutti_trained_check_data(const tutti_trained *t, const char *command, const tutti_dataset *test,
+                                      tutti_failure *err)
+{
+    tutti_data_identity now;
+    char *classes = NULL, *rest = NULL;
+    if (!t->knows_data) return TUTTI_OK;
+    tutti_status st = tutti_data_identity_of(&t->data, NULL, test, &now, err);
+    const bool named = !st && now.names.n && t->trained_on.names.n;
+    if (named) classes = tutti_data_identity_differ(&t->trained_on, &now, TUTTI_IDENTITY_CLASSES);
+    if (!st) rest = tutti_data_identity_differ(&t->trained_on, &now, TUTTI_IDENTITY_TEST | TUTTI_IDENTITY_NORMAL);
+    if (classes)
+        st = tutti_fail(err, TUTTI_ERR_DATA,
+                        "%s: its classes are not those of the data: %s; a label would be taken for another class: put "
+                        "the folders of classes back, or give data with the same ones (--data path=DIR)",
+                        t->path, classes);
+    else if (rest)
+        fprintf(stderr, "tutti %s: %s than the run was tested on: %s%s\n", command,
+                t->has_other_data ? "other data" : "the data have changed: others", rest,
+                t->trained_on.names.n ? "; classes are called as in the checkpoint" : "");
+    free(classes);
+    free(rest);
+    tutti_data_identity_release(&now);
+    return st;
+}
+
 void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out)
 {
     tutti_failure why = {0};
+    if (t->knows_data) {
+        for (int64_t i = 0; i < t->trained_on.names.n; i++) tutti_names_add(out, t->trained_on.names.name[i]);
+        return;
+    }
     if (tutti_class_names(&t->data, out, &why))
         fprintf(stderr, "tutti %s: classes are numbers, for want of their names: %s\n", command, why.text);
+    else if (t->data.path && out->n)
+        fprintf(stderr,
+                "tutti %s: the checkpoint is of an earlier version, which kept no names of classes: they are called as "
+                "%s has them now\n",
+                command, t->data.path);
 }

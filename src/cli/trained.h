@@ -3,6 +3,7 @@
 #ifndef TUTTI_CLI_TRAINED_H
 #define TUTTI_CLI_TRAINED_H
 
+#include "../data/identity.h"
 #include "../data/pictures.h"
 #include "../job/job_impl.h"
 #include "../training/run/train.h"
@@ -21,6 +22,9 @@ typedef struct {
     tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
     tutti_graph *graph;         /* for the list of parameters */
     tutti_dataset_config data;  /* of the job, as --data has changed it */
+    bool has_other_data;        /* --data has */
+    bool knows_data;            /* the checkpoint says what it was trained on: */
+    tutti_data_identity trained_on;
     float *weights;
     int64_t *offset, step;
     uint64_t weights_hash;
@@ -33,7 +37,12 @@ typedef struct {
 tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
                                 tutti_failure *err);
 void tutti_trained_release(tutti_trained *t);
-/* What its classes are called; none, with a word on stderr, where that cannot be read. */
+/* TUTTI_ERR_DATA: labels of this test set mean other classes than those of the checkpoint. A set that is another one in anything else is said on
+ * stderr. */
+tutti_status tutti_trained_check_data(const tutti_trained *t, const char *command, const tutti_dataset *test,
+                                      tutti_failure *err);
+/* What its classes are called, as the checkpoint has kept it. Of an earlier version: as the data call them now, with a word on stderr; none, with
+ * another word, where that cannot be read. */
 void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out);
 
 #endif

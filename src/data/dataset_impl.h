@@ -6,6 +6,7 @@
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
+#include "../base/hash.h"
 #include "dataset.h"
 #include "pictures.h"
 
@@ -47,6 +48,8 @@ struct tutti_dataset_row {
     tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
+    /* Adds stored sample `stored` as it lies there; nothing if it cannot be read. NULL: samples are compared as floats (identity.h). */
+    void (*hash_stored)(const tutti_dataset *d, int64_t stored, tutti_hasher *h);
     /* A file that is in no set, as a test sample; NULL: whole pictures of the set's size are bytes of it. */
     tutti_status (*read_picture)(const tutti_dataset *d, void *reader, const char *path, float *sample,
                                  tutti_failure *err);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/hash.h"
 #include "../base/rng.h"
 #include "../base/strbuf.h"
 #include "dataset_impl.h"
@@ -170,6 +171,17 @@ static int32_t label_of(const tutti_dataset *d, int64_t stored)
     return ((const tutti_image_folder *)d->own)->labels[stored];
 }
 
+static void hash_stored(const tutti_dataset *d, int64_t stored, tutti_hasher *h)
+{
+    uint8_t *bytes = NULL;
+    size_t room = 0, nbytes;
+    tutti_strbuf path = {0};
+    tutti_image_folder_path(d->own, stored, &path);
+    if (!tutti_image_file_read(path.text, MAX_FILE, &bytes, &room, &nbytes, NULL)) tutti_hasher_add(h, bytes, nbytes);
+    tutti_strbuf_release(&path);
+    free(bytes);
+}
+
 const tutti_dataset_row tutti_dataset_images = {
     .name = "images",
     .help = "folders of JPEG and PNG files below data.path: train/CLASS, test/CLASS",
@@ -183,6 +195,7 @@ const tutti_dataset_row tutti_dataset_images = {
     .reader_close = close_reader,
     .read = read_sample,
     .label = label_of,
+    .hash_stored = hash_stored,
     .read_picture = read_picture,
     .read_class_names = tutti_image_folder_classes,
 };

@@ -10,6 +10,7 @@
 
 #include "../base/strbuf.h"
 #include "../collective/exchange/prove.h"
+#include "../data/identity.h"
 #include "job_costs.h"
 #include "job_impl.h"
 
@@ -48,6 +49,16 @@ static tutti_init_config init_of(const tutti_job *job)
         .map = job->init.map,
         .takes_states = job->init.state,
         .said = {job->init.said.from, job->init.said.skip, job->init.said.map, job->init.said.state}};
+}
+
+static tutti_status identify_data(const tutti_job *job, const tutti_session_data *data, char **out, tutti_failure *err)
+{
+    const tutti_dataset_config config = tutti_job_data_config(job);
+    tutti_data_identity d;
+    const tutti_status st = tutti_data_identity_of(&config, data->train, data->test, &d, err);
+    if (!st) *out = tutti_data_identity_print(&d);
+    tutti_data_identity_release(&d);
+    return st;
 }
 
 /* What one changes in the job of a run that has diverged. */
@@ -93,6 +104,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .trace_warmup = job->trace.warmup,
                                      .trace_steps = job->trace.steps,
                                      .job_text = s->job_text,
+                                     .data_text = s->data_text,
                                      .model_text = s->parts.model->text,
                                      .free_keys = free_keys(job),
                                      .renew_job = renew_job,
@@ -128,6 +140,11 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
         return st;
     }
     s.job_text = tutti_job_print(job);
+    if (group && tutti_group_rank(group) == 0) st = identify_data(job, data, &s.data_text, err);
+    if (st) {
+        tutti_session_release(&s);
+        return st;
+    }
     s.if_diverged = advise_diverged(job, s.parts.plan);
     configure(job, data, &s);
     *out = s;
@@ -149,6 +166,7 @@ void tutti_session_release(tutti_session *s)
 {
     tutti_resolved_release(&s->parts);
     free(s->job_text);
+    free(s->data_text);
     free(s->if_diverged);
     free(s->pretended);
     *s = (tutti_session){0};

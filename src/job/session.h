@@ -22,7 +22,7 @@ void tutti_session_data_release(tutti_session_data *d);
 
 typedef struct {
     tutti_resolved parts;
-    char *job_text, *if_diverged;
+    char *job_text, *data_text, *if_diverged;
     tutti_train_config config;        /* dir, fresh, listeners are the caller's to set */
     tutti_pretended_layer *pretended; /* NULL: kernels compute */
 } tutti_session;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
- * a file for each state of the rule (exp_avg.safetensors) and what is kept beside a centre, job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
+ * a file for each state of the rule (exp_avg.safetensors) and what is kept beside a centre, job.yaml, model.yaml, data.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
  * file sizes and xxh3 checksums). It exists once the manifest does: everything is written to step_N.tmp, fsynced, renamed.
  * What differs between ranks is in files of each rank, weights@3.safetensors. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "../../data/identity.h"
 #include "../graph/graph.h"
 #include "../method/method.h"
 #include "../method/rule.h"
@@ -35,6 +36,7 @@ typedef struct {
     int64_t earlier_updates;            /* that the states had seen before step 0 (init.h) */
     char skips[TUTTI_CHECKPOINT_SKIPS]; /* passes of convolutions that skip zeros (sparsity.h); "" = none */
     const char *job_text, *model_text;
+    const char *data_text;  /* what data it was trained on (data/identity.h); NULL = not said */
     const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
     int nranks;                /* for information only, as is */
@@ -51,6 +53,7 @@ typedef struct {
 } tutti_checkpoint;
 
 #define TUTTI_COSTS_FILE "costs.yaml"
+#define TUTTI_DATA_FILE  "data.yaml"
 
 /* One writes for all: dir: the run's folder; keep: the newest so many stay. Where ranks have vectors of their own, that one prepares,
  * then every rank writes its own (files: c->nown of them), and the one writes with the files of all ranks, in any order. */
@@ -75,6 +78,8 @@ tutti_status tutti_checkpoint_read_file(const char *path, const char *file, char
                                         tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
+/* What data it was trained on; *found is false, and nothing is written, of a checkpoint that does not say: of an earlier version. */
+tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *out, bool *found, tutti_failure *err);
 /* The one judge of whether it is whole: the manifest, what it is called, sizes and checksums of every file, tensors that can be read, a
  * job that is YAML, a model that is one. tutti_checkpoint_read besides compares shapes, and the weights with their hash. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);

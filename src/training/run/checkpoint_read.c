@@ -140,6 +140,22 @@ tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char
     return tutti_checkpoint_read_file(path, file, text, &nbytes, err);
 }
 
+tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *out, bool *found, tutti_failure *err)
+{
+    tutti_manifest m;
+    char *text = NULL;
+    size_t nbytes;
+    tutti_status st = tutti_manifest_read(path, &m, err);
+    *found = false;
+    for (int i = 0; i < m.nfiles && !st; i++) *found = *found || !strcmp(m.files[i].name, TUTTI_DATA_FILE);
+    if (st || !*found) return st;
+    st = read_named(path, &m, TUTTI_DATA_FILE, &text, &nbytes, err);
+    if (st) return st;
+    st = tutti_data_identity_parse(text, out, err);
+    free(text);
+    return st ? tutti_fail_at(err, "%s", path) : TUTTI_OK;
+}
+
 /* ---- the one who judges ---- */
 
 static tutti_status check_text(const char *name, const char *bytes, size_t nbytes, tutti_failure *err)

@@ -129,7 +129,10 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
     memcpy(m.skips, c->skips, sizeof m.skips);
     const struct {
         const char *name, *text;
-    } texts[] = {{"job.yaml", c->job_text}, {"model.yaml", c->model_text}, {TUTTI_COSTS_FILE, c->costs_text}};
+    } texts[] = {{"job.yaml", c->job_text},
+                 {"model.yaml", c->model_text},
+                 {TUTTI_DATA_FILE, c->data_text},
+                 {TUTTI_COSTS_FILE, c->costs_text}};
     for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) {
         const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, s);
         st = write_tensors(folder, c, &v, &m.files[m.nfiles++], err);

@@ -96,7 +96,7 @@ static bool is_vector(const char *name, size_t n)
 /* Only what is written, and once: a name that is a path would lead out of the checkpoint. */
 static bool is_ours(const char *name, const tutti_manifest *m)
 {
-    static const char *const ours[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml", TUTTI_COSTS_FILE};
+    static const char *const ours[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml", TUTTI_DATA_FILE, TUTTI_COSTS_FILE};
     const char *dot = strchr(name, '.');
     bool found = dot && !strcmp(dot, ".safetensors") && is_vector(name, (size_t)(dot - name));
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) found = found || !strcmp(name, ours[i]);

@@ -179,6 +179,31 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
+/* What a run goes on with must be what it began with: labels that mean other classes, or other samples, would be learned without a word. */
+static tutti_status check_data(const char *path, const tutti_train_config *c, tutti_failure *err)
+{
+    tutti_data_identity there = {0}, here = {0};
+    bool found;
+    char *differ = NULL;
+    if (!c->data_text) return TUTTI_OK;
+    tutti_status st = tutti_checkpoint_read_data(path, &there, &found, err);
+    if (!st && found) st = tutti_data_identity_parse(c->data_text, &here, err);
+    if (!st && found) differ = tutti_data_identity_differ(&there, &here, TUTTI_IDENTITY_ALL);
+    if (!st && !found)
+        tutti_start_say(c, TUTTI_TRAIN_NOTE,
+                        "the checkpoint is of an earlier version, which kept nothing of the data: that they are the "
+                        "same as before could not be looked at");
+    if (differ)
+        st = tutti_fail(err, TUTTI_ERR_DATA,
+                        "%s: the data have changed since it was trained: %s; put the data back as they were, or use "
+                        "another --out (--init %s begins there at these weights), or start over with --fresh",
+                        c->dir, differ, path);
+    free(differ);
+    tutti_data_identity_release(&there);
+    tutti_data_identity_release(&here);
+    return st;
+}
+
 /* Says that the run goes on on another kind of device: a card and a processor add up in other orders, canonical sums included. Returns whether
  * it was said. */
 static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
@@ -245,6 +270,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
     if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
     if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
+    if (!st && out->path) st = check_data(out->path, c, err);
     if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, out->path, err);
     if (!st && out->path) say_plan(out->path, c);
     if (!st && out->path) tutti_start_say_unread(c);

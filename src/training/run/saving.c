@@ -25,6 +25,7 @@ tutti_checkpoint tutti_saving_of(const tutti_trainer *t)
                           .earlier_updates = t->earlier_updates,
                           .job_text = t->config->job_text,
                           .model_text = t->config->model_text,
+                          .data_text = t->config->data_text,
                           .costs_text = p->costs_text,
                           .plan_hash = tutti_plan_hash(p),
                           .nranks = t->nranks,

@@ -85,7 +85,9 @@ typedef struct {
     int64_t trace_warmup, trace_steps; /* trace so many steps after so many others; 0 steps = no trace. Needs dir */
     const char *dir;                   /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;
-    const char *bound;            /* how ranks were bound to cores and memory, for people; NULL = they were not */
+    const char
+        *data_text;    /* data/identity.h; rank 0's counts. NULL: data are not compared with those of a checkpoint */
+    const char *bound; /* how ranks were bound to cores and memory, for people; NULL = they were not */
     const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
     /* A job of an earlier version as this one would print it (the caller frees), NULL = it is none; may be NULL. */
     char *(*renew_job)(const char *text);
