@@ -58,7 +58,10 @@ def compare(a: argparse.Namespace, which: str, folder: str, labels: list[str], g
         command += ["--until", f"accuracy={goal:g}"]
     subprocess.run([str(word) for word in command], check=True)
     with open(out / "compare.csv", newline="") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    for row in rows:  # where a run diverged there is no test
+        row["accuracy"], row["seconds"] = row["accuracy"] or "0", row["seconds"] or "inf"
+    return rows
 
 
 def labelled(method: str, rule: str, rate: float) -> str:

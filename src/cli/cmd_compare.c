@@ -64,13 +64,19 @@ static void print_line(const tutti_compare *c, int m, int width)
         tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, accuracy), true);
     const tutti_compare_spread last = tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, last), false);
     const tutti_compare_spread speed = tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, speed), false);
-    char when[32], share[32], end[32];
+    char when[32], share[32], end[32], rate[32];
     snprintf(when, sizeof when, "%.2f", seconds.mean);
     snprintf(share, sizeof share, "%.2f", 100 * accuracy.mean);
     snprintf(end, sizeof end, "%.2f", 100 * last.mean);
-    printf("%-*s %10s %10s %10s %12.0f", width, c->methods[m].label, seconds.n == c->nseeds ? when : "-",
-           accuracy.n == c->nseeds ? share : "-", last.n ? end : "-", speed.mean);
-    if (seconds.n < c->nseeds)
+    snprintf(rate, sizeof rate, "%.0f", speed.mean);
+    printf("%-*s %10s %10s %10s %12s", width, c->methods[m].label, seconds.n == c->nseeds ? when : "-",
+           accuracy.n == c->nseeds ? share : "-", last.n ? end : "-", speed.n ? rate : "-");
+    int ndiverged;
+    char diverged[48];
+    tutti_compare_diverged(c, m, &ndiverged, diverged);
+    if (ndiverged)
+        printf("  %s", diverged);
+    else if (seconds.n < c->nseeds)
         printf("  %s by %d of %d", to_accuracy ? "not reached" : "no test", c->nseeds - seconds.n, c->nseeds);
     printf("\n");
 }

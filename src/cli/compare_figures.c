@@ -2,6 +2,7 @@
 /* compare_figures.c: the figures of runs that `tutti compare` holds side by side. */
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../metrics/sign_test.h"
@@ -25,7 +26,8 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 {
     const tutti_run_lines *l = &r->lines;
     const tutti_run_test *t = test_of(c, l);
-    tutti_compare_figures f = {.is_there = t != NULL, .last = NAN};
+    const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY); /* reached before it */
+    tutti_compare_figures f = {.is_there = counts, .last = NAN};
     if (t) {
         f.seconds = t->seconds;
         f.samples = (double)(t->step * r->batch);
@@ -34,6 +36,20 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
     if (l->ntests) f.last = l->tests[l->ntests - 1].accuracy;
     f.speed = l->seconds > 0 ? (double)(l->last_step * r->batch) / l->seconds : NAN;
     return f;
+}
+
+void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48])
+{
+    *n = 0;
+    words[0] = '\0';
+    for (int s = 0; s < c->nseeds; s++) {
+        const tutti_run_lines *l = &tutti_compare_at(c, m, s)->lines;
+        if (!l->has_diverged) continue;
+        ++*n;
+        snprintf(words, 48, "diverged at step %lld", (long long)l->diverged_step);
+    }
+    if (*n > 1) snprintf(words, 48, "diverged by %d of %d", *n, c->nseeds);
+    if (*n == 1 && c->nseeds > 1) snprintf(words + strlen(words), 48 - strlen(words), " by 1 of %d", c->nseeds);
 }
 
 tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal)

@@ -128,6 +128,10 @@ static void add_spread(const tutti_compare *c, tutti_compare_spread s, double sc
 static void add_result_row(const tutti_compare *c, int m, tutti_strbuf *out)
 {
     const char *lacks = c->goal == TUTTI_UNTIL_ACCURACY ? "not reached" : "no test";
+    int ndiverged;
+    char diverged[48];
+    tutti_compare_diverged(c, m, &ndiverged, diverged);
+    if (ndiverged == c->nseeds) lacks = c->nseeds > 1 ? "diverged" : diverged;
     tutti_strbuf_puts(out, "<tr>");
     add_name(c, m, out);
     if (c->goal != TUTTI_UNTIL_ACCURACY) add_spread(c, SPREAD(accuracy, true), 100, 2, lacks, out);
@@ -298,12 +302,15 @@ static void add_seed_row(const tutti_compare *c, int m, int s, tutti_strbuf *out
         if (!shown[i]) continue;
         tutti_strbuf_puts(out, "<td class=\"n\">");
         if (i < 3 && !f.is_there)
-            tutti_strbuf_puts(out, c->goal == TUTTI_UNTIL_ACCURACY ? "not reached" : "no test");
+            tutti_strbuf_puts(out, r->lines.has_diverged             ? "diverged"
+                                   : c->goal == TUTTI_UNTIL_ACCURACY ? "not reached"
+                                                                     : "no test");
         else
             add_value(values[i], digits[i], out);
         tutti_strbuf_puts(out, "</td>");
     }
     tutti_strbuf_puts(out, "<td class=\"v\">");
+    if (r->lines.has_diverged) tutti_strbuf_printf(out, "diverged at step %lld. ", (long long)r->lines.diverged_step);
     if (r->lines.nstretches > 1) tutti_strbuf_printf(out, "in %d stretches. ", r->lines.nstretches);
     if (r->lines.staleness) add_html(r->lines.staleness, out);
     tutti_strbuf_puts(out, "</td></tr>\n");

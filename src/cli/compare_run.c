@@ -59,7 +59,8 @@ static bool is_done(tutti_compare_run *r)
 {
     char *path = path_in(r, "metrics.jsonl");
     tutti_run_lines_release(&r->lines);
-    const bool done = is_same_job(r) && !tutti_run_lines_read(path, &r->lines, NULL) && r->lines.has_ended;
+    const bool done =
+        is_same_job(r) && !tutti_run_lines_read(path, &r->lines, NULL) && (r->lines.has_ended || r->lines.ended_so);
     free(path);
     return done;
 }
@@ -98,7 +99,9 @@ static void say_end(const player *p, const tutti_compare_run *r, const char *how
 {
     clear_line(p);
     printf("%s seed %lld: ", r->method->label, (long long)r->seed);
-    if (r->lines.ntests)
+    if (r->lines.has_diverged)
+        printf("diverged at step %lld%s\n", (long long)r->lines.diverged_step, how);
+    else if (r->lines.ntests)
         printf("accuracy %.4f after %.2f s%s\n", r->lines.tests[r->lines.ntests - 1].accuracy,
                r->lines.tests[r->lines.ntests - 1].seconds, how);
     else
@@ -236,7 +239,8 @@ static tutti_status play_run(player *p, tutti_compare_run *r, tutti_failure *err
     if (st) return st;
     const int status = wait_for(p, r);
     if (p->asked) return TUTTI_OK;
-    if (status || !is_done(r)) {
+    const bool done = is_done(r);
+    if (!done || (status && !r->lines.ended_so)) {
         clear_line(p);
         return fail(r, status, err);
     }

@@ -143,6 +143,10 @@ static void take_line(reader *c, const cJSON *line)
         r->staleness = strdup(words(line, "words"));
     } else if (!strcmp(ev, "resume")) {
         take_resume(c, step);
+    } else if (!strcmp(ev, "diverged")) {
+        r->has_diverged = true;
+        r->ended_so = number(line, "ends", 0) != 0;
+        r->diverged_step = step;
     } else if (!strcmp(ev, "end")) {
         take_end(c, line, step);
     }

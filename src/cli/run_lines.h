@@ -38,11 +38,13 @@ typedef struct {
     int nranks;                /* of the last one; 0 = none has ended */
     int64_t last_step;
     char weights[32];
-    bool has_ended;  /* with its last step, not by a signal */
-    double seconds;  /* as of a test, at the last line that says so */
-    int nstretches;  /* processes that it took */
-    char *bound;     /* words, of the last stretch; NULL: ranks were not */
-    char *staleness; /* words, of the last stretch; NULL: none */
+    bool has_ended;              /* with its last step, not by a signal */
+    bool has_diverged, ended_so; /* loss or weights were not finite any more; and that was its end */
+    int64_t diverged_step;       /* then */
+    double seconds;              /* as of a test, at the last line that says so */
+    int nstretches;              /* processes that it took */
+    char *bound;                 /* words, of the last stretch; NULL: ranks were not */
+    char *staleness;             /* words, of the last stretch; NULL: none */
 } tutti_run_lines;
 
 /* A torn last line (the run was killed) is passed over; any other line must be JSON: TUTTI_ERR_DATA. Release in any case. */

@@ -46,7 +46,7 @@ static void a_page_and_a_table_hold_all_runs(void **state)
     assert_null(strstr(page, "src="));
     assert_null(strstr(page, "href="));
     assert_null(strstr(page, "nan"));
-    assert_true(!strncmp(table, "method,seed,step,samples,seconds,accuracy,loss\n", 47));
+    assert_true(!strncmp(table, "method,seed,step,samples,seconds,accuracy,loss,note\n", 52));
     assert_int_equal(count(table, "\n"), 1 + 2 * 2 * 2); /* 2 tests a run */
     assert_int_equal(count(table, "\nsync-sgd,1,4,64,"), 1);
     assert_int_equal(count(table, "\nsync-sgd,1,8,128,"), 1);

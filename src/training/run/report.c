@@ -84,9 +84,10 @@ static int put_replaced(const tutti_trainer *t, const char *split, const tutti_r
 
 tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bool ends, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words)};
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ends", ends),
+                                 TUTTI_METRIC_TEXT("words", words)};
     if (!ends) tutti_report_note(t, words);
-    const tutti_status st = put(t, "diverged", line, 2, err);
+    const tutti_status st = put(t, "diverged", line, 3, err);
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }
 
