@@ -111,8 +111,8 @@ static void a_label_with_quotes_is_one_field(void **state)
     w.c.methods[0].label = "a:init.from=\"x,y\"";
     w.tests[0][0].loss = (double)NAN;
     tutti_compare_csv(&w.c, &text);
-    assert_non_null(strstr(text.text, "\n\"a:init.from=\"\"x,y\"\"\",1,2,20,1,0.5,\n"));
-    assert_non_null(strstr(text.text, "\nasync-sgd,5,8,80,8,0.875,0.25\n"));
+    assert_non_null(strstr(text.text, "\n\"a:init.from=\"\"x,y\"\"\",1,2,20,1,0.5,,\n"));
+    assert_non_null(strstr(text.text, "\nasync-sgd,5,8,80,8,0.875,0.25,\n"));
     tutti_strbuf_release(&text);
 }
 

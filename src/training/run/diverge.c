@@ -27,7 +27,8 @@ static void say_last_good(const tutti_trainer *t, tutti_strbuf *words)
     if (!n) tutti_strbuf_puts(words, "; no checkpoint had been saved before");
     if (n)
         tutti_strbuf_printf(words,
-                            "; the last good checkpoint is %s: --init %s --out OTHER begins at it with other keys",
+                            "; the last good checkpoint is %s: --init %s --out OTHER begins "
+                            "at it with other keys",
                             entries[last].path, entries[last].path);
     tutti_checkpoint_list_release(entries, n);
 }

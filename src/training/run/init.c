@@ -265,7 +265,8 @@ char *tutti_init_summary(const tutti_init *x)
     tutti_strbuf out = {0};
     int n = 0;
     tutti_strbuf_printf(&out, "init %s: %d of %d tensors loaded", x->path, m->nloaded, m->nstored);
-    if (m->nconverted) tutti_strbuf_printf(&out, " (%d from other types)", m->nconverted);
+    if (m->nconverted) tutti_strbuf_printf(&out, " (%d from 16 bits)", m->nconverted);
+    if (m->nnarrowed) tutti_strbuf_printf(&out, " (%d from 64 bits)", m->nnarrowed);
     if (x->nvectors > 1) tutti_strbuf_puts(&out, " with their states");
     tutti_strbuf_printf(&out, ", %d fresh", nfresh);
     for (int p = 0; p < x->wanted->nparams; p++)

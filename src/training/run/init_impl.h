@@ -35,10 +35,10 @@ enum { TUTTI_INIT_FRESH = -1 };
 
 /* Which tensor each parameter is. */
 typedef struct {
-    int *tensor_of;  /* a param: TUTTI_INIT_FRESH, or of the source */
-    bool *is_stored; /* a param: it is of this vector */
-    bool *is_taken;  /* a tensor */
-    int nstored, nloaded, nconverted;
+    int *tensor_of;                              /* a param: TUTTI_INIT_FRESH, or of the source */
+    bool *is_stored;                             /* a param: it is of this vector */
+    bool *is_taken;                              /* a tensor */
+    int nstored, nloaded, nconverted, nnarrowed; /* the last two: from 16 bits, from 64 */
 } tutti_init_match;
 
 /* like: the weights' match, NULL = this is it: a state is taken only where the weights are. */

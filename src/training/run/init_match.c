@@ -250,7 +250,9 @@ static void count(matching *m)
         const tutti_init_tensor *t = &m->source->tensors[x->tensor_of[p]];
         x->is_taken[x->tensor_of[p]] = true;
         x->nloaded++;
-        x->nconverted += strcmp(tutti_safetensors_type(t->file, t->at), "F32") != 0;
+        const bool is_double = !strcmp(tutti_safetensors_type(t->file, t->at), "F64");
+        x->nnarrowed += is_double;
+        x->nconverted += !is_double && strcmp(tutti_safetensors_type(t->file, t->at), "F32") != 0;
     }
 }
 

@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,6 +382,77 @@ static void tensors_of_another_model_are_named(void **state)
     free(path);
 }
 
+/* One number of one tensor, in step 3 of four; *which: is taken from what f has for it. */
+static void expect_bad(fixture *f, float *at, float value, const char *words)
+{
+    tutti_failure err = {0};
+    char path[128];
+    for (int64_t step = 1; step <= 4; step++) {
+        const float before = *at;
+        save(f, step, 9);
+        if (step < 3) continue;
+        *at = value;
+        f->c.step = step, f->c.cursor = step * 32;
+        snprintf(path, sizeof path, "%s/checkpoints/step_%09d", f->dir, (int)step);
+        assert_int_equal(tutti_file_remove_tree(path, NULL), TUTTI_OK);
+        if (tutti_checkpoint_write(f->dir, &f->c, NULL, 0, 9, &err)) fail_msg("%s", err.text);
+        *at = before;
+    }
+    assert_int_equal(tutti_checkpoint_verify(path, &err), TUTTI_OK);
+    assert_int_equal(tutti_checkpoint_check_finite(path, &err), TUTTI_ERR_DATA);
+    if (!strstr(err.text, words) || !strstr(err.text, "not finite")) fail_msg("no '%s': %s", words, err.text);
+    assert_int_equal(tutti_checkpoint_refuse_bad(f->dir, path, &err), TUTTI_ERR_DATA);
+    if (!strstr(err.text, "step_000000002 is the newest whose numbers are all finite")) fail_msg("%s", err.text);
+    snprintf(path, sizeof path, "%s/checkpoints/step_000000002", f->dir);
+    assert_int_equal(tutti_checkpoint_refuse_bad(f->dir, path, &err), TUTTI_OK);
+    assert_int_equal(tutti_checkpoint_remove_all(f->dir, &err), TUTTI_OK);
+}
+
+static void numbers_that_are_not_finite_are_named_with_the_last_good_checkpoint(void **state)
+{
+    fixture *f = *state;
+    char what[120];
+    expect_bad(f, &f->weights[16 + 3], NAN, "weights.safetensors: not finite: tensor 'a.weight'");
+    expect_bad(f, &f->weights[0], -INFINITY, "weights.safetensors: not finite: tensor 'a.running_mean'");
+    expect_bad(f, &f->momentum[16], INFINITY, "momentum.safetensors: not finite: tensor 'a.weight'");
+    expect_bad(f, &f->squares[17], NAN, "exp_avg_sq.safetensors: not finite: tensor 'a.weight'");
+    save(f, 1, 9);
+    assert_false(tutti_checkpoint_find_bad(&f->c, false, what));
+    f->weights[32] = NAN; /* a control number is none of it */
+    f->momentum[0] = NAN; /* a statistic has no state */
+    f->weights[16] = 3e38F, f->weights[17] = 1e-45F;
+    assert_false(tutti_checkpoint_find_bad(&f->c, false, what));
+    f->squares[19] = NAN;
+    assert_true(tutti_checkpoint_find_bad(&f->c, false, what));
+    assert_string_equal(what, "exp_avg_sq of 'a.weight'");
+}
+
+static void data_that_it_was_trained_on_are_read_back(void **state)
+{
+    fixture *f = *state;
+    tutti_data_identity d = {0};
+    tutti_failure err = {0};
+    char path[128];
+    bool found;
+    save(f, 1, 9);
+    snprintf(path, sizeof path, "%s/checkpoints/step_000000001", f->dir);
+    assert_int_equal(tutti_checkpoint_read_data(path, &d, &found, &err), TUTTI_OK);
+    assert_false(found); /* as of an earlier version */
+    f->c.data_text = "format: 1\nclasses: 2\nnames:\n  - \"a%20b\"\n  - \"c\"\nmean: [0.5]\nstd: [2]\n";
+    save(f, 2, 9);
+    snprintf(path, sizeof path, "%s/checkpoints/step_000000002", f->dir);
+    assert_int_equal(tutti_checkpoint_verify(path, &err), TUTTI_OK);
+    assert_int_equal(tutti_checkpoint_read_data(path, &d, &found, &err), TUTTI_OK);
+    assert_true(found && d.names.n == 2);
+    assert_string_equal(d.names.name[0], "a b");
+    tutti_data_identity_release(&d);
+    f->c.data_text = "format: 9\n";
+    save(f, 3, 9);
+    snprintf(path, sizeof path, "%s/checkpoints/step_000000003", f->dir);
+    assert_int_equal(tutti_checkpoint_read_data(path, &d, &found, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "of format 9; this version of tutti reads format 1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +466,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_newer_format_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_that_are_none_are_bad_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tensors_of_another_model_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_are_named_with_the_last_good_checkpoint, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(data_that_it_was_trained_on_are_read_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * to blame, what is damaged with the file. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -200,13 +201,53 @@ static void what_does_not_fit_is_named_with_its_remedy(void **state)
         BODY, {"fc.weight", "F32", "[1,2]", two, 8}, {"body.mean", "I64", "[1]", &number, 8}, END};
     foreign_file_write(path, other);
     refuse(path, NULL, NULL, NULL,
-           "job: init: 'body.mean' is I64, the model's is read from F32, F16, BF16, 'fc.weight' is (1, 2), the model's "
+           "job: init: 'body.mean' is I64, the model's is read from F32, F64, F16, BF16, 'fc.weight' is (1, 2), the "
+           "model's "
            "(2); 'init.skip: [body, fc]' lets");
     refuse(path, "body.mean", NULL, NULL, "'init.skip: [fc]'");
     refuse(path, "fc2", NULL, NULL,
            "job: init.skip: 'fc2' fits no tensor of the model (body.weight, body.mean, fc.weight)");
     refuse(path, "*", NULL, NULL, "job: init.skip: leaves nothing to be loaded");
     refuse(path, "@loss", NULL, NULL, "fits no tensor"); /* a control number is none */
+}
+
+static void doubles_are_narrowed(void **state)
+{
+    static const double doubles[] = {1.0 / 3, -1e-300};
+    (void)state;
+    const foreign_tensor part[] = {{"fc.weight", "F64", "[2]", doubles, 16}, BODY, END};
+    foreign_file_write(path, part);
+    expect(path, NULL, NULL, NULL, "2 of 3 tensors loaded (1 from 64 bits), 1 fresh (body.mean), 0 skipped",
+           (const float[9]){1, -2, 3, 0.5F, -1, -1, 1.0F / 3, -0.0F, -1});
+}
+
+static void numbers_that_are_not_finite_are_refused_by_name(void **state)
+{
+    static const float nan1[] = {1, NAN, 3, 4}, inf1[] = {7, -INFINITY};
+    static const double nan8[] = {NAN, 1}, large8[] = {1, 1e39};
+    static const uint16_t half_inf[] = {0x3c00, 0x7c00}, half_nan[] = {0x7e00, 0}, brain_nan[] = {0x40e0, 0x7fc0},
+                          brain_inf[] = {0xff80, 0};
+    const struct {
+        foreign_tensor tensor;
+        const char *words;
+    } cases[] = {{{"body.weight", "F32", "[2,2]", nan1, 16}, "!it.safetensors: tensor 'body.weight' holds NaN"},
+                 {{"fc.weight", "F32", "[2]", inf1, 8}, "!tensor 'fc.weight' holds NaN or infinite numbers"},
+                 {{"fc.weight", "F16", "[2]", half_inf, 4}, "!tensor 'fc.weight' holds"},
+                 {{"fc.weight", "F16", "[2]", half_nan, 4}, "!tensor 'fc.weight' holds"},
+                 {{"fc.weight", "BF16", "[2]", brain_nan, 4}, "!tensor 'fc.weight' holds"},
+                 {{"fc.weight", "BF16", "[2]", brain_inf, 4}, "!tensor 'fc.weight' holds"},
+                 {{"fc.weight", "F64", "[2]", nan8, 16}, "!tensor 'fc.weight' holds"},
+                 {{"fc.weight", "F64", "[2]", large8, 16}, "!doubles too large for f32"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const foreign_tensor file[] = {cases[i].tensor, MEAN, END};
+        foreign_file_write(path, file);
+        refuse(path, NULL, NULL, NULL, cases[i].words);
+    }
+    const foreign_tensor skipped[] = {{"fc.weight", "F32", "[2]", inf1, 8}, BODY, END};
+    foreign_file_write(path, skipped); /* what is not taken may be anything */
+    expect(path, "fc", NULL, NULL, "1 of 3 tensors loaded, 2 fresh (body.mean, fc.weight), 1 skipped (fc.weight)",
+           (const float[9]){1, -2, 3, 0.5F, -1, -1, -1, -1, -1});
 }
 
 static void what_is_missing_or_damaged_is_refused_with_its_place(void **state)
@@ -320,6 +361,8 @@ int main(void)
         CASE(names_are_mapped_whole_or_up_to_a_dot),
         CASE(two_tensors_do_not_become_one),
         CASE(what_does_not_fit_is_named_with_its_remedy),
+        CASE(doubles_are_narrowed),
+        CASE(numbers_that_are_not_finite_are_refused_by_name),
         CASE(what_is_missing_or_damaged_is_refused_with_its_place),
         CASE(an_index_gathers_several_files),
         CASE(an_index_that_leads_elsewhere_or_lies_is_refused),
