@@ -192,7 +192,7 @@ static inline void tutti_step_sync(const tutti_trainer *t)
     t->device->wait(t->device, t->launched);
 }
 
-/* Vectors of a checkpoint, as checkpoint_of names them on the device, where this host's loops reach them, until they are given back (lent.c). */
+/* Vectors of a checkpoint, as tutti_saving_of names them on the device, where this host's loops reach them, until they are given back (lent.c). */
 tutti_checkpoint tutti_lent_borrow(const tutti_trainer *t, const tutti_checkpoint *there);
 void tutti_lent_give_back(const tutti_trainer *t, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
 
