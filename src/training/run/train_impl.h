@@ -157,6 +157,7 @@ typedef struct {
     double owed_s;            /* by kernels that only wait; < 0: they have waited too long */
     bool asked_to_stop;       /* some rank was signalled: ends after this step, everywhere */
     bool has_diverged;        /* and was told */
+    bool has_odd_test;        /* a test had a loss that is not finite, by weights that are: it was told */
     int64_t skipped_in_a_row; /* steps, for want of finite gradients */
     bool skipped_at_least;    /* the last of them at the smallest scale */
     bool asked_to_save;       /* rank 0's clock: all save after this step */
