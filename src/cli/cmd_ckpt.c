@@ -31,6 +31,8 @@ static tutti_status show(const char *path, bool *gone)
     for (int i = 0; i < m.nfiles; i++) nbytes += m.files[i].nbytes;
     tutti_hash_text(m.weights_hash, hash);
     st = tutti_checkpoint_check_finite(path, &why);
+    *gone = st && tutti_checkpoint_is_gone(path);
+    if (*gone) return TUTTI_OK;
     printf("%s  step %" PRId64 "  samples %" PRId64 "  ranks %d  %.2f MB  weights %s  whole%s%s\n", path, m.step,
            m.cursor, m.nranks, (double)nbytes / 1e6, hash, st ? ", but " : "", st ? why.text : "");
     return st;
@@ -64,9 +66,10 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
     const bool verify = f->rest[0][0] == 'v';
     if (verify && tutti_checkpoint_is(f->rest[1])) {
-        bool gone;
+        bool gone = false;
         tutti_status one = tutti_cli_check_checkpoint(f->rest[1], err);
-        if (!one) one = show(f->rest[1], &gone);
+        if (!one && show(f->rest[1], &gone))
+            one = tutti_fail(err, TUTTI_ERR_DATA, "%s: its numbers are not finite, as said above", f->rest[1]);
         if (!one && gone) one = tutti_fail(err, TUTTI_ERR_DATA, "%s: was removed as it was read", f->rest[1]);
         return one;
     }

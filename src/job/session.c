@@ -65,10 +65,10 @@ static tutti_status identify_data(const tutti_job *job, const tutti_session_data
 static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
 {
     tutti_strbuf words = {0};
-    tutti_strbuf_printf(&words, "Take a lower optimiser.lr (%g now)", job->optimiser.lr);
+    tutti_strbuf_printf(&words, "Take a lower optimiser.lr (%g now", job->optimiser.lr);
     if (tutti_plan_is_async(plan) && plan->config.nranks > 1)
-        tutti_strbuf_printf(&words, " (steps of %d workers add up at one centre, and the rule's states with them)",
-                            plan->config.nranks);
+        tutti_strbuf_printf(&words, ", and steps of %d workers add up at one centre", plan->config.nranks);
+    tutti_strbuf_puts(&words, ")");
     if (job->optimiser.warmup_epochs == 0) tutti_strbuf_puts(&words, ", or a warm-up (optimiser.warmup_epochs)");
     if (job->precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
     if (strcmp(job->loss_scale, "auto") != 0 && strcmp(job->loss_scale, "dynamic") != 0)
