@@ -120,6 +120,7 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     else
         printf("loss      %.6g\n", loss);
     if (r->ntests) printf("accuracy  %.2f %%\n", 100 * r->tests[r->ntests - 1].accuracy);
+    if (r->has_diverged) printf("diverged  at step %lld\n", (long long)r->diverged_step);
     printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
     if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);
     if (r->bound) printf("bound     %s\n", r->bound);

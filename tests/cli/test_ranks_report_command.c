@@ -63,6 +63,7 @@ static void a_run_that_diverged_says_so_to_the_end(void **state)
     expect(line, 0, "step 40 loss nan accuracy"); /* nothing was saved: from the beginning */
     snprintf(line, sizeof line, "report %s/out", f->dir);
     expect(line, 0, "loss      not finite\naccuracy");
+    expect(line, 0, "\ndiverged  at step ");
 }
 
 static int count_event_files(const run_folder *f)
