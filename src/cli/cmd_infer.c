@@ -162,7 +162,10 @@ static tutti_status answer_all(const tutti_flags *f, question *q, tutti_failure 
     tutti_status st = TUTTI_OK;
     for (int i = 1; i < f->nrest && !st; i++) {
         tutti_failure why = {0};
-        st = tutti_pictures_find(f->rest[i], &q->files, &why);
+        tutti_strbuf words = {0};
+        st = tutti_pictures_find(f->rest[i], &q->files, &words, &why);
+        if (words.length) fprintf(stderr, "tutti infer: %s\n", words.text);
+        tutti_strbuf_release(&words);
         for (int64_t k = 0; k < q->files.n && (!st || st == TUTTI_ERR_DATA); k++) {
             const tutti_status one = answer(q, q->files.name[k], err);
             if (one) return one;

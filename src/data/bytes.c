@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c: samples of sets that hold bytes: as they are, or moved by up to PAD pixels over black and mirrored (the augmentation of
+/* bytes.c: samples of sets that hold bytes or numbers: as they are, or moved by up to PAD pixels over black and mirrored (the augmentation of
  * He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a function of (seed, epoch, sample). */
 #include "../base/rng.h"
 #include "dataset_impl.h"
@@ -35,10 +35,27 @@ static void plane_view(const uint8_t *from, int64_t height, int64_t width, view 
     }
 }
 
+/* As bytes are, and outside there is what a byte of 0 is: the number 0. */
+static void numbers_read(const tutti_dataset *d, view v, const float *from, float *sample)
+{
+    const int64_t height = d->shape.ndims == 3 ? d->shape.dim[1] : 1, width = d->channel_bytes / height;
+    for (int c = 0; c < d->nchannels; c++, from += d->channel_bytes)
+        for (int64_t y = 0; y < height; y++)
+            for (int64_t x = 0; x < width; x++) {
+                const int64_t row = y + v.dy, at = (v.mirrored ? width - 1 - x : x) + v.dx;
+                const bool inside = row >= 0 && row < height && at >= 0 && at < width;
+                *sample++ = (float)(((inside ? (double)from[row * width + at] : 0) - d->mean[c]) / d->std[c]);
+            }
+}
+
 void tutti_bytes_read(const tutti_dataset *d, tutti_pass pass, int64_t index, float *sample)
 {
-    const uint8_t *from = tutti_dataset_bytes(d, index);
     const view v = view_pick(d, pass, index);
+    if (d->numbers) {
+        numbers_read(d, v, d->numbers + index % d->nstored * d->channel_bytes * d->nchannels, sample);
+        return;
+    }
+    const uint8_t *from = tutti_dataset_bytes(d, index);
     const bool as_it_is = !v.dy && !v.dx && !v.mirrored;
     for (int c = 0; c < d->nchannels; c++, from += d->channel_bytes, sample += d->channel_bytes) {
         const float *normal = d->normal[c];

@@ -2,7 +2,7 @@
 /* dataset.h: samples with labels, their order, and batches that are loaded ahead of compute.
  *
  * One row a set (dataset_table.c). A set holds bytes in memory (`digits`, `shapes`, `noise` draw them in whole numbers: the same
- * bytes for a seed on every machine; `mnist`, `idx`, `cifar10` read files), or reads each sample when it is asked for (`images`). Order and
+ * bytes for a seed on every machine; `mnist`, `idx`, `cifar10`, `npy`, `csv` read files, the last two of numbers as well), or reads each sample when it is asked for (`images`). Order and
  * augmentation are pure functions of (seed, epoch, sample): they are the same on any number of ranks and threads. Failures are
  * TUTTI_ERR_DATA and name file and offset. Threads: a dataset is frozen after open; a reader and a loader are owner. */
 #ifndef TUTTI_DATASET_H
@@ -23,20 +23,26 @@ typedef enum {
     TUTTI_AUGMENT_CROP_FLIP
 } tutti_augment;
 
+/* Whether the first line of a file of text says names of columns; auto: if none of its cells is a number. */
+typedef enum { TUTTI_HEADER_AUTO, TUTTI_HEADER_YES, TUTTI_HEADER_NO } tutti_header;
+
 typedef struct {
     const char *set;  /* "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
     uint64_t seed;    /* drawn sets */
     int64_t train_samples,
-        test_samples;   /* drawn sets: how many to draw (0 = the row's); read sets: use the first so many (0 = all) */
-    tutti_shape shape;  /* noise: of a sample */
-    int64_t classes;    /* noise */
-    int64_t size;       /* images: side of the square, pixels; 0 = 224 */
-    int augment;        /* tutti_augment, of the training split */
-    bool skip_bad;      /* images: a file that cannot be read is replaced instead of ending the run */
-    const double *mean, /* of byte / 255, one for all channels or one each; none = the row's */
+        test_samples;    /* drawn sets: how many to draw (0 = the row's); read sets: use the first so many (0 = all) */
+    tutti_shape shape;   /* noise: of a sample */
+    int64_t classes;     /* noise */
+    int64_t size;        /* images: side of the square, pixels; 0 = 224 */
+    int augment;         /* tutti_augment, of the training split */
+    int64_t first_label; /* read sets but images: the label of class 0 in the files */
+    bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */
+    const double *mean, /* of byte / 255, or of the set's numbers; one for all channels or one each; none = the row's */
         *std;
     int nmean, nstd;
+    bool label_last; /* csv: the label is the last column, not the first */
+    int header;      /* csv: tutti_header */
 } tutti_dataset_config;
 
 typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
@@ -54,6 +60,16 @@ tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_
 int64_t tutti_dataset_count(const tutti_dataset *d);
 tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* one sample: (C, H, W) */
 int tutti_dataset_nclasses(const tutti_dataset *d);
+/* What a user should know of what was found, without an end: "21 pictures of 3 classes; 3 files left out (...)"; "" where nothing is odd. */
+const char *tutti_dataset_notes(const tutti_dataset *d);
+/* The numbers that samples are normalised by, one a channel; how many. */
+int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const double **std);
+/* A sample's numbers are those of the file, not bytes: (number - mean) / std. */
+bool tutti_dataset_holds_numbers(const tutti_dataset *d);
+/* The smallest label that occurs, if the set holds its samples; else 0. */
+int tutti_dataset_first_label(const tutti_dataset *d);
+/* Where the largest label stands in the files, "PATH: byte 9: label 26"; "" where the set is drawn or its classes are folders. */
+const char *tutti_dataset_largest_label(const tutti_dataset *d);
 /* What can be said without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing or
  * would have no effect. The words begin with the job's key: "data.path: ...". */
 tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_block.c: a set of bytes as one block without addresses: header, samples, labels. The same program writes and reads it. */
+/* dataset_block.c: a set of bytes or numbers as one block without addresses: header, samples, labels. The same program writes and reads it. */
 #include <string.h>
 
 #include "dataset_impl.h"
@@ -8,35 +8,43 @@ enum { LINE = 64 };
 
 typedef struct {
     char magic[8];
-    int64_t count, nstored, nclasses;
+    int64_t count, nstored, nclasses, holds_numbers;
     tutti_shape shape;
+    char notes[TUTTI_MAX_NOTES], largest_at[TUTTI_MAX_NOTES];
 } block_header;
-_Static_assert(sizeof(block_header) <= 2 * LINE, "samples begin at the third line");
+enum { HEAD = 20 * LINE };
+_Static_assert(sizeof(block_header) <= HEAD, "samples begin behind it");
 
 static const char magic[8] = "tuttiset";
 
-static size_t pixel_bytes(const tutti_shape *shape, int64_t nstored)
+static size_t sample_bytes(const tutti_dataset *d)
 {
-    return (size_t)(tutti_shape_count(shape) * nstored);
+    return (size_t)(tutti_shape_count(&d->shape) * d->nstored) * (d->numbers ? sizeof *d->numbers : 1);
 }
 
-static size_t labels_at(const tutti_shape *shape, int64_t nstored)
+static size_t labels_at(const tutti_dataset *d)
 {
-    return (2 * LINE + pixel_bytes(shape, nstored) + LINE - 1) / LINE * LINE;
+    return (HEAD + sample_bytes(d) + LINE - 1) / LINE * LINE;
 }
 
 size_t tutti_dataset_block_bytes(const tutti_dataset *d)
 {
-    return d->pixels ? labels_at(&d->shape, d->nstored) + (size_t)d->nstored * sizeof *d->labels : 0;
+    return d->pixels || d->numbers ? labels_at(d) + (size_t)d->nstored * sizeof *d->labels : 0;
 }
 
 void tutti_dataset_block_write(const tutti_dataset *d, void *block)
 {
-    block_header h = {.count = d->count, .nstored = d->nstored, .nclasses = d->nclasses, .shape = d->shape};
+    block_header h = {.count = d->count,
+                      .nstored = d->nstored,
+                      .nclasses = d->nclasses,
+                      .holds_numbers = d->numbers != NULL,
+                      .shape = d->shape};
     memcpy(h.magic, magic, sizeof magic);
+    memcpy(h.notes, d->notes, sizeof h.notes);
+    memcpy(h.largest_at, d->largest_at, sizeof h.largest_at);
     memcpy(block, &h, sizeof h);
-    memcpy((char *)block + 2 * LINE, d->pixels, pixel_bytes(&d->shape, d->nstored));
-    memcpy((char *)block + labels_at(&d->shape, d->nstored), d->labels, (size_t)d->nstored * sizeof *d->labels);
+    memcpy((char *)block + HEAD, d->numbers ? (const void *)d->numbers : d->pixels, sample_bytes(d));
+    memcpy((char *)block + labels_at(d), d->labels, (size_t)d->nstored * sizeof *d->labels);
 }
 
 static tutti_status take_block(tutti_dataset *d, const void *block, size_t nbytes, tutti_failure *err)
@@ -45,11 +53,16 @@ static tutti_status take_block(tutti_dataset *d, const void *block, size_t nbyte
     if (nbytes < sizeof h) return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes is no set", nbytes);
     memcpy(&h, block, sizeof h);
     d->shape = h.shape, d->count = h.count, d->nstored = h.nstored, d->nclasses = (int)h.nclasses;
+    memcpy(d->notes, h.notes, sizeof h.notes);
+    memcpy(d->largest_at, h.largest_at, sizeof h.largest_at);
     d->in_block = true;
-    d->pixels = (uint8_t *)(uintptr_t)block + 2 * LINE;
+    if (h.holds_numbers)
+        d->numbers = (float *)((uintptr_t)block + HEAD);
+    else
+        d->pixels = (uint8_t *)(uintptr_t)block + HEAD;
     if (memcmp(h.magic, magic, sizeof magic) || tutti_dataset_block_bytes(d) != nbytes)
         return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes that is no set", nbytes);
-    d->labels = (int32_t *)((uintptr_t)block + labels_at(&d->shape, d->nstored));
+    d->labels = (int32_t *)((uintptr_t)block + labels_at(d));
     return TUTTI_OK;
 }
 

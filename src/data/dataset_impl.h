@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: what rows of the table of sets fill in, private to src/data.
  *
- * A set either holds bytes (count samples of C*H*W unsigned bytes and one label byte each; MNIST: 47 MB), of which floats are
- * made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it has `read`. */
+ * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), of which floats are
+ * made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it holds floats, or it
+ * has `read`. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
 #include "../base/hash.h"
+#include "../base/strbuf.h"
 #include "dataset.h"
 #include "pictures.h"
 
-enum { TUTTI_MAX_CHANNELS = 16 };
+enum { TUTTI_MAX_CHANNELS = 16, TUTTI_MAX_NOTES = 512 };
 
 typedef struct tutti_dataset_row tutti_dataset_row;
 struct tutti_dataset {
@@ -21,12 +23,15 @@ struct tutti_dataset {
     bool crop, flip; /* augmentation of this split */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
-    int64_t nstored; /* samples that there are; of a set of bytes, sample i is stored sample i % nstored */
-    void *own;       /* of a row that has `read` */
+    int64_t nstored;             /* samples that there are; of a set of bytes, sample i is stored sample i % nstored */
+    void *own;                   /* of a row that has `read` */
+    char notes[TUTTI_MAX_NOTES]; /* tutti_dataset_notes; may be empty */
+    char largest_at[TUTTI_MAX_NOTES]; /* tutti_dataset_largest_label; may be empty */
     /* sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* a channel: (byte / 255 - mean) / std */
-    uint8_t *pixels;      /* own: free(), unless they lie in a block */
+    uint8_t *pixels;      /* own: free(), unless they lie in a block; of sets of numbers NULL */
+    float *numbers;       /* sets of numbers, in place of pixels: (C, H, W) a sample; as pixels */
     int32_t *labels;      /* one a stored sample; as pixels */
     bool in_block;
 };
@@ -37,6 +42,9 @@ struct tutti_dataset_row {
     double mean[3], std[3]; /* of byte / 255, one a channel; a first alone is of all channels */
     const char *files;      /* what data.path must hold; NULL: the set reads no files */
     bool shaped;            /* data.shape and data.classes say what a sample is */
+    bool reshaped;          /* data.shape may say how a sample's numbers lie */
+    bool labelled;          /* labels are numbers in the files: data.first_label */
+    bool tabled;            /* data.label and data.header */
     bool pictures;          /* of any size: data.size and data.on_bad_sample; usually trained on with crop-flip */
     /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller on failure. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
@@ -55,7 +63,7 @@ struct tutti_dataset_row {
                                  tutti_failure *err);
     /* What classes are called, ended by NULL, or how that is read from data.path; both NULL: they have numbers alone. */
     const char *const *class_names;
-    tutti_status (*read_class_names)(const char *path, tutti_names *out, tutti_failure *err);
+    tutti_status (*read_class_names)(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 };
 
 /* What follows from shape and count, for all sets alike; d->row is set. */
@@ -63,6 +71,18 @@ tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_sp
                                     tutti_failure *err);
 /* An empty set of the config's row, after tutti_dataset_check. */
 tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err);
+
+/* Adds words to the set's notes, behind "; ". */
+void tutti_dataset_note(tutti_dataset *d, const char *words);
+/* Where labels are from, for failures. */
+typedef struct {
+    const char *path;
+    const void *file;
+    void (*place)(const void *file, int64_t i, tutti_strbuf *words); /* adds "byte 9", where label i stands */
+} tutti_label_source;
+/* d->labels, count of them, count from 0 afterwards instead of config->first_label; fills nclasses, the largest + 1. */
+tutti_status tutti_dataset_count_labels(const tutti_dataset_config *config, const tutti_label_source *source,
+                                        tutti_dataset *d, tutti_failure *err);
 
 /* How many of the `have` samples of a read set are used; more than there are is refused, naming `path`. */
 tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,

@@ -4,7 +4,7 @@
  *
  * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and 0.3081,
  * cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training samples of seed 1 (tests measure them
- * again); idx and noise map bytes to [-1, 1]. */
+ * again); idx, npy and noise map bytes to [-1, 1]; numbers that are no bytes stay what they are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static tutti_status path_check(const tutti_dataset_row *row, const tutti_dataset
 
 static tutti_status shape_check(const tutti_dataset_row *row, const tutti_dataset_config *config, tutti_failure *err)
 {
-    if (!row->shaped && config->shape.ndims)
+    if (!row->shaped && !row->reshaped && config->shape.ndims)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data.shape: %s has a shape of its own; leave it out", row->name);
     if (!row->shaped && config->classes)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data.classes: %s has classes of its own; leave it out", row->name);
@@ -67,6 +67,18 @@ static tutti_status shape_check(const tutti_dataset_row *row, const tutti_datase
                           row->name);
     if (config->classes < 1)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data.classes: %s needs their number, such as 1000", row->name);
+    return TUTTI_OK;
+}
+
+static tutti_status labels_check(const tutti_dataset_row *row, const tutti_dataset_config *config, tutti_failure *err)
+{
+    if (!row->labelled && config->first_label)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.first_label: %s has no numbers of classes in files; leave it out",
+                          row->name);
+    if (!row->tabled && config->label_last)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.label: %s has no columns; leave it out", row->name);
+    if (!row->tabled && config->header)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.header: %s has no lines; leave it out", row->name);
     return TUTTI_OK;
 }
 
@@ -101,6 +113,7 @@ tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failu
                           (long long)config->train_samples, (long long)config->test_samples);
     tutti_status st = path_check(row, config, err);
     if (!st) st = shape_check(row, config, err);
+    if (!st) st = labels_check(row, config, err);
     if (!st) st = pictures_check(row, config, err);
     return st ? st : normal_check(config, err);
 }
@@ -134,8 +147,10 @@ static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c,
     if (d->nchannels > TUTTI_MAX_CHANNELS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: samples of %d channels; at most %d", d->nchannels,
                           TUTTI_MAX_CHANNELS);
-    tutti_status st = normal_pick("mean", c->mean, c->nmean, d->row->mean, d->nchannels, d->mean, err);
-    if (!st) st = normal_pick("std", c->std, c->nstd, d->row->std, d->nchannels, d->std, err);
+    static const double none[3] = {0}, one[3] = {1};
+    tutti_status st =
+        normal_pick("mean", c->mean, c->nmean, d->numbers ? none : d->row->mean, d->nchannels, d->mean, err);
+    if (!st) st = normal_pick("std", c->std, c->nstd, d->numbers ? one : d->row->std, d->nchannels, d->std, err);
     if (st || !d->pixels) return st;
     d->normal = tutti_alloc(sizeof *d->normal * (size_t)d->nchannels);
     for (int k = 0; k < d->nchannels; k++)
@@ -196,7 +211,7 @@ void tutti_dataset_destroy(tutti_dataset *d)
 {
     if (!d) return;
     if (d->row->close) d->row->close(d);
-    if (!d->in_block) free(d->pixels), free(d->labels);
+    if (!d->in_block) free(d->pixels), free(d->numbers), free(d->labels);
     free(d->normal);
     free(d);
 }
@@ -214,6 +229,23 @@ tutti_shape tutti_dataset_shape(const tutti_dataset *d)
 int tutti_dataset_nclasses(const tutti_dataset *d)
 {
     return d->nclasses;
+}
+
+int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const double **std)
+{
+    *mean = d->mean;
+    *std = d->std;
+    return d->nchannels;
+}
+
+bool tutti_dataset_holds_numbers(const tutti_dataset *d)
+{
+    return d->numbers != NULL;
+}
+
+const char *tutti_dataset_notes(const tutti_dataset *d)
+{
+    return d->notes;
 }
 
 const uint8_t *tutti_dataset_bytes(const tutti_dataset *d, int64_t index)

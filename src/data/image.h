@@ -37,6 +37,7 @@ typedef struct {
 typedef struct tutti_image tutti_image;
 tutti_image *tutti_image_create(void); /* a decoder and its buffers, for one picture after the other */
 void tutti_image_destroy(tutti_image *im);
+bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* they begin as a JPEG or a PNG does */
 /* bytes must stay until the picture is decoded or another is opened. name: for failures. */
 tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int *width,
                               int *height, tutti_failure *err);

@@ -125,17 +125,20 @@ static void axis_cover(const tutti_axis *a, int *first, int *end)
     if (*end > a->hi) *end = a->hi;
 }
 
-/* CMYK as Adobe writes it is inverted. In place: four bytes a pixel become three. */
-static void row_from_cmyk(uint8_t *row, int width, bool inverted)
+/* a * b / 255, rounded as Pillow does. */
+static int product_of(int a, int b)
+{
+    const int t = a * b + 128;
+    return ((t >> 8) + t) >> 8;
+}
+
+/* Four inks a pixel become three colours, in place. Inks are always read as Adobe writes them, inverted: files without Adobe's segment come from the
+ * same programs with the segment stripped, and Pillow and browsers read them so. */
+static void row_from_cmyk(uint8_t *row, int width)
 {
     const uint8_t *from = row;
-    for (int x = 0; x < width; x++, from += 4) {
-        const int black = inverted ? from[3] : 255 - from[3];
-        for (int c = 0; c < 3; c++) {
-            const int ink = inverted ? from[c] : 255 - from[c];
-            *row++ = (uint8_t)((ink * black + 127) / 255);
-        }
-    }
+    for (int x = 0; x < width; x++, from += 4)
+        for (int c = 0, light = from[3]; c < 3; c++) *row++ = (uint8_t)(light - product_of(255 - from[c], light));
 }
 
 /* Rows [y, end) of the columns that jpeg_crop_scanline left. */
@@ -146,7 +149,7 @@ static void rows_read(tutti_image *im, int y, int end, int64_t stride)
     uint8_t *row = im->rows;
     while ((int)j->output_scanline < end) {
         jpeg_read_scanlines(j, &row, 1);
-        if (j->out_color_space == JCS_CMYK) row_from_cmyk(row, (int)j->output_width, j->saw_Adobe_marker);
+        if (j->out_color_space == JCS_CMYK) row_from_cmyk(row, (int)j->output_width);
         row += stride;
     }
 }

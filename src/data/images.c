@@ -5,6 +5,7 @@
  * 2015, as PyTorch's RandomResizedCrop), cut out, then resampled; mirrored half of the time. Test samples: the short side becomes
  * size * 256 / 224, the middle is taken. Random numbers are a function of (seed, epoch, sample). Only names are kept in memory. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,19 @@ typedef struct {
     float scale[3], shift[3];
 } picture_reader;
 
+static void note(const tutti_image_folder *f, char notes[TUTTI_MAX_NOTES])
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_printf(&words, "%lld picture%s of %d class%s; ", (long long)f->nfiles, f->nfiles == 1 ? "" : "s",
+                        f->nfound, f->nfound == 1 ? "" : "es");
+    if (f->left.ntaken)
+        tutti_strbuf_printf(&words, "%lld of them have another ending than what they hold; ",
+                            (long long)f->left.ntaken);
+    tutti_left_out_say(&f->left, &words);
+    snprintf(notes, TUTTI_MAX_NOTES, "%s", words.text);
+    tutti_strbuf_release(&words);
+}
+
 static tutti_status open_images(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                 tutti_failure *err)
 {
@@ -39,6 +53,7 @@ static tutti_status open_images(const tutti_dataset_config *config, tutti_split 
     d->shape = (tutti_shape){.ndims = 3, .dim = {3, size, size}};
     d->nclasses = folder->nclasses;
     d->nstored = folder->nfiles;
+    note(folder, d->notes);
     return tutti_dataset_take(config, split, config->path, folder->nfiles, &d->count, err);
 }
 
@@ -182,6 +197,11 @@ static void hash_stored(const tutti_dataset *d, int64_t stored, tutti_hasher *h)
     free(bytes);
 }
 
+static tutti_status read_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err)
+{
+    return tutti_image_folder_classes(config->path, out, err);
+}
+
 const tutti_dataset_row tutti_dataset_images = {
     .name = "images",
     .help = "folders of JPEG and PNG files below data.path: train/CLASS, test/CLASS",
@@ -197,5 +217,5 @@ const tutti_dataset_row tutti_dataset_images = {
     .label = label_of,
     .hash_stored = hash_stored,
     .read_picture = read_picture,
-    .read_class_names = tutti_image_folder_classes,
+    .read_class_names = read_class_names,
 };

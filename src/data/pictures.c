@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/arena.h"
 #include "../base/file.h"
@@ -135,64 +134,22 @@ void tutti_names_release(tutti_names *l)
     *l = (tutti_names){0};
 }
 
-/* A folder on the way to where we are: a link may lead back to one. */
-typedef struct place {
-    const struct place *above;
-    dev_t device;
-    ino_t number;
-} place;
-
-static bool is_above(const place *p, const struct stat *info)
-{
-    for (; p; p = p->above)
-        if (p->device == info->st_dev && p->number == info->st_ino) return true;
-    return false;
-}
-
-static void join(tutti_strbuf *path, size_t length, const char *name)
-{
-    path->length = length;
-    tutti_strbuf_printf(path, "%s%s", length && path->text[length - 1] == '/' ? "" : "/", name);
-}
-
-/* `path` holds the folder's, and does so again afterwards. */
-static tutti_status walk(tutti_strbuf *path, const place *above, tutti_names *out, tutti_failure *err)
-{
-    struct stat info;
-    tutti_names files = {0}, folders = {0};
-    const size_t length = path->length;
-    if (stat(path->text, &info) || is_above(above, &info)) return TUTTI_OK;
-    const place here = {above, info.st_dev, info.st_ino};
-    tutti_status st = tutti_image_names_read(path->text, false, &files, err);
-    if (!st) st = tutti_image_names_read(path->text, true, &folders, err);
-    for (int64_t i = 0; i < files.n && !st; i++) {
-        join(path, length, files.name[i]);
-        if (!tutti_file_is_folder(path->text)) tutti_names_add(out, path->text);
-    }
-    for (int64_t i = 0; i < folders.n && !st; i++) {
-        join(path, length, folders.name[i]);
-        st = walk(path, &here, out, err);
-    }
-    path->length = length;
-    path->text[length] = '\0';
-    tutti_names_release(&files);
-    tutti_names_release(&folders);
-    return st;
-}
-
-tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_failure *err)
+tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_strbuf *words, tutti_failure *err)
 {
     if (!tutti_file_is_folder(path)) {
         tutti_names_add(out, path);
         return TUTTI_OK;
     }
     const int64_t before = out->n;
-    tutti_strbuf at = {0};
-    tutti_strbuf_puts(&at, path);
-    tutti_status st = walk(&at, NULL, out, err);
+    tutti_left_out left = {0};
+    tutti_strbuf said = {0};
+    tutti_status st = tutti_image_folder_walk(path, false, out, &left, err);
+    tutti_left_out_say(&left, &said);
     if (!st && out->n == before)
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no .jpg, .jpeg or .png file in it or below it", path);
-    tutti_strbuf_release(&at);
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no .jpg, .jpeg or .png file in it or below it; %s", path, said.text);
+    else if (!st && left.n)
+        tutti_strbuf_printf(words, "%s: %s", path, said.text);
+    tutti_strbuf_release(&said);
     return st;
 }
 
@@ -205,7 +162,7 @@ tutti_status tutti_class_names(const tutti_dataset_config *config, tutti_names *
     if (st) return st;
     const tutti_dataset_row *row = d->row;
     for (int i = 0; row->class_names && row->class_names[i]; i++) tutti_names_add(out, row->class_names[i]);
-    if (row->read_class_names) st = row->read_class_names(config->path, out, err);
+    if (row->read_class_names) st = row->read_class_names(config, out, err);
     if (st) tutti_names_release(out);
     tutti_dataset_destroy(d);
     return st;

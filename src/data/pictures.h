@@ -7,6 +7,7 @@
 #ifndef TUTTI_DATA_PICTURES_H
 #define TUTTI_DATA_PICTURES_H
 
+#include "../base/strbuf.h"
 #include "dataset.h"
 
 typedef struct tutti_pictures tutti_pictures;
@@ -24,9 +25,9 @@ typedef struct {
 void tutti_names_add(tutti_names *l, const char *name);
 void tutti_names_release(tutti_names *l);
 
-/* Adds the path; of a folder instead its files that end in .jpg, .jpeg or .png, sorted, then those of its folders, sorted. TUTTI_ERR_DATA:
- * a folder without any, or one that cannot be read. */
-tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_failure *err);
+/* Adds the path; of a folder instead the pictures in it and below it, sorted by folder, then by name (image_folder.h says which files are).
+ * words: grows by what was left out, if anything was. TUTTI_ERR_DATA: a folder without any, or one that cannot be read. */
+tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_strbuf *words, tutti_failure *err);
 
 /* What the classes of a set are called, by their numbers; none where it has numbers alone. TUTTI_ERR_DATA: its folder cannot be read. */
 tutti_status tutti_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);

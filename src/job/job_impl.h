@@ -40,7 +40,8 @@ struct tutti_job {
         int64_t seed;           /* data.seed */
         int64_t train_samples, test_samples;
         tutti_reals shape; /* data.shape, whole numbers */
-        int64_t classes, size;
+        int64_t classes, size, first_label;
+        int label, header; /* first|last, auto|yes|no */
         int augment;       /* tutti_augment */
         int on_bad_sample; /* fail|skip */
         tutti_reals mean, std;

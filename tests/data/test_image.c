@@ -70,7 +70,7 @@ static void pictures_are_those_of_pillow(void **state)
         ncases++;
     }
     fclose(f);
-    assert_int_equal(ncases, 14);
+    assert_int_equal(ncases, 22);
     tutti_resampler_destroy(r);
     tutti_image_destroy(im);
 }
@@ -80,7 +80,7 @@ static void pictures_are_those_of_pillow(void **state)
 enum { WIDTH = 150, HEIGHT = 110 };
 
 /* Quality 90; h, v: sampling factors of brightness. The bytes are the caller's. */
-static size_t jpeg_make(int h, int v, bool grey, bool progressive, unsigned char **bytes)
+static size_t jpeg_make_by(int h, int v, bool grey, bool progressive, bool arithmetic, unsigned char **bytes)
 {
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr errors;
@@ -98,6 +98,7 @@ static size_t jpeg_make(int h, int v, bool grey, bool progressive, unsigned char
     c.comp_info[0].h_samp_factor = h;
     c.comp_info[0].v_samp_factor = v;
     if (progressive) jpeg_simple_progression(&c);
+    c.arith_code = arithmetic;
     jpeg_start_compress(&c, TRUE);
     for (int y = 0; y < HEIGHT; y++) {
         unsigned char line[WIDTH * 3], *row = line;
@@ -110,6 +111,11 @@ static size_t jpeg_make(int h, int v, bool grey, bool progressive, unsigned char
     jpeg_finish_compress(&c);
     jpeg_destroy_compress(&c);
     return n;
+}
+
+static size_t jpeg_make(int h, int v, bool grey, bool progressive, unsigned char **bytes)
+{
+    return jpeg_make_by(h, v, grey, progressive, false, bytes);
 }
 
 static const struct {
@@ -157,6 +163,28 @@ static void the_part_of_a_jpeg_has_the_bytes_of_the_whole_at_every_scale(void **
         for (int scale = 1; scale <= 8; scale *= 2) compare_parts(im, bytes, n, f, scale);
         free(bytes);
     }
+    tutti_image_destroy(im);
+}
+
+static void an_arithmetic_coded_jpeg_has_the_pixels_of_the_huffman_coded_one(void **state)
+{
+    (void)state;
+    const tutti_view all = {{0, WIDTH, 0, WIDTH, WIDTH}, {0, HEIGHT, 0, HEIGHT, HEIGHT}};
+    tutti_image *im = tutti_image_create();
+    uint8_t *whole = malloc(WIDTH * HEIGHT * 3);
+    for (int f = 0; f < NFORMS; f++) {
+        tutti_pixels p;
+        tutti_failure err = {0};
+        for (int arithmetic = 0; arithmetic < 2; arithmetic++) {
+            unsigned char *bytes;
+            size_t n = jpeg_make_by(forms[f].h, forms[f].v, forms[f].grey, forms[f].progressive, arithmetic, &bytes);
+            if (decode(im, bytes, n, &all, &p, &err)) fail_msg("%s", err.text);
+            if (!arithmetic) memcpy(whole, p.bytes, WIDTH * HEIGHT * 3);
+            free(bytes);
+        }
+        assert_memory_equal(p.bytes, whole, WIDTH * HEIGHT * 3);
+    }
+    free(whole);
     tutti_image_destroy(im);
 }
 
@@ -369,6 +397,34 @@ static void what_is_no_picture_or_cannot_be_true_is_refused(void **state)
 
 /* ---- resampling ---- */
 
+static void another_format_is_called_by_its_name(void **state)
+{
+    static const struct {
+        const char *head, *words;
+        size_t n;
+    } cases[] = {{"RIFF\x10\0\0\0WEBPVP8 ", "a WebP picture", 16},
+                 {"GIF89a\1\0\1\0", "a GIF picture", 10},
+                 {"BM\x46\0\0\0", "a BMP picture", 6},
+                 {"II*\0\10\0\0\0", "a TIFF picture", 8},
+                 {"\0\0\0\x1c"
+                  "ftypavif",
+                  "a HEIC or AVIF picture", 12},
+                 {"<!DOCTYPE html>", "a page", 15},
+                 {"version https://git-lfs.github.com/spec/v1\n", "git lfs pull", 43},
+                 {"", "the file is empty", 0}};
+    (void)state;
+    tutti_image *im = tutti_image_create();
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        int w, h;
+        tutti_failure err = {0};
+        assert_int_equal(tutti_image_open(im, "x.jpg", (const uint8_t *)cases[k].head, cases[k].n, &w, &h, &err),
+                         TUTTI_ERR_DATA);
+        assert_non_null(strstr(err.text, "x.jpg: byte 0: neither a JPEG nor a PNG file; "));
+        assert_non_null(strstr(err.text, cases[k].words));
+    }
+    tutti_image_destroy(im);
+}
+
 static void a_view_of_the_same_size_has_the_bytes_and_mirrors_and_scales_them(void **state)
 {
     (void)state;
@@ -422,12 +478,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_those_of_pillow),
         cmocka_unit_test(the_part_of_a_jpeg_has_the_bytes_of_the_whole_at_every_scale),
+        cmocka_unit_test(an_arithmetic_coded_jpeg_has_the_pixels_of_the_huffman_coded_one),
         cmocka_unit_test(a_jpeg_is_decoded_at_the_smallest_scale_that_covers_the_view),
         cmocka_unit_test(a_cut_jpeg_is_refused_wherever_it_is_cut),
         cmocka_unit_test(every_form_of_png_becomes_rgb),
         cmocka_unit_test(a_pixel_beyond_the_palette_is_refused),
         cmocka_unit_test(a_cut_or_changed_png_is_refused),
         cmocka_unit_test(what_is_no_picture_or_cannot_be_true_is_refused),
+        cmocka_unit_test(another_format_is_called_by_its_name),
         cmocka_unit_test(a_view_of_the_same_size_has_the_bytes_and_mirrors_and_scales_them),
         cmocka_unit_test(a_plain_picture_stays_plain_at_every_size),
     };

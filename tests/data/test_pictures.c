@@ -150,12 +150,14 @@ static void a_picture_of_a_folder_is_its_test_sample_to_the_bit(void **state)
     int32_t label;
     tutti_dataset *d;
     tutti_names files = {0};
+    tutti_strbuf words = {0};
     char test[512];
     data_images_put(*state, 3);
     snprintf(test, sizeof test, "%s/test", (char *)*state);
     assert_int_equal(tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &d, NULL), TUTTI_OK);
-    assert_int_equal(tutti_pictures_find(test, &files, NULL), TUTTI_OK);
+    assert_int_equal(tutti_pictures_find(test, &files, &words, NULL), TUTTI_OK);
     assert_int_equal(files.n, tutti_dataset_count(d));
+    assert_int_equal(words.length, 0);
     tutti_reader *reader = tutti_reader_create(d);
     tutti_pictures *p = open_for(&c, tutti_dataset_shape(d));
     for (int64_t i = 0; i < files.n; i++) {
@@ -223,6 +225,7 @@ static void folders_are_walked_in_the_order_of_names_and_once(void **state)
     static const char *const made[] = {"z.jpg", "c/2.png", "b.jpeg", "A/1.png", "a.PNG", "notes.txt", ".hidden.png"};
     char path[512];
     tutti_names files = {0};
+    tutti_strbuf words = {0};
     tutti_failure err = {0};
     const char *top = *state;
     for (int i = 0; i < 3; i++) {
@@ -232,15 +235,17 @@ static void folders_are_walked_in_the_order_of_names_and_once(void **state)
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) data_put(top, made[i], "x", 1);
     snprintf(path, sizeof path, "%s/c/up", top);
     assert_int_equal(symlink("..", path), 0);
-    assert_int_equal(tutti_pictures_find(top, &files, &err), TUTTI_OK);
+    assert_int_equal(tutti_pictures_find(top, &files, &words, &err), TUTTI_OK);
     assert_int_equal(files.n, 5);
+    assert_non_null(strstr(words.text, ": 1 file left out (.txt 1)"));
     for (int i = 0; i < 5; i++) assert_string_equal(files.name[i] + strlen(top) + 1, wanted[i]);
     snprintf(path, sizeof path, "%s/empty", top);
-    assert_int_equal(tutti_pictures_find(path, &files, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_pictures_find(path, &files, &words, &err), TUTTI_ERR_DATA);
     assert_non_null(strstr(err.text, "no .jpg, .jpeg or .png file in it"));
     snprintf(path, sizeof path, "%s/notes.txt", top); /* what is named is taken as it is */
-    assert_int_equal(tutti_pictures_find(path, &files, &err), TUTTI_OK);
+    assert_int_equal(tutti_pictures_find(path, &files, &words, &err), TUTTI_OK);
     assert_string_equal(files.name[5], path);
+    tutti_strbuf_release(&words);
     tutti_names_release(&files);
 }
 

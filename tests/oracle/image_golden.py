@@ -26,6 +26,33 @@ def picture(width: int, height: int) -> Image.Image:
     return Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8))
 
 
+def odd_kinds() -> list[str]:
+    """Pictures of kinds that are common enough: made from what Pillow writes, by changing bytes where it cannot write them."""
+    ink = (out / "ink.jpg").read_bytes()
+    at = ink.index(b"Adobe") - 4
+    (out / "ink_bare.jpg").write_bytes(ink[:at] + ink[at + 16:])
+    ycck = bytearray(ink)
+    ycck[at + 15] = 2  # the transform: its four planes are taken for YCCK, whatever they were
+    (out / "ink_ycck.jpg").write_bytes(ycck)
+    picture(27, 35).convert("CMYK").save(out / "ink_scans.jpg", quality=90, progressive=True)
+    scans = (out / "ink_scans.jpg").read_bytes()
+    at = scans.index(b"Adobe") - 4
+    (out / "ink_scans.jpg").write_bytes(scans[:at] + scans[at + 16:])
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture(30, 20).save(out / "turned.jpg", quality=90, exif=exif)
+    small = picture(24, 18)
+    palette = small.quantize(16)
+    palette.save(out / "palette_holes.png", transparency=bytes(range(0, 256, 16)))
+    alpha = Image.linear_gradient("L").resize(small.size)
+    Image.merge("LA", (small.convert("L"), alpha)).save(out / "grey_alpha.png")
+    rgba = small.copy()
+    rgba.putalpha(alpha)
+    rgba.save(out / "colour_alpha.png")
+    small.convert("1").save(out / "bits.png")
+    return ["ink_bare.jpg", "ink_ycck.jpg", "ink_scans.jpg", "turned.jpg", "palette_holes.png", "grey_alpha.png", "colour_alpha.png", "bits.png"]
+
+
 def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     picture(83, 61).save(out / "noise.png")
@@ -38,7 +65,7 @@ def main() -> None:
         lines.append(" ".join([name, file] + [f"{v:.17g}" for v in (*x, *y)]))
         (out / f"{name}.rgb").write_bytes(np.asarray(result.convert("RGB")).tobytes())
 
-    for file in ("noise.png", "photo.jpg", "grey.jpg", "ink.jpg"):
+    for file in ["noise.png", "photo.jpg", "grey.jpg", "ink.jpg"] + odd_kinds():
         im = Image.open(out / file)
         im.load()
         w, h = im.size

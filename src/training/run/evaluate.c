@@ -44,10 +44,18 @@ tutti_status tutti_train_check_data(const tutti_model *model, const tutti_datase
 {
     const tutti_shape have = tutti_dataset_shape(data);
     char a[96], b[96];
-    if (tutti_dataset_nclasses(data) > model->nclasses)
+    const int first = tutti_dataset_first_label(data), nclasses = tutti_dataset_nclasses(data);
+    if (nclasses > model->nclasses && first > 0 && nclasses - first <= model->nclasses)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "the data has %d classes, the model %d: it needs at least as many, 'classes: %d' in its file",
-                          tutti_dataset_nclasses(data), model->nclasses, tutti_dataset_nclasses(data));
+                          "labels are %d to %d, the model has %d classes: label 0 never occurs, so they probably count "
+                          "from %d: write 'first_label: %d' under data:, and they are 0 to %d",
+                          first, nclasses - 1, model->nclasses, first, first, nclasses - 1 - first);
+    const char *at = tutti_dataset_largest_label(data);
+    if (nclasses > model->nclasses)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "the data has %d classes, the model %d: it needs at least as many, 'classes: %d' in its file%s%s%s",
+            nclasses, model->nclasses, nclasses, *at ? " (" : "", at, *at ? ")" : "");
     if (tutti_shape_equal(&have, &model->input)) return TUTTI_OK;
     tutti_shape_text(&have, a);
     tutti_shape_text(&model->input, b);
