@@ -73,6 +73,7 @@ const char *tutti_dataset_largest_label(const tutti_dataset *d);
 /* What can be said without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing or
  * would have no effect. The words begin with the job's key: "data.path: ...". */
 tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err);
+bool tutti_dataset_reads_files(const char *set); /* false also for a set that there is not */
 /* Names of the rows, for errors and --help; NULL past the end. */
 const char *tutti_dataset_name_at(int i);
 

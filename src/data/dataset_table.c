@@ -12,7 +12,8 @@
 #include "../base/strbuf.h"
 #include "dataset_impl.h"
 
-#define SETS(row) row(digits) row(mnist) row(idx) row(cifar10) row(shapes) row(images) row(noise)
+#define SETS(row)                                                                                                      \
+    row(digits) row(mnist) row(idx) row(cifar10) row(cifar100) row(cifar100_coarse) row(shapes) row(images) row(noise)
 
 #define DECLARE(name) extern const tutti_dataset_row tutti_dataset_##name;
 SETS(DECLARE)
@@ -31,6 +32,12 @@ static const tutti_dataset_row *row_find(const char *name)
     for (int i = 0; i < NROWS; i++)
         if (name && !strcmp(rows[i]->name, name)) return rows[i];
     return NULL;
+}
+
+bool tutti_dataset_reads_files(const char *set)
+{
+    const tutti_dataset_row *row = row_find(set);
+    return row && row->files;
 }
 
 static tutti_status unknown_set(const char *name, tutti_failure *err)

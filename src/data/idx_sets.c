@@ -1,71 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idx_sets.c: the sets that are pairs of IDX files in a folder: mnist (28 x 28, ten classes) and idx (any shape of up to
- * three dimensions a sample; as many classes as the largest training label says).
- *
- * File names are MNIST's: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with '.' instead of '-' before "idx" as some
- * mirrors have it, with or without a leading "mnist-", plain or with ".gz"; the first that is there is taken. */
+ * three dimensions a sample; as many classes as the largest label says). Where they lie: idx_find.h. EMNIST's PREFIX-mapping.txt beside them
+ * says what classes are called. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../base/arena.h"
+#include "../base/file.h"
 #include "../base/strbuf.h"
 #include "dataset_impl.h"
+#include "idx_find.h"
 
-enum { MNIST_SIDE = 28, MNIST_CLASSES = 10 };
-
-/* The path of the file of `what` ("images-idx3", with idx4 and so on tried too), to be freed, or NULL with the failure set. */
-static char *file_find(const char *folder, const char *split, const char *what, tutti_failure *err)
-{
-    static const char *const prefixes[] = {"", "mnist-"}, *const suffixes[] = {"", ".gz"};
-    static const char separators[] = "-.";
-    for (int ndims = 1; ndims <= TUTTI_MAX_DIMS; ndims++)
-        for (int p = 0; p < 2; p++)
-            for (int s = 0; s < 2; s++)
-                for (int z = 0; z < 2; z++) {
-                    tutti_strbuf path = {0};
-                    tutti_strbuf_printf(&path, "%s/%s%s-%s%cidx%d-ubyte%s", folder, prefixes[p], split, what,
-                                        separators[s], ndims, suffixes[z]);
-                    if (!access(path.text, F_OK)) return tutti_strbuf_detach(&path);
-                    tutti_strbuf_release(&path);
-                }
-    tutti_fail(err, TUTTI_ERR_DATA,
-               "%s: no file %s-%s-idx%d-ubyte in it (nor with .gz, with '.idx', or with a leading 'mnist-')", folder,
-               split, what, strcmp(what, "labels") ? 3 : 1);
-    return NULL;
-}
+enum { MNIST_SIDE = 28, MNIST_CLASSES = 10, MAX_MAPPING = 1 << 16 };
 
 static tutti_status file_read(const char *folder, const char *split, const char *what, tutti_idx *out, char **path,
                               tutti_failure *err)
 {
     bool labels = !strcmp(what, "labels");
-    *path = file_find(folder, split, what, err);
+    *path = tutti_idx_find(folder, split, what, err);
     if (!*path) return TUTTI_ERR_DATA;
     return tutti_idx_read(*path, labels ? 1 : 2, labels ? 1 : TUTTI_MAX_DIMS, out, err);
 }
 
+static void say_place(const void *file, int64_t i, tutti_strbuf *words)
+{
+    tutti_strbuf_printf(words, "byte %lld", (long long)(((const tutti_idx *)file)->header_bytes + i));
+}
+
+/* nclasses 0: as many as there are. */
 static tutti_status labels_check(const tutti_idx *labels, const char *path, int nclasses, tutti_failure *err)
 {
-    for (int64_t i = 0; i < labels->nbytes; i++)
+    for (int64_t i = 0; i < labels->nbytes && nclasses; i++)
         if (labels->bytes[i] >= nclasses)
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: byte %lld: label %d, but the classes are 0 to %d", path,
                               (long long)(labels->header_bytes + i), labels->bytes[i], nclasses - 1);
     return TUTTI_OK;
-}
-
-/* How many classes the training labels have, whichever split is asked for. */
-static tutti_status classes_count(const char *folder, int *nclasses, tutti_failure *err)
-{
-    tutti_idx labels = {0};
-    char *path = NULL;
-    tutti_status st = file_read(folder, "train", "labels", &labels, &path, err);
-    int largest = 0;
-    for (int64_t i = 0; i < labels.nbytes; i++) largest = labels.bytes[i] > largest ? labels.bytes[i] : largest;
-    *nclasses = largest + 1;
-    free(labels.bytes);
-    free(path);
-    return st;
 }
 
 static tutti_status pair_check(const tutti_idx *images, const char *image_path, const tutti_idx *labels,
@@ -102,7 +72,7 @@ static int32_t *labels_widen(const tutti_idx *labels)
     return wide;
 }
 
-/* side 0: any shape. */
+/* side 0: any shape; nclasses 0: as the labels say. */
 static tutti_status pair_open(const tutti_dataset_config *config, tutti_split split, int nclasses, int64_t side,
                               tutti_dataset *d, tutti_failure *err)
 {
@@ -115,9 +85,10 @@ static tutti_status pair_open(const tutti_dataset_config *config, tutti_split sp
     if (!st) st = pair_check(&images, image_path, &labels, label_path, nclasses, err);
     if (!st) st = tutti_dataset_take(config, split, image_path, images.dim[0], &d->count, err);
     d->shape = sample_shape(&images);
-    d->nclasses = nclasses;
     d->pixels = images.bytes;
     d->labels = st ? NULL : labels_widen(&labels);
+    if (!st) st = tutti_dataset_count_labels(config, &(tutti_label_source){label_path, &labels, say_place}, d, err);
+    if (nclasses) d->nclasses = nclasses;
     free(labels.bytes);
     free(image_path);
     free(label_path);
@@ -135,25 +106,63 @@ static tutti_status open_mnist(const tutti_dataset_config *config, tutti_split s
 static tutti_status open_idx(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                              tutti_failure *err)
 {
-    int nclasses = 0;
-    tutti_status st = classes_count(config->path, &nclasses, err);
-    return st ? st : pair_open(config, split, nclasses, 0, d, err);
+    return pair_open(config, split, 0, 0, d, err);
+}
+
+/* A line a class, in the order of their labels: the label and one code of a letter or several, "1 65 97". */
+static tutti_status read_mapping(const char *path, const char *text, int64_t first_label, tutti_names *out,
+                                 tutti_failure *err)
+{
+    const char *at = text;
+    for (int64_t line = 1; *at; line++) {
+        int label = -1, code = 0, used = 0;
+        if (sscanf(at, "%d %d%n", &label, &code, &used) != 2 || label != out->n + first_label || code < 32 ||
+            code > 126)
+            return tutti_fail(err, TUTTI_ERR_DATA,
+                              "%s: line %lld: wanted label %lld and the code of a letter (labels count from "
+                              "data.first_label)",
+                              path, (long long)line, (long long)(out->n + first_label));
+        tutti_names_add(out, (char[]){(char)code, '\0'});
+        at += strcspn(at, "\n");
+        at += strspn(at, "\r\n ");
+    }
+    return TUTTI_OK;
+}
+
+/* Beside PREFIX-train-labels-...: PREFIX-mapping.txt. No such file: classes have numbers. */
+static tutti_status read_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err)
+{
+    char *labels = tutti_idx_find(config->path, "train", "labels", NULL), *text = NULL;
+    size_t nbytes;
+    tutti_status st = TUTTI_OK;
+    char *end = labels ? strstr(strrchr(labels, '/'), "train-labels") : NULL;
+    tutti_strbuf path = {0};
+    if (end) tutti_strbuf_printf(&path, "%.*smapping.txt", (int)(end - labels), labels);
+    if (end && !tutti_file_read(path.text, MAX_MAPPING, TUTTI_ERR_DATA, &text, &nbytes, NULL))
+        st = read_mapping(path.text, text, config->first_label, out, err);
+    free(text);
+    free(labels);
+    tutti_strbuf_release(&path);
+    return st;
 }
 
 const tutti_dataset_row tutti_dataset_mnist = {
     .name = "mnist",
-    .help = "the MNIST files in the folder data.path, plain or .gz",
+    .help = "the MNIST files in or below the folder data.path, plain or .gz",
     .mean = {0.1307},
     .std = {0.3081},
     .files = mnist_files,
+    .labelled = true,
     .open = open_mnist,
 };
 
 const tutti_dataset_row tutti_dataset_idx = {
     .name = "idx",
-    .help = "IDX files of bytes under MNIST's names in the folder data.path, any sample shape",
+    .help = "IDX files of bytes under MNIST's or EMNIST's names, any sample shape",
     .mean = {0.5},
     .std = {0.5},
     .files = mnist_files,
+    .labelled = true,
     .open = open_idx,
+    .read_class_names = read_class_names,
 };

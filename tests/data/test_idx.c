@@ -31,7 +31,7 @@ static int folder_remove(void **state)
 
 static const char *path_in(const char *folder, const char *name, char out[256])
 {
-    snprintf(out, 256, "%s/%s", folder, name);
+    snprintf(out, 256, "%.125s/%.125s", folder, name);
     return out;
 }
 
@@ -302,6 +302,118 @@ static void a_missing_folder_or_set_says_what_to_do(void **state)
     assert_non_null(strstr(err.text, "asks for 13"));
 }
 
+/* n samples of 2 x 2 whose labels are first, first + 1, ... k of them in turn. */
+static void put_set(const char *folder, const char *prefix, const char *split, int first, int k)
+{
+    uint8_t bytes[16 + 8 * 4];
+    char name[128];
+    snprintf(name, sizeof name, "%s%s-images-idx3-ubyte.gz", prefix, split);
+    put(folder, name, bytes, images(bytes, 8, 2, 2));
+    snprintf(name, sizeof name, "%s%s-labels-idx1-ubyte", prefix, split);
+    labels(bytes, 8);
+    for (int i = 0; i < 8; i++) bytes[8 + i] = (uint8_t)(first + i % k);
+    put(folder, name, bytes, 16);
+}
+
+static void make_folder(const char *top, const char *name)
+{
+    char path[256];
+    assert_int_equal(mkdir(path_in(top, name, path), 0700), 0);
+}
+
+static int count_classes(const char *path, tutti_split split, int first_label)
+{
+    const tutti_dataset_config config = {.set = "idx", .path = path, .first_label = first_label};
+    tutti_dataset *d = NULL;
+    tutti_failure err = {0};
+    if (tutti_dataset_open(&config, split, &d, &err)) fail_msg("%s", err.text);
+    const int n = tutti_dataset_nclasses(d);
+    tutti_dataset_destroy(d);
+    return n;
+}
+
+static void files_are_found_where_other_tools_leave_them(void **state)
+{
+    static const struct {
+        const char *folder, *inner, *prefix, *test;
+    } cases[] = {{"a", "a/raw", "", "t10k"},
+                 {"b", "b/FashionMNIST", "", "t10k"}, /* and raw below it */
+                 {"c", "c/gzip", "emnist-letters-", "test"},
+                 {"d", "d/sub", "kmnist-", "t10k"}};
+    char path[256], inner[200];
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        make_folder(*state, cases[k].folder);
+        make_folder(*state, cases[k].inner);
+        if (k == 1 || k == 3) make_folder(path_in(*state, cases[k].inner, path), "raw");
+        snprintf(inner, sizeof inner, "%s/%s%s", (char *)*state, cases[k].inner, k == 1 || k == 3 ? "/raw" : "");
+        put_set(inner, cases[k].prefix, "train", 0, 3 + (int)k);
+        put_set(inner, cases[k].prefix, cases[k].test, 0, 2);
+        assert_int_equal(count_classes(path_in(*state, cases[k].folder, path), TUTTI_SPLIT_TRAIN, 0), 3 + k);
+        assert_int_equal(count_classes(path, TUTTI_SPLIT_TEST, 0), 2);
+    }
+}
+
+static void of_several_sets_the_path_says_which(void **state)
+{
+    char path[256];
+    tutti_dataset *d = NULL;
+    tutti_failure err = {0};
+    put_set(*state, "emnist-letters-", "train", 1, 5);
+    put_set(*state, "emnist-digits-", "train", 0, 4);
+    assert_int_equal(open_train("idx", *state, &d, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "files of several sets, 'emnist-"));
+    assert_int_equal(count_classes(path_in(*state, "emnist-letters", path), TUTTI_SPLIT_TRAIN, 1), 5);
+    assert_int_equal(count_classes(path_in(*state, "emnist-digits", path), TUTTI_SPLIT_TRAIN, 0), 4);
+    make_folder(*state, "root");
+    make_folder(*state, "root/A"), make_folder(*state, "root/A/raw");
+    make_folder(*state, "root/B"), make_folder(*state, "root/B/raw");
+    put_set(path_in(*state, "root/A/raw", path), "", "train", 0, 2);
+    put_set(path_in(*state, "root/B/raw", path), "", "train", 0, 2);
+    assert_int_equal(open_train("idx", path_in(*state, "root", path), &d, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "say which, by the folder that it is in"));
+}
+
+static void a_file_in_a_folder_of_its_name_is_found(void **state)
+{
+    char path[256];
+    make_folder(*state, "train-images-idx3-ubyte");
+    make_folder(*state, "train-labels-idx1-ubyte");
+    uint8_t bytes[64];
+    put(path_in(*state, "train-images-idx3-ubyte", path), "train-images-idx3-ubyte", bytes, images(bytes, 4, 2, 2));
+    put(path_in(*state, "train-labels-idx1-ubyte", path), "train-labels-idx1-ubyte", bytes, labels(bytes, 4));
+    assert_int_equal(count_classes(*state, TUTTI_SPLIT_TRAIN, 0), 4);
+}
+
+static void labels_may_count_from_one_and_names_with_them(void **state)
+{
+    char path[256];
+    tutti_names names = {0};
+    tutti_failure err = {0};
+    put_set(*state, "x-", "train", 1, 3);
+    put(*state, "x-mapping.txt", "1 65 97\n2 66 98\n3 67 99\n", 24);
+    tutti_dataset_config config = {.set = "idx", .path = path_in(*state, "x", path)};
+    tutti_dataset *d = NULL;
+    for (config.first_label = 0; config.first_label < 2; config.first_label++) {
+        assert_int_equal(tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &d, &err), TUTTI_OK);
+        assert_int_equal(tutti_dataset_nclasses(d), 4 - config.first_label);
+        assert_int_equal(tutti_dataset_first_label(d), 1 - config.first_label);
+        assert_true(!config.first_label == (strstr(tutti_dataset_notes(d), "label 0 never occurs") != NULL));
+        assert_non_null(strstr(tutti_dataset_largest_label(d), "x-train-labels-idx1-ubyte: byte 10: label 3"));
+        tutti_dataset_destroy(d);
+    }
+    config.first_label = 1;
+    assert_int_equal(tutti_class_names(&config, &names, &err), TUTTI_OK);
+    assert_int_equal(names.n, 3);
+    assert_string_equal(names.name[2], "C");
+    tutti_names_release(&names);
+    config.first_label = 0;
+    assert_int_equal(tutti_class_names(&config, &names, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "x-mapping.txt: line 1: wanted label 0"));
+    config.first_label = 2;
+    assert_int_equal(tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &d, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "byte 8: label 1, but data.first_label says that they begin at 2"));
+}
+
 /* The real MNIST: $TUTTI_DATA, or shared/data beside the source tree. */
 static void mnist_itself_has_its_known_counts_and_first_labels(void **state)
 {
@@ -345,6 +457,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_gzip_members_are_one_file, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_refused_without_waiting, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_missing_folder_or_set_says_what_to_do, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(files_are_found_where_other_tools_leave_them, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(of_several_sets_the_path_says_which, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(a_file_in_a_folder_of_its_name_is_found, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(labels_may_count_from_one_and_names_with_them, folder_make, folder_remove),
         cmocka_unit_test(mnist_itself_has_its_known_counts_and_first_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
