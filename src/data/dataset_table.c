@@ -13,7 +13,8 @@
 #include "dataset_impl.h"
 
 #define SETS(row)                                                                                                      \
-    row(digits) row(mnist) row(idx) row(cifar10) row(cifar100) row(cifar100_coarse) row(shapes) row(images) row(noise)
+    row(digits) row(mnist) row(idx) row(cifar10) row(cifar100) row(cifar100_coarse) row(npy) row(csv) row(shapes)      \
+        row(images) row(noise)
 
 #define DECLARE(name) extern const tutti_dataset_row tutti_dataset_##name;
 SETS(DECLARE)

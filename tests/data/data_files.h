@@ -83,6 +83,56 @@ static inline void data_cifar_put(const char *folder, int file, int n)
     free(bytes);
 }
 
+/* An array of NumPy: type as in "<f4", shape as in "(12, 5)". */
+static inline void data_npy_put(const char *folder, const char *name, const char *type, const char *shape,
+                                const void *bytes, size_t n)
+{
+    char head[256];
+    int length =
+        snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
+    while ((10 + length + 1) % 64) head[10 + length++] = ' ';
+    head[10 + length++] = '\n';
+    memcpy(head, "\x93NUMPY\1\0", 8);
+    head[8] = (char)(length & 255), head[9] = (char)(length >> 8);
+    uint8_t *file = malloc(10 + (size_t)length + n);
+    memcpy(file, head, 10 + (size_t)length);
+    memcpy(file + 10 + length, bytes, n);
+    data_put(folder, name, file, 10 + (size_t)length + n);
+    free(file);
+}
+
+/* Splits of 12 samples: npy (12, 2, 6, 6) in f4, csv of 30 numbers, cifar100. */
+static inline void data_tables_put(const char *folder)
+{
+    static const char *const splits[] = {"train", "test"};
+    for (int s = 0; s < 2; s++) {
+        float x[12 * 72];
+        int64_t y[12];
+        char name[64], text[12 * 30 * 8], *at = text;
+        uint8_t *records = calloc(12, CIFAR_RECORD + 1);
+        for (int i = 0; i < 12 * 72; i++) x[i] = (float)(i * i % 97) / 8 + (float)s;
+        for (int i = 0; i < 12; i++) {
+            y[i] = i % 5;
+            at += sprintf(at, "%d", i % 4);
+            for (int k = 0; k < 30; k++) at += sprintf(at, ",%g", 0.25 * (k * k * 7 % 31) + i + s);
+            at += sprintf(at, "\n");
+            records[i * (CIFAR_RECORD + 1)] = (uint8_t)(i % 20),
+                                        records[i * (CIFAR_RECORD + 1) + 1] = (uint8_t)(i % 100);
+            for (int k = 0; k < 3072; k++)
+                records[i * (CIFAR_RECORD + 1) + 2 + k] = (uint8_t)(1 + (k * k * 31 + k * 7 + i) % 251);
+        }
+        snprintf(name, sizeof name, "%s_x.npy", splits[s]);
+        data_npy_put(folder, name, "<f4", "(12, 2, 6, 6)", x, sizeof x);
+        snprintf(name, sizeof name, "%s_y.npy", splits[s]);
+        data_npy_put(folder, name, "<i8", "(12,)", y, sizeof y);
+        snprintf(name, sizeof name, "%s.csv", splits[s]);
+        data_put(folder, name, text, strlen(text));
+        snprintf(name, sizeof name, "%s.bin", splits[s]);
+        data_put(folder, name, records, 12 * (size_t)(CIFAR_RECORD + 1));
+        free(records);
+    }
+}
+
 /* train and test of two classes, n pictures of 21 x 18 noise in each. */
 static inline void data_images_put(const char *folder, int n)
 {

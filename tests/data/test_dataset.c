@@ -15,11 +15,15 @@ enum { MAX_FLOATS = 3 * 64 * 64 };
 
 static tutti_dataset_config config_of(const char *set, const char *folder)
 {
-    const bool read = !strcmp(set, "mnist") || !strcmp(set, "idx") || !strcmp(set, "cifar10") || !strcmp(set, "images");
+    static const char *const of_files[] = {"mnist",           "idx", "cifar10", "cifar100",
+                                           "cifar100-coarse", "npy", "csv",     "images"};
+    bool read = false;
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++) read = read || !strcmp(set, of_files[i]);
     tutti_dataset_config c = {.set = set, .seed = 3};
     if (read) c.path = folder;
     if (!read) c.train_samples = 40, c.test_samples = 20;
     if (!strcmp(set, "images")) c.size = 16;
+    if (!strcmp(set, "csv")) c.shape = (tutti_shape){.ndims = 3, .dim = {1, 5, 6}};
     if (!strcmp(set, "noise")) c.shape = (tutti_shape){.ndims = 3, .dim = {2, 6, 5}}, c.classes = 7;
     return c;
 }
@@ -218,7 +222,8 @@ static void what_would_have_no_effect_or_is_missing_is_refused(void **state)
     } wrong[] = {
         {{.set = "digits", .path = "/tmp"}, "data.path: digits reads no files"},
         {{.set = "cifar10"}, "data.path: cifar10 needs the folder of its files (data_batch_1.bin"},
-        {{.set = "cifar11"}, "there are digits, mnist, idx, cifar10, shapes, images, noise"},
+        {{.set = "cifar11"},
+         "there are digits, mnist, idx, cifar10, cifar100, cifar100-coarse, npy, csv, shapes, images, noise"},
         {{.set = "digits", .classes = 3}, "data.classes: digits has classes of its own"},
         {{.set = "shapes", .shape = {.ndims = 1, .dim = {3}}}, "data.shape: shapes has a shape of its own"},
         {{.set = "shapes", .size = 64}, "data.size: shapes has a size of its own"},
@@ -246,6 +251,7 @@ static int files_make(void **state)
     data_idx_put(*state, "t10k", 10);
     for (int i = 0; i < 6; i++) data_cifar_put(*state, i, 10 + i);
     data_images_put(*state, 5);
+    data_tables_put(*state);
     return 0;
 }
 
