@@ -3,6 +3,7 @@
 #ifndef TUTTI_CLI_TRAIN_CMD_H
 #define TUTTI_CLI_TRAIN_CMD_H
 
+#include "../job/session.h"
 #include "../training/run/train.h"
 #include "cli.h"
 #include "tutti/job.h"
@@ -15,6 +16,8 @@ tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_handica
 void tutti_train_print_method(const char *before, const char *name);
 /* What the job's preset sets; nothing if it has none. */
 void tutti_train_print_preset(const char *before, const tutti_job *job);
+/* What a user should know of the data, a line each: what was found and left out, and the samples that an epoch has no whole batch for. */
+void tutti_train_print_data(const char *before, const tutti_session_data *data, int64_t batch);
 /* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
 void tutti_train_print_result(const tutti_train_result *r);
 

@@ -40,6 +40,18 @@ void tutti_train_print_preset(const char *before, const tutti_job *job)
     tutti_strbuf_release(&words);
 }
 
+void tutti_train_print_data(const char *before, const tutti_session_data *data, int64_t batch)
+{
+    const int64_t count = tutti_dataset_count(data->train), left = count % batch;
+    const char *train = tutti_dataset_notes(data->train), *test = tutti_dataset_notes(data->test);
+    if (*train) printf("%strain: %s\n", before, train);
+    if (*test) printf("%stest: %s\n", before, test);
+    if (left)
+        printf("%san epoch takes %" PRId64 " of %" PRId64 " samples; %" PRId64
+               " are left out, drawn anew in each epoch: batch %" PRId64 " does not divide %" PRId64 "\n",
+               before, count - left, count, left, batch, count);
+}
+
 /* Who shares which layers. */
 static void show_split(const tutti_plan *p)
 {
@@ -57,6 +69,25 @@ static void show_kernels(const tutti_graph *g)
     tutti_graph_add_choices(g, "# ", &sb);
     fputs(sb.text, stdout);
     tutti_strbuf_release(&sb);
+}
+
+static void show_numbers(const double *values, int n)
+{
+    bool same = true;
+    for (int c = 1; c < n; c++) same = same && values[c] == values[0];
+    for (int c = 0; c < (same ? 1 : n); c++) printf("%s%g", c ? ", " : "", values[c]);
+}
+
+/* The numbers in use, whoever gave them. */
+static void show_normal(const tutti_dataset *d)
+{
+    const double *mean, *std;
+    const int n = tutti_dataset_normal(d, &mean, &std);
+    printf("#   normalised by mean [");
+    show_numbers(mean, n);
+    printf("], std [");
+    show_numbers(std, n);
+    printf("] of %s\n", tutti_dataset_holds_numbers(d) ? "the numbers as they are" : "byte / 255");
 }
 
 static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
@@ -79,6 +110,8 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
     show_split(p);
     show_kernels(p->graph);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
+    tutti_train_print_data("#   ", data, job->batch);
+    show_normal(data->train);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].role != TUTTI_ROLE_ACTIVATIONS && p->memories[i].role != TUTTI_ROLE_NUMBERS)

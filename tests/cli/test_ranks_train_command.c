@@ -70,6 +70,80 @@ static void a_dry_run_shows_job_plan_and_memory_and_leaves_nothing(void **state)
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
+/* What no epoch has a whole batch for, once at the start and in a dry run. */
+static void samples_that_an_epoch_leaves_out_are_said(void **state)
+{
+    static const struct {
+        const char *more, *words;
+    } cases[] = {
+        {"--set data.train_samples=70", "an epoch takes 64 of 70 samples; 6 are left out"},
+        {"--set batch=40", "an epoch takes 40 of 64 samples; 24 are left out"},
+        {"--ranks 2 --set data.train_samples=95 --set batch=48", "an epoch takes 48 of 95 samples; 47 are left out"},
+        {"--ranks 2", NULL},
+        {"--set batch=64", NULL}};
+    const run_folder *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int dry = 0; dry < 2; dry++) {
+            char line[512], more[256];
+            snprintf(more, sizeof more, "%s --fresh %s", cases[i].more, dry ? "--dry-run" : "");
+            train_line(f, more, line);
+            char *text = command_says(line, 0, dry ? "# plan " : "weights ");
+            const char *said = strstr(text, "an epoch takes ");
+            if (!said != !cases[i].words || (said && strncmp(said, cases[i].words, strlen(cases[i].words)) != 0))
+                fail_msg("%s: %s", line, text);
+            assert_true(!said || !strstr(said + 1, "an epoch takes ")); /* once, by rank 0 */
+            free(text);
+        }
+}
+
+static void a_dry_run_says_the_mean_and_std_in_use(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "normalised by mean [0.1335], std [0.2361] of byte / 255"},
+        {"--set data.mean=0.5 --set data.std=0.25", "normalised by mean [0.5], std [0.25] of byte / 255"},
+        {"--set model=resnet20 --set data.set=shapes --set data.mean=[0,0.5,1]",
+         "normalised by mean [0, 0.5, 1], std ["}};
+    const run_folder *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512], more[256];
+        snprintf(more, sizeof more, "%s --dry-run", cases[i][0]);
+        train_line(f, more, line);
+        expect(line, 0, cases[i][1]);
+    }
+}
+
+/* Labels as tools write them: from 1, or with one that only the test set has. */
+static void labels_that_do_not_count_from_0_are_told_what_helps(void **state)
+{
+    static const struct {
+        const char *train, *test, *more;
+        int code;
+        const char *words;
+    } cases[] = {
+        {"1,0,1\n2,1,0\n3,1,1\n", "1,0,1\n", "", 2, "labels are 1 to 3, the model has 3 classes: label 0 never occurs"},
+        {"1,0,1\n2,1,0\n3,1,1\n", "1,0,1\n", "--set data.first_label=1", 0, "weights "},
+        {"1,0,1\n2,1,0\n", "1,0,1\n", "", 0, "label 0 never occurs: labels probably count from 1"},
+        {"5,0,1\n6,1,0\n7,1,1\n", "6,0,1\n", "", 2, "write 'first_label: 5' under data:, and they are 0 to 2"},
+        {"0,0,1\n1,1,0\n", "0,0,1\n2,1,1\n", "", 0, "weights "},
+        {"0,0,1\n1,1,0\n", "0,0,1\n3,1,1\n", "", 2, "the data has 4 classes, the model 3"},
+        {"0,0,1\n9,1,0\n", "0,0,1\n", "", 2, "train.csv: sample 1: label 9"},
+        {"0,0,1\n1,1,0\n", "0,0,1\n", "--set data.first_label=1", 3, "sample 0: label 0, but data.first_label says"}};
+    const run_folder *f = *state;
+    char path[160], line[512];
+    run_file(
+        f, "three.yaml",
+        "name: three\ninput: [2]\nclasses: 3\nlayers:\n  - dense: {name: fc, units: 3}\n  - softmax-cross-entropy\n",
+        path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        run_file(f, "train.csv", cases[i].train, path);
+        run_file(f, "test.csv", cases[i].test, path);
+        run_file(f, "labels.yaml",
+                 "model: ./three.yaml\ndata: {set: csv, path: .}\nbatch: 1\nsteps: 2\noptimiser: {lr: 0.1}\n", path);
+        snprintf(line, sizeof line, "train %s --fresh --out %s/labels %s", path, f->dir, cases[i].more);
+        expect(line, cases[i].code, cases[i].words);
+    }
+}
+
 static void help_is_no_failure_and_lists_keys(void **state)
 {
     (void)state;
@@ -220,6 +294,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_mistake_in_the_job_is_named_with_exit_2, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(missing_data_are_named_once_with_exit_3, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_dry_run_shows_job_plan_and_memory_and_leaves_nothing, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(samples_that_an_epoch_leaves_out_are_said, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_dry_run_says_the_mean_and_std_in_use, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(labels_that_do_not_count_from_0_are_told_what_helps, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test(help_is_no_failure_and_lists_keys),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_agree_with_what_train_printed, run_folder_make, run_folder_drop),
