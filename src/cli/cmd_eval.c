@@ -14,7 +14,7 @@
 #include "trained.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_DATA_FLAG, /* the first: see trained.h */
+    TUTTI_TRAINED_FLAGS, /* the first: see trained.h */
     {"predictions", "FILE",
      "write label, prediction and probabilities of each sample: .csv, .jsonl, or .npy (these alone)",
      TUTTI_FLAG_WRITES},
@@ -24,9 +24,10 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
-static const char about[] = "Prints accuracy and loss of a checkpoint on the test set. CKPT is a checkpoint "
-                            "(DIR/checkpoints/step_N) or a run's\n"
-                            "folder (then its newest whole checkpoint).";
+static const char about[] =
+    "Prints accuracy and loss of a checkpoint on the test set. CKPT is a checkpoint "
+    "(DIR/checkpoints/step_N) or a run's\n"
+    "folder (then its newest whole checkpoint), or a file of weights with --model and --data, or --job.";
 
 /* What is made of the answers. */
 typedef struct {
@@ -126,10 +127,11 @@ static tutti_status eval(const tutti_flags *f, tutti_failure *err)
     tutti_dataset *test = NULL;
     answers a = {0};
     tutti_status st = read_wishes(f, &a, err);
-    if (!st) st = tutti_trained_open("eval", f->rest[0], f, &t, err);
+    if (!st) st = tutti_trained_open("eval", f, false, &t, err);
     if (!st && is_listening(&a)) st = tutti_train_check_classes(t.model, err);
     if (!st) st = tutti_dataset_open(&t.data, TUTTI_SPLIT_TEST, &test, err);
     if (!st) st = tutti_trained_check_data(&t, "eval", test, err);
+    if (!st && *tutti_dataset_notes(test)) fprintf(stderr, "tutti eval: test: %s\n", tutti_dataset_notes(test));
     if (!st) st = evaluate(&t, test, &a, err);
     release_answers(&a);
     tutti_dataset_destroy(test);
@@ -141,7 +143,8 @@ static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "eval",
-        .usage = "tutti eval CKPT [--predictions FILE] [--per-class] [--confusion [FILE.svg]] [--data set=S,path=DIR]",
+        .usage = "tutti eval CKPT|W.safetensors [--model NAME|FILE] [--predictions FILE] [--per-class] [--confusion "
+                 "[FILE.svg]] [--data set=S,path=DIR]",
         .about = about,
         .flags = flags,
         .nflags = NFLAGS,

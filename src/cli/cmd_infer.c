@@ -8,7 +8,7 @@
 #include "trained.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_DATA_FLAG, /* the first: see trained.h */
+    TUTTI_TRAINED_FLAGS, /* the first: see trained.h */
     {"top", "K", "print the K most probable classes (default 5)", 0},
     {"json", NULL, "one JSON object a picture", 0},
 };
@@ -20,7 +20,10 @@ static const char about[] = "Prints the most probable classes of JPEG and PNG fi
                             "test picture of the checkpoint's\n"
                             "set is; sets that are not `images` want their own size. Files that cannot be read are "
                             "named, the others answered; the exit\n"
-                            "code is 3 then. Probabilities of all samples of a test set: tutti eval --predictions.";
+                            "code is 3 then. A file of weights comes with --model; pictures are then those of `images` "
+                            "with ImageNet's constants\n"
+                            "unless --data says otherwise. Probabilities of all samples of a test set: tutti eval "
+                            "--predictions.";
 
 typedef struct {
     float p;
@@ -143,7 +146,7 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     tutti_status st = tutti_cli_int(f, "top", 1, 1000000, DEFAULT_TOP, &top, err);
     if (!st && f->nrest < 2)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "wants a checkpoint and pictures: tutti infer CKPT PICTURE..|FOLDER");
-    if (!st) st = tutti_trained_open("infer", f->rest[0], f, t, err);
+    if (!st) st = tutti_trained_open("infer", f, true, t, err);
     if (!st) st = tutti_train_check_classes(t->model, err);
     if (!st) st = tutti_pictures_create(&t->data, &t->model->input, &q->pictures, err);
     if (!st) st = tutti_classifier_create(t->graph, t->weights, t->offset, &q->classifier, err);
@@ -195,7 +198,7 @@ static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "infer",
-        .usage = "tutti infer CKPT PICTURE..|FOLDER [--top K] [--json]",
+        .usage = "tutti infer CKPT|W.safetensors PICTURE..|FOLDER [--model NAME|FILE] [--top K] [--json]",
         .about = about,
         .flags = flags,
         .nflags = NFLAGS,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.c: finds a checkpoint, reads its job and its model, and its weights into the order that kernels of one rank want. */
+/* trained.c: finds a checkpoint, or takes a file of weights with what the command line says of it, reads its job and its model, and its weights into the order that kernels of one rank want. */
 #include "trained.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/file.h"
 #include "../base/strbuf.h"
+#include "../job/session.h"
 #include "../training/run/checkpoint.h"
 
-enum { MAX_DATA = 16 };
+enum { MAX_DATA = 16, MAX_SET = 64 };
 
 /* Up to the comma that ends a key: commas inside a list, [1, 28, 28], do not. */
 static size_t length_of_key(const char *at)
@@ -56,6 +60,19 @@ static tutti_status find_checkpoint(const char *command, const char *where, tutt
     return st;
 }
 
+static tutti_status build(tutti_trained *t, tutti_failure *err)
+{
+    const tutti_graph_config graph = {.batch = 1,
+                                      .engine = t->job->kernels.name,
+                                      .nthreads = (int)t->job->threads,
+                                      .precision = (tutti_precision)t->job->precision};
+    if (t->job->fuse) t->fused = tutti_model_fuse(t->model);
+    tutti_status st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
+    if (!st) st = tutti_graph_prepare_threads(t->graph, err);
+    if (!st) t->data = tutti_job_data_config(t->job);
+    return st;
+}
+
 static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_failure *err)
 {
     const char *overrides[MAX_DATA];
@@ -65,17 +82,118 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
     if (!st) st = tutti_checkpoint_read_text(t->path, "model.yaml", &t->model_text, err);
     if (!st) st = tutti_job_parse("job.yaml", t->job_text, strlen(t->job_text), overrides, n, &t->job, err);
     if (!st) st = tutti_model_parse("model.yaml", t->model_text, strlen(t->model_text), &t->model, err);
-    if (st) return st;
-    const tutti_graph_config graph = {.batch = 1,
-                                      .engine = t->job->kernels.name,
-                                      .nthreads = (int)t->job->threads,
-                                      .precision = (tutti_precision)t->job->precision};
-    if (t->job->fuse) t->fused = tutti_model_fuse(t->model);
-    st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
-    if (!st) st = tutti_graph_prepare_threads(t->graph, err);
-    if (!st) t->data = tutti_job_data_config(t->job);
+    if (!st) st = build(t, err);
     t->has_other_data = n > 0;
     if (!st) st = tutti_checkpoint_read_data(t->path, &t->trained_on, &t->knows_data, err);
+    return st;
+}
+
+/* ---- weights from elsewhere ---- */
+
+static int row_of(const tutti_flags *f, const char *name)
+{
+    int i = 0;
+    while (strcmp(f->flags[i].name, name) != 0) i++;
+    return i;
+}
+
+static const char *override_of(const char *const *overrides, int n, const char *key)
+{
+    for (int i = n - 1; i >= 0; i--)
+        if (!strncmp(overrides[i], key, strlen(key)) && overrides[i][strlen(key)] == '=')
+            return overrides[i] + strlen(key) + 1;
+    return NULL;
+}
+
+static const char * override(tutti_trained *t, const char *key, const char *value)
+{
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "%s=%s", key, value);
+    const char *kept = tutti_arena_strdup(&t->arena, text.text);
+    tutti_strbuf_release(&text);
+    return kept;
+}
+
+/* Pictures may come without a folder of their set: then it is only said how they are cut and normalised, and classes have no names. */
+static int add_missing(tutti_trained *t, const char **overrides, int n)
+{
+    const char *set = override_of(overrides, n, "data.set");
+    if (!set) overrides[n++] = "data.set=images";
+    if (override_of(overrides, n, "data.path") || !tutti_dataset_reads_files(set ? set : "images")) return n;
+    t->is_unnamed = true;
+    overrides[n++] = override(t, "data.path", ".");
+    return n;
+}
+
+static tutti_status list_overrides(const tutti_flags *f, bool pictures, tutti_trained *t, const char **out, int *n,
+                                   tutti_failure *err)
+{
+    const char *model = tutti_cli_value(f, "model", NULL);
+    const int set = row_of(f, "set"), ndata = split_data(f, &t->arena, out);
+    if (ndata > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
+    *n = ndata;
+    for (int i = 0; i < f->count[set]; i++) out[(*n)++] = f->value[set][i];
+    out[(*n)++] = override(t, "init.from", t->path);
+    if (!model) return TUTTI_OK;
+    out[(*n)++] = override(t, "model", model);
+    if (pictures)
+        *n = add_missing(t, out, *n);
+    else if (!override_of(out, *n, "data.set"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--model says nothing of the data: add --data set=NAME,path=DIR");
+    return TUTTI_OK;
+}
+
+static tutti_status open_weights(const tutti_flags *f, bool pictures, tutti_trained *t, tutti_failure *err)
+{
+    static const char text[] = "batch: 1\nsteps: 0\noptimiser: {lr: 1}\n"; /* nothing is trained */
+    const char *job = tutti_cli_value(f, "job", NULL), *overrides[MAX_DATA + MAX_SET + 4];
+    int n = 0;
+    if (job && tutti_cli_value(f, "model", NULL))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--model and --job: a job names its model; give one");
+    tutti_status st = list_overrides(f, pictures, t, overrides, &n, err);
+    if (st) return st;
+    st = job ? tutti_job_load(job, overrides, n, &t->job, err)
+             : tutti_job_parse("--model", text, strlen(text), overrides, n, &t->job, err);
+    if (!st) st = tutti_model_load(t->job->model, t->job->folder, &t->model, err);
+    return st ? st : build(t, err);
+}
+
+/* A file, and no folder: whose weights they are has to be said. */
+static tutti_status open_file(const tutti_flags *f, bool pictures, const char *where, tutti_trained *t,
+                              tutti_failure *err)
+{
+    t->path = strdup(where);
+    t->is_foreign = true;
+    tutti_status st = tutti_init_check_form(where, err);
+    if (!st && !tutti_cli_value(f, "model", NULL) && !tutti_cli_value(f, "job", NULL))
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "%s: a file of weights does not say of which network: add --model NAME|FILE and --data "
+                        "set=NAME,path=DIR, or --job JOB.yaml",
+                        where);
+    return st ? st : open_weights(f, pictures, t, err);
+}
+
+static tutti_status load_foreign(tutti_trained *t, const char *command, tutti_checkpoint *c, tutti_failure *err)
+{
+    const tutti_init_wanted wanted = {t->graph->params, t->graph->nparams, NULL, 0};
+    tutti_init_config config = tutti_session_init(t->job);
+    tutti_init *init = NULL;
+    config.said.from = t->path;
+    config.takes_states = false;
+    tutti_status st = tutti_init_open(&config, &wanted, &init, err);
+    if (st) return st;
+    const char *missing = tutti_init_missing(init);
+    char *summary = tutti_init_summary(init);
+    fprintf(stderr, "tutti %s: %s\n", command, summary);
+    if (missing)
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "%s: no tensor in it is '%s' of the model, which would be asked untrained: --set "
+                        "init.map=THEIRS=OURS gives other names",
+                        t->path, missing);
+    else
+        tutti_init_fill(init, NULL, c->offset, c->weights);
+    free(summary);
+    tutti_init_destroy(init);
     return st;
 }
 
@@ -91,7 +209,7 @@ static tutti_status load(tutti_trained *t, const char *command, tutti_failure *e
     }
     t->weights = TUTTI_ARENA_NEW(&t->arena, float, total + 1);
     tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = t->offset, .weights = t->weights};
-    tutti_status st = tutti_checkpoint_read(t->path, &c, err);
+    tutti_status st = t->is_foreign ? load_foreign(t, command, &c, err) : tutti_checkpoint_read(t->path, &c, err);
     t->step = c.step;
     char what[120];
     if (!st && tutti_checkpoint_find_bad(&c, false, what))
@@ -115,9 +233,9 @@ static tutti_status check_outputs(const tutti_flags *f, const tutti_trained *t, 
     return st;
 }
 
-tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
-                                tutti_failure *err)
+static tutti_status open_run(const char *command, const tutti_flags *f, tutti_trained *out, tutti_failure *err)
 {
+    const char *where = f->rest[0];
     const bool is_run = !tutti_checkpoint_is(where);
     tutti_status st = TUTTI_OK;
     for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS; look++) {
@@ -131,6 +249,28 @@ tutti_status tutti_trained_open(const char *command, const char *where, const tu
     }
     *out = (tutti_trained){0};
     return st;
+}
+
+tutti_status tutti_trained_open(const char *command, const tutti_flags *f, bool pictures, tutti_trained *out,
+                                tutti_failure *err)
+{
+    static const char *const of_files[] = {"model", "job", "set"};
+    const char *where = f->rest[0];
+    struct stat info;
+    *out = (tutti_trained){0};
+    const bool is_said = tutti_cli_value(f, "model", NULL) || tutti_cli_value(f, "job", NULL);
+    const bool is_there = !stat(where, &info);
+    if (is_there ? !S_ISDIR(info.st_mode) : is_said) {
+        tutti_status st = open_file(f, pictures, where, out, err);
+        if (!st) st = tutti_cli_check_job(f, out->job, err);
+        return st ? st : load(out, command, err);
+    }
+    for (int i = 0; i < 3; i++)
+        if (f->count[row_of(f, of_files[i])])
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "--%s is for a file of weights; %s is none: a checkpoint has its own model and job",
+                              of_files[i], where);
+    return open_run(command, f, out, err);
 }
 
 void tutti_trained_release(tutti_trained *t)
@@ -176,15 +316,20 @@ tutti_status tutti_trained_check_data(const tutti_trained *t, const char *comman
 void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out)
 {
     tutti_failure why = {0};
+    if (t->is_unnamed) return;
     if (t->knows_data) {
         for (int64_t i = 0; i < t->trained_on.names.n; i++) tutti_names_add(out, t->trained_on.names.name[i]);
         return;
     }
     if (tutti_class_names(&t->data, out, &why))
         fprintf(stderr, "tutti %s: classes are numbers, for want of their names: %s\n", command, why.text);
-    else if (t->data.path && out->n)
+    else if (!t->is_foreign && t->data.path && out->n)
         fprintf(stderr,
                 "tutti %s: the checkpoint is of an earlier version, which kept no names of classes: they are called as "
                 "%s has them now\n",
                 command, t->data.path);
+    if (out->n <= t->model->nclasses) return;
+    fprintf(stderr, "tutti %s: classes are numbers: the set has %lld names, the network %d classes\n", command,
+            (long long)out->n, t->model->nclasses);
+    tutti_names_release(out);
 }

@@ -18,7 +18,7 @@ enum { MAX_JOB_BYTES = 1 << 20 };
 static void let_override_replace(tutti_job *job, const tutti_job_source *source)
 {
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");
-    if (steps && !epochs && job->steps > 0) job->epochs = 0;
+    if (steps && !epochs) job->epochs = 0;
     if (epochs && !steps && job->epochs > 0) job->steps = 0;
 }
 

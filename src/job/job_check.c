@@ -179,7 +179,7 @@ static tutti_status check_data(const tutti_job *job, const tutti_job_source *sou
 static tutti_status check_length(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     if (job->epochs > 0 && job->steps > 0) return REFUSE("steps", "epochs and steps are both given; give one");
-    if (!(job->epochs > 0) && job->steps == 0) {
+    if (!(job->epochs > 0) && job->steps == 0 && !tutti_job_is_given(source, "steps")) {
         tutti_fail(err, TUTTI_ERR_USAGE, "the key 'epochs' is missing (or 'steps'): how long to train");
         return blame(source, "epochs", err);
     }

@@ -41,7 +41,7 @@ static char *renew_job(const char *text)
     return renewed;
 }
 
-static tutti_init_config init_of(const tutti_job *job)
+tutti_init_config tutti_session_init(const tutti_job *job)
 {
     return (tutti_init_config){
         .from = job->init.from,
@@ -80,7 +80,7 @@ static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
 static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
 {
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
-    const int64_t nsteps = job->steps > 0 ? job->steps : llround(job->epochs * (double)per_epoch);
+    const int64_t wanted = llround(job->epochs * (double)per_epoch);
     s->config = (tutti_train_config){.plan = s->parts.plan,
                                      .device = s->parts.device,
                                      .train = data->train,
@@ -92,9 +92,9 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .group_decays = job->optimiser.groups.decay,
                                      .centre = tutti_job_centre(job, s->parts.plan->config.nranks),
                                      .loss_scale = tutti_job_loss_scale(job),
-                                     .init = init_of(job),
+                                     .init = tutti_session_init(job),
                                      .seed = (uint64_t)job->seed,
-                                     .nsteps = nsteps > 0 ? nsteps : 1,
+                                     .nsteps = job->epochs > 0 ? (wanted > 0 ? wanted : 1) : job->steps,
                                      .steps_per_epoch = per_epoch,
                                      .eval_every_epochs = job->eval_every_epochs,
                                      .checkpoint_every_steps = job->checkpoint.every_steps,
@@ -135,6 +135,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     seat.times = times;
     tutti_status st = tutti_job_resolve(job, &seat, &s.parts, err);
     if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
+    if (!st) st = tutti_train_check_data(s.parts.model, data->test, err);
     if (!st) st = tutti_graph_prepare_threads(s.parts.graph, err);
     if (st) {
         tutti_session_release(&s);

@@ -40,4 +40,7 @@ tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, cons
 tutti_status tutti_session_pretend(const char *path, tutti_session *s, tutti_failure *err);
 void tutti_session_release(tutti_session *s);
 
+/* What the keys of `init` say; texts are the job's. */
+tutti_init_config tutti_session_init(const tutti_job *job);
+
 #endif

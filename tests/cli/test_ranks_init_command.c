@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+#include <cjson/cJSON.h>
+
 #include "cli/command_folder.h"
 #include "training/run/foreign_file.h"
 
@@ -131,6 +133,144 @@ static void ranks_that_read_different_files_are_refused_by_name(void **state)
     }
 }
 
+/* The first run's weights in doubles, under names with "module." in front. */
+static void put_wide(void)
+{
+    char *text = get("first/checkpoints/step_000000004/weights.safetensors"), place[160], names[8][80];
+    foreign_tensor wide[8] = {0};
+    uint64_t length;
+    int n = 0;
+    memcpy(&length, text, 8);
+    cJSON *head = cJSON_ParseWithLength(text + 8, length);
+    for (const cJSON *t = head->child; t && n < 7; t = t->next) {
+        const cJSON *at = cJSON_GetObjectItem(t, "data_offsets");
+        if (!at) continue;
+        const size_t begin = (size_t)at->child->valueint, count = ((size_t)at->child->next->valueint - begin) / 4;
+        double *numbers = malloc(count * sizeof *numbers);
+        for (size_t i = 0; i < count; i++) {
+            float v;
+            memcpy(&v, text + 8 + length + begin + 4 * i, 4);
+            numbers[i] = (double)v;
+        }
+        snprintf(names[n], sizeof names[n], "module.%s", t->string);
+        wide[n] = (foreign_tensor){names[n], "F64", cJSON_PrintUnformatted(cJSON_GetObjectItem(t, "shape")), numbers,
+                                   count * sizeof *numbers};
+        n++;
+    }
+    snprintf(place, sizeof place, "%s/wide.safetensors", dir);
+    foreign_file_write(place, wide);
+    for (int i = 0; i < n; i++) free((void *)(uintptr_t)wide[i].bytes), free((void *)(uintptr_t)wide[i].shape);
+    cJSON_Delete(head);
+    free(text);
+}
+
+#define W    "$/first/checkpoints/step_000000004/weights.safetensors"
+#define DATA "--data set=digits,test_samples=30"
+
+static void weights_of_no_run_are_tested_as_those_of_the_run(void **state)
+{
+    (void)state;
+    char *own = says("eval $/first", 0, "weights "), *line;
+    static const char *const words[] = {"eval " W " --model mlp " DATA, "eval " W " --job $/job.yaml",
+                                        "eval $/wide.safetensors --model mlp " DATA " --set init.map=module=",
+                                        "eval $/wide.safetensors --job $/job.yaml --set init.map=module="};
+    const char *result = strstr(own, " samples ");
+    assert_non_null(result);
+    put_wide();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        line = says(words[i], 0, "4 of 4 tensors loaded");
+        assert_non_null(strstr(line, result)); /* samples, loss, accuracy */
+        char *mine = hash_in(own), *theirs = hash_in(line);
+        assert_string_equal(mine, theirs);
+        if (i > 1) assert_non_null(strstr(line, "(4 from 64 bits)"));
+        free(mine);
+        free(theirs);
+        free(line);
+    }
+    free(own);
+}
+
+static void weights_without_a_word_of_their_network_say_what_to_add(void **state)
+{
+    (void)state;
+    check("eval " W, 2, "does not say of which network: add --model NAME|FILE and --data");
+    check("infer " W " $/x.png", 2, "does not say of which network");
+    check("eval " W " --model mlp", 2, "--model says nothing of the data: add --data set=NAME");
+    check("eval " W " --model mlp --job $/job.yaml " DATA, 2, "a job names its model; give one");
+    check("eval $/first --model mlp", 2, "--model is for a file of weights");
+    check("eval $/first --set init.skip=fc2", 2, "--set is for a file of weights");
+    check("eval " W " --model lenet " DATA, 2, "'fc1.weight' is (128, 784), the model's (500, 800)");
+    check("eval $/none.safetensors --model mlp " DATA, 2, "none.safetensors: cannot open: No such file");
+    check("eval $/wide.safetensors --model mlp " DATA, 2, "init.map gives other names");
+    check("eval $/wide.safetensors --model mlp " DATA " --set init.map=module.fc1=fc1", 2,
+          "no tensor in it is 'fc2.weight' of the model");
+    check("eval " W " --model mlp " DATA " --set init.skip=fc2", 0, "2 fresh (fc2.weight, fc2.bias)");
+}
+
+static void weights_of_other_forms_are_answered_with_the_line_that_converts_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *bytes;
+        size_t n;
+        const char *words;
+    } cases[] = {{"a.pt", "PK\3\4rest", 8, "torch.load('"},
+                 {"a.ckpt", "\x80\2}q", 4, "a.safetensors')"},
+                 {"pytorch_model.bin", "PK\3\4rest", 8, "s.save_file({k: v"},
+                 {"a.npz", "PK\3\4rest", 8, "dict(numpy.load('"},
+                 {"a.h5", "\x89HDF\r\n\x1a\n0", 9, "h5py.File('"},
+                 {"a.gguf", "GGUF\3\0\0\0", 8, "save them as safetensors"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128], line[256];
+        snprintf(path, sizeof path, "%s/%s", dir, cases[i].name);
+        assert_int_equal(tutti_file_write_atomic(path, cases[i].bytes, cases[i].n, NULL), TUTTI_OK);
+        snprintf(line, sizeof line, "train $/job.yaml --ranks 1 --out $/other --init $/%s", cases[i].name);
+        check(line, 2, cases[i].words);
+        snprintf(line, sizeof line, "eval $/%s", cases[i].name);
+        check(line, 2, cases[i].words);
+    }
+}
+
+static void a_run_of_no_steps_tests_and_saves_what_it_begins_at(void **state)
+{
+    (void)state;
+    char *zero = says("train $/job.yaml --ranks 1 --set steps=0 --out $/zero --init $/first", 0, "test accuracy "),
+         *line;
+    char *saved = hash_in(zero + (strstr(zero, "\nweights ") - zero)), *first;
+    line = says("eval $/first", 0, "weights ");
+    first = hash_in(line);
+    assert_string_equal(saved, first);
+    free(line);
+    check("train $/job.yaml --ranks 1 --set steps=0 --out $/zero --init $/first", 0, "nothing left to do");
+    line = says("eval $/zero", 0, " step 0 samples 30 ");
+    free(line);
+    line = says("train $/job.yaml --ranks 2 --set steps=0 --out $/zero2 --init $/first --quiet", 0, first);
+    free(line);
+    check("train $/job.yaml --ranks 2 --set steps=0 --set method=async-sgd --out $/zero3 --init $/first --quiet", 0,
+          first);
+    put("no_steps.yaml", "model: mlp\ndata: {set: digits}\nbatch: 16\noptimiser: {lr: 0.02}\n");
+    check("train $/no_steps.yaml --ranks 1 --out $/zero4", 2, "the key 'epochs' is missing");
+    free(zero);
+    free(saved);
+    free(first);
+}
+
+/* Numbers of a file that a test leaves or takes are said by eval too, beside its one line of output. */
+static void eval_says_what_it_found_of_the_data(void **state)
+{
+    (void)state;
+    put("three.yaml", "name: three\ninput: [2]\nclasses: 3\nlayers:\n  - dense: {name: fc, units: 3}\n"
+                      "  - softmax-cross-entropy\n");
+    put("train.csv", "0,0,1\n1,1,0\n");
+    put("test.csv", "a,b,c\n1,300,1\n");
+    put("csv.yaml", "model: ./three.yaml\ndata: {set: csv, path: .}\nbatch: 1\nsteps: 0\noptimiser: {lr: 1}\n");
+    check("train $/csv.yaml --ranks 1 --out $/csv", 0, "test: ");
+    char *text = says("eval $/csv", 0, "tutti eval: test: ");
+    assert_non_null(strstr(text, "label 0 never occurs"));
+    assert_non_null(strstr(text, "1 sample (2) of 2 classes; numbers reach 300"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +278,11 @@ int main(void)
         cmocka_unit_test(a_run_that_can_be_resumed_is_and_says_so),
         cmocka_unit_test(fresh_never_removes_what_it_begins_at),
         cmocka_unit_test(refusals_name_the_key_and_come_once),
+        cmocka_unit_test(weights_of_no_run_are_tested_as_those_of_the_run),
+        cmocka_unit_test(weights_without_a_word_of_their_network_say_what_to_add),
+        cmocka_unit_test(weights_of_other_forms_are_answered_with_the_line_that_converts_them),
+        cmocka_unit_test(eval_says_what_it_found_of_the_data),
+        cmocka_unit_test(a_run_of_no_steps_tests_and_saves_what_it_begins_at),
         cmocka_unit_test(ranks_that_read_different_files_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, make_runs, folder_drop);

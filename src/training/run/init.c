@@ -11,6 +11,7 @@
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../base/hash.h"
+#include "../../base/name_pattern.h"
 #include "../../base/strbuf.h"
 #include "init_impl.h"
 
@@ -241,6 +242,19 @@ uint64_t tutti_init_hash(const tutti_init *x)
         }
     tutti_hasher_add(h, &x->nupdates, sizeof x->nupdates);
     return tutti_hasher_finish(h);
+}
+
+const char *tutti_init_missing(const tutti_init *x)
+{
+    const tutti_init_match *m = &x->match[WEIGHTS];
+    for (int p = 0; p < x->wanted->nparams; p++) {
+        const char *name = x->wanted->params[p].name;
+        bool skipped = !m->is_stored[p] || m->tensor_of[p] >= 0;
+        for (int i = 0; i < x->config.skip.n && !skipped; i++)
+            skipped = tutti_name_matches(x->config.skip.values[i], name);
+        if (!skipped) return name;
+    }
+    return NULL;
 }
 
 /* ---- words ---- */

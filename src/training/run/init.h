@@ -34,6 +34,8 @@ typedef struct tutti_init tutti_init;
 /* wanted, and the texts of config, are borrowed until destroy. */
 tutti_status tutti_init_open(const tutti_init_config *config, const tutti_init_wanted *wanted, tutti_init **out,
                              tutti_failure *err);
+/* Whether a file is what other programs save weights as: TUTTI_ERR_USAGE with the line that converts it. open asks by itself. */
+tutti_status tutti_init_check_form(const char *path, tutti_failure *err);
 /* What was read in the end: of a run's folder the checkpoint. Given as `from`, it is read again. */
 const char *tutti_init_path(const tutti_init *i);
 /* Lines about checkpoints that were passed over, or NULL. */
@@ -42,6 +44,8 @@ const char *tutti_init_notes(const tutti_init *i);
 void tutti_init_fill(const tutti_init *i, const char *vector, const int64_t *offset, float *values);
 /* Updates that the states have seen; 0 without states. */
 int64_t tutti_init_updates(const tutti_init *i);
+/* A parameter that the source has not, though nobody has skipped it; NULL: there is none. */
+const char *tutti_init_missing(const tutti_init *i);
 /* Of the names and bytes of all that is taken. */
 uint64_t tutti_init_hash(const tutti_init *i);
 /* One line without an end, "init FILE: 58 of 60 tensors loaded, 2 fresh (fc.weight, fc.bias), ..."; the caller frees. */

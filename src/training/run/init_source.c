@@ -46,6 +46,7 @@ static tutti_status read_whole(const char *path, tutti_status refused, tutti_ini
     size_t nbytes;
     const int64_t size = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
     tutti_status st = tutti_memory_check(size, path, "read it on a host with more memory", err);
+    if (!st) st = tutti_init_check_form(path, err);
     if (!st) st = tutti_file_read(path, MAX_FILE_BYTES, refused, &bytes, &nbytes, err);
     return st ? st : add_file(s, path, bytes, nbytes, index, err);
 }

@@ -124,7 +124,7 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
     const char *dir = t->config->dir;
     if (t->rank != 0 || !dir) return TUTTI_OK;
     char *path = tutti_checkpoint_path("%s/metrics.jsonl", dir);
-    const bool was_done = t->step >= t->config->nsteps && tutti_metrics_has_end(path, t->step);
+    const bool was_done = t->step >= t->config->nsteps && resumed && tutti_metrics_has_end(path, t->step);
     const int64_t last_step = resumed ? t->step : -1;
     tutti_status st = resumed ? TUTTI_OK : remove_earlier(dir, err);
     if (!st && !was_done) st = tutti_metrics_open(path, last_step, &t->metrics, err);
@@ -260,9 +260,9 @@ static tutti_status play(tutti_trainer *t, tutti_failure *err)
 
 static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
 {
-    tutti_status st = TUTTI_OK;
     clock_resume(t);
     t->saved_s = t->resumed_at;
+    tutti_status st = t->config->nsteps || t->start->path ? TUTTI_OK : after_step(t, err); /* of no steps at all */
     while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
         tutti_tracing_step_begin(t->tracing, t);
         st = play(t, err);
@@ -353,7 +353,7 @@ static tutti_status train(tutti_trainer *t, tutti_start *start, tutti_train_resu
 {
     tutti_status st = set_up(t, start, err);
     if (st) return st;
-    r->was_done = t->step >= t->config->nsteps;
+    r->was_done = t->step >= t->config->nsteps && (t->config->nsteps || start->path);
     tutti_report_begin(t);
     if (t->config->pretended && !r->was_done) st = tutti_report_pretended(t, err);
     if (!st && !start->path) st = tutti_report_first_skips(t, err);

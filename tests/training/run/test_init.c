@@ -201,8 +201,8 @@ static void what_does_not_fit_is_named_with_its_remedy(void **state)
         BODY, {"fc.weight", "F32", "[1,2]", two, 8}, {"body.mean", "I64", "[1]", &number, 8}, END};
     foreign_file_write(path, other);
     refuse(path, NULL, NULL, NULL,
-           "job: init: 'body.mean' is I64, the model's is read from F32, F64, F16, BF16, 'fc.weight' is (1, 2), the "
-           "model's "
+           "job: init: 'body.mean' is I64, the model's is read from F32, F64, F16, BF16, "
+           "'fc.weight' is (1, 2), the model's "
            "(2); 'init.skip: [body, fc]' lets");
     refuse(path, "body.mean", NULL, NULL, "'init.skip: [fc]'");
     refuse(path, "fc2", NULL, NULL,
