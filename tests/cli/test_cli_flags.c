@@ -113,13 +113,13 @@ static void a_value_that_may_be_missing_is_known_by_its_ending(void **state)
         assert_true(!value == !cases[i].value);
         if (value) assert_string_equal(value, cases[i].value);
         assert_int_equal(f.nrest, cases[i].nrest);
-        assert_int_equal(tutti_cli_check_flags(&f, NULL, &err), TUTTI_OK);
+        assert_int_equal(tutti_cli_check_flags(&f, &err), TUTTI_OK);
     }
     tutti_flags f;
     tutti_failure err = {0};
     const char *const nothing[] = {"--draw=", NULL};
     assert_int_equal(parse(nothing, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_check_flags(&f, NULL, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cli_check_flags(&f, &err), TUTTI_ERR_USAGE);
     assert_string_equal(err.text, "--draw: a name is missing");
 }
 
