@@ -1,5 +1,6 @@
-# libtutti (static for the tests, shared for users) and the program. Every src/**/*.c belongs to the library, except
-# src/cli (the program), src/collective/simulate/simgrid (a helper program), what optional libraries replace or are wanted for, and loops in vectors.
+# libtutti and the program. Every src/**/*.c belongs to the library, except src/cli/program (the program, which only calls it),
+# src/collective/simulate/simgrid (a helper program), what optional libraries replace or are wanted for, and loops in vectors.
+# Tests and benchmarks look inside: they are linked with libtutti_internal or libtutti_tests.a, which hide nothing and are not installed.
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/|/simulate/simgrid/")
 set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::EXPAT PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
@@ -128,16 +129,54 @@ set_target_properties(tutti_static PROPERTIES OUTPUT_NAME tutti_tests)
 target_include_directories(tutti_static PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tutti_static PUBLIC tutti_flags ${TUTTI_LIBS})
 
-add_library(tutti SHARED $<TARGET_OBJECTS:tutti_objects> ${TUTTI_VECTOR_OBJECTS})
-set_target_properties(tutti PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+add_library(tutti_internal SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tutti_objects> ${TUTTI_VECTOR_OBJECTS})
+target_include_directories(tutti_internal PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tutti_internal PRIVATE tutti_flags ${TUTTI_LIBS})
+
+# Commands are part of libtutti, too: the program would else hold all of it a second time.
+file(GLOB TUTTI_CLI CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
+set(TUTTI_FEATURES "")
+foreach(feature "oneDNN ${dnnl_VERSION}:dnnl_FOUND" "hwloc ${HWLOC_VERSION}:HWLOC_FOUND" "UCX ${UCX_VERSION}:UCX_FOUND" "PMIx ${PMIX_VERSION}:PMIX_FOUND"
+                "SimGrid ${SIMGRID_VERSION}:SIMGRID_FOUND" "loops for AVX2 and AVX-512:TUTTI_X86_LOOPS")
+  string(REGEX MATCH "^(.*):([^:]*)$" parts "${feature}")
+  if(${CMAKE_MATCH_2})
+    list(APPEND TUTTI_FEATURES "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+string(REPLACE ";" ", " TUTTI_FEATURES "${TUTTI_FEATURES}")
+add_library(tutti_cli OBJECT ${TUTTI_CLI})
+target_include_directories(tutti_cli PRIVATE ${PROJECT_SOURCE_DIR}/include)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cli/main.c PROPERTIES COMPILE_DEFINITIONS
+                            "TUTTI_FEATURES=\"${TUTTI_FEATURES}\";TUTTI_COMPILER=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}\"")
+target_compile_definitions(tutti_cli PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")
+target_link_libraries(tutti_cli PRIVATE tutti_flags ${TUTTI_LIBS})
+
+# libtutti exports what include/tutti declares and nothing else: each line of a header that begins in its first column and calls a name of
+# ours with a parenthesis is a declaration (clang-format sees to that; tests/install/exports.py compares).
+file(GLOB TUTTI_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tutti/*.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TUTTI_HEADERS})
+set(names "")
+foreach(header ${TUTTI_HEADERS})
+  file(STRINGS ${header} lines REGEX "^[a-z_].*[ *]tutti_[a-z0-9_]+\\(")
+  foreach(line ${lines})
+    if(NOT line MATCHES "^(static|typedef)" AND line MATCHES "^[a-z_][a-z0-9_ *]*[ *](tutti_[a-z0-9_]+)\\(")
+      list(APPEND names ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endforeach()
+list(SORT names)
+string(REPLACE ";" ";\n        " names "${names}")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/libtutti.map CONTENT "{\n    global:\n        ${names};\n    local:\n        *;\n};\n")
+
+add_library(tutti SHARED $<TARGET_OBJECTS:tutti_objects> $<TARGET_OBJECTS:tutti_cli> ${TUTTI_VECTOR_OBJECTS})
+set_target_properties(tutti PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${PROJECT_BINARY_DIR}/libtutti.map)
 target_include_directories(tutti PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(tutti PRIVATE tutti_flags ${TUTTI_LIBS})
+target_link_options(tutti PRIVATE -Wl,--version-script=${PROJECT_BINARY_DIR}/libtutti.map)
 
-file(GLOB TUTTI_CLI CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
-add_executable(tutti_program ${TUTTI_CLI})
+add_executable(tutti_program ${PROJECT_SOURCE_DIR}/src/cli/program/program.c)
 set_target_properties(tutti_program PROPERTIES OUTPUT_NAME tutti RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-target_compile_definitions(tutti_program PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tutti_program PRIVATE tutti_static)
+target_link_libraries(tutti_program PRIVATE tutti tutti_flags)
 
 # The commands that are programs of their own: links beside the program, which looks at the name it was called by.
 foreach(link svm-train svm-predict)

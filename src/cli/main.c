@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c: the table of commands; a new one is its file, which ends with its row, and its name in COMMANDS. Exit codes: 0 ok,
+/* main.c: the table of commands, and what the program calls. A new command is its file, which ends with its row, and its name in COMMANDS. Exit codes: 0 ok,
  * 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "../tensor/isa.h"
 #include "cli.h"
 #include "process.h"
+#include "tutti/program.h"
 
 static int run_version(int argc, char **argv)
 {
@@ -16,13 +17,14 @@ static int run_version(int argc, char **argv)
     tutti_failure err = {0};
     if (tutti_cli_parse(argc, argv, NULL, 0, &flags, &err) != TUTTI_OK) return tutti_cli_fail("version", &err);
     if (flags.help)
-        tutti_cli_help(stdout, "tutti version", "Prints the version.", NULL, 0);
+        tutti_cli_help(stdout, "tutti version", "Prints the version, what it was built with, and by which compiler.",
+                       NULL, 0);
     else
-        printf("tutti %s\n", TUTTI_VERSION);
+        printf("tutti %s\nbuilt with %s by %s\n", TUTTI_VERSION, TUTTI_FEATURES, TUTTI_COMPILER);
     return 0;
 }
 
-const tutti_command tutti_command_version = {"version", "print the version", run_version};
+const tutti_command tutti_command_version = {"version", "print the version and what it was built with", run_version};
 
 #define COMMANDS(row)                                                                                                  \
     row(coll) row(ckpt) row(compare) row(devices) row(doctor) row(eval) row(graph) row(infer) row(methods) row(plan)   \
@@ -103,7 +105,7 @@ static int run_checked(int argc, char **argv)
     return TUTTI_ERR_USAGE;
 }
 
-int main(int argc, char **argv)
+int tutti_main(int argc, char **argv)
 {
     tutti_process_begin();
     return tutti_process_end(run_checked(argc, argv));

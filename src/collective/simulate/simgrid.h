@@ -2,7 +2,7 @@
 /* simgrid.h: a schedule played in SimGrid by the program tutti-simgrid, over the links and routes of our topologies. No barriers: a rank
  * goes on as soon as what its next step waits for is there. docs/simulation.md says what is modelled how.
  *
- * The program is $TUTTI_SIMGRID, else tutti-simgrid beside this program, else on $PATH. Threads: shared (a process a question). */
+ * The program is $TUTTI_SIMGRID, else tutti-simgrid beside this program or in ../libexec/tutti, else on $PATH. Threads: shared (a process a question). */
 #ifndef TUTTI_SIMGRID_H
 #define TUTTI_SIMGRID_H
 

@@ -27,14 +27,14 @@ static void find_program(char out[PATH_MAX])
         snprintf(out, PATH_MAX, "%s", tutti_program_exists(given) ? given : "");
         return;
     }
+    static const char *const places[] = {"", "../libexec/tutti/"}; /* in a build folder, and where it is installed */
     const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (n > 0) {
-        own[n] = 0;
-        char *name = strrchr(own, '/');
-        if (name && name + 1 + sizeof NAME <= own + sizeof own) {
-            memcpy(name + 1, NAME, sizeof NAME);
-            if (tutti_program_exists(own)) memcpy(out, own, sizeof own);
-        }
+    if (n > 0) own[n] = 0;
+    char *name = n > 0 ? strrchr(own, '/') : NULL;
+    for (size_t i = 0; name && !*out && i < sizeof places / sizeof *places; i++) {
+        const int fits = (int)(own + sizeof own - name - 1);
+        if (snprintf(name + 1, (size_t)fits, "%s%s", places[i], NAME) < fits && tutti_program_exists(own))
+            memcpy(out, own, sizeof own);
     }
     if (!*out && tutti_program_exists(NAME)) memcpy(out, NAME, sizeof NAME);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h: the program tutti as a function, for packages that bring a program of their own. Implemented in src/cli.
+ *
+ * Threads: none but the caller may run; call once in a process. */
+#ifndef TUTTI_PROGRAM_H
+#define TUTTI_PROGRAM_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Runs a command line: argv[0] is a name ending in "svm-train" or "svm-predict" for those, any other for `tutti`; argv[1] is the command;
+ * argv[argc] is NULL. Prints on stdout and stderr, handles signals, and starts ranks as copies of the process's own file, which must hand
+ * its arguments to this function. Returns the code to exit with: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint,
+ * 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
+int tutti_main(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
