@@ -16,6 +16,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+enum { PIECE_BYTES = 16 << 20 }; /* half a second of a slow disk */
+
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
 {
     return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot %s: %s", path, doing, strerror(errno));
@@ -63,36 +65,37 @@ static tutti_status make_room(content *c, size_t capacity, const char *path, tut
 }
 
 /* Reads until end of file or max_bytes + 1, so that a file that grows meanwhile is noticed too. */
-static tutti_status read_all(int fd, const char *path, size_t max_bytes, tutti_status refused, content *c,
-                             tutti_failure *err)
+static tutti_status read_all(int fd, const tutti_file_wish *w, content *c, tutti_failure *err)
 {
     struct stat info;
     const bool told = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-    const size_t first = told && (uintmax_t)info.st_size <= max_bytes ? (size_t)info.st_size + 1 : 1 << 16;
-    tutti_status st = make_room(c, first, path, err);
+    const size_t first = told && (uintmax_t)info.st_size <= w->max_bytes ? (size_t)info.st_size + 1 : 1 << 16;
+    tutti_status st = make_room(c, first, w->path, err);
     while (!st) {
-        const ssize_t n = read(fd, c->bytes + c->size, c->capacity - c->size);
+        const size_t room = c->capacity - c->size;
+        const ssize_t n = read(fd, c->bytes + c->size, room < PIECE_BYTES ? room : PIECE_BYTES);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_failure(err, "read", path);
+        if (n < 0) return io_failure(err, "read", w->path);
         if (n == 0) break;
         c->size += (size_t)n;
-        if (c->size > max_bytes) return tutti_fail(err, refused, "%s: larger than %zu bytes", path, max_bytes);
-        if (c->size == c->capacity) st = make_room(c, 2 * c->capacity, path, err);
+        if (c->size > w->max_bytes)
+            return tutti_fail(err, w->refused, "%s: larger than %zu bytes", w->path, w->max_bytes);
+        if (c->size == c->capacity) st = make_room(c, 2 * c->capacity, w->path, err);
+        (void)tutti_headway_tell(w->headway, (int64_t)c->size, told ? (int64_t)info.st_size : 0);
     }
     return st;
 }
 
-tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
-                             tutti_failure *err)
+tutti_status tutti_file_read_told(const tutti_file_wish *w, char **bytes, size_t *nbytes, tutti_failure *err)
 {
     int fd;
     content c = {0};
-    tutti_status st = tutti_file_open(path, refused, &fd, err);
+    tutti_status st = tutti_file_open(w->path, w->refused, &fd, err);
     if (st) {
-        tutti_fail_at(err, "%s", path);
+        tutti_fail_at(err, "%s", w->path);
         return st;
     }
-    st = read_all(fd, path, max_bytes, refused, &c, err);
+    st = read_all(fd, w, &c, err);
     close(fd);
     if (st) {
         free(c.bytes);
@@ -102,6 +105,13 @@ tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status re
     *bytes = c.bytes;
     *nbytes = c.size;
     return TUTTI_OK;
+}
+
+tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
+                             tutti_failure *err)
+{
+    const tutti_file_wish wish = {path, max_bytes, refused, NULL};
+    return tutti_file_read_told(&wish, bytes, nbytes, err);
 }
 
 /* ---- writing ---- */
@@ -188,17 +198,27 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-static tutti_status write_beside(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+/* Synced in pieces where somebody wants to hear how far it is: one fsync of a large file says nothing for minutes. */
+static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
+{
+    const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;
+    for (size_t at = 0; at < nbytes; at += piece) {
+        const size_t n = nbytes - at < piece ? nbytes - at : piece;
+        if (write_all(fd, bytes + at, n) != 0) return "write";
+        if (at + n < nbytes && !tutti_file_sync(fd)) return "sync";
+        (void)tutti_headway_tell(headway, (int64_t)(at + n), (int64_t)nbytes);
+    }
+    return tutti_file_sync(fd) ? NULL : "sync";
+}
+
+static tutti_status write_beside(const char *path, const void *bytes, size_t nbytes, const tutti_headway *headway,
+                                 tutti_failure *err)
 {
     char temporary[PATH_MAX];
     int fd;
     tutti_status st = open_beside(path, temporary, &fd, err);
     if (st) return st;
-    const char *doing = NULL;
-    if (write_all(fd, bytes, nbytes) != 0)
-        doing = "write";
-    else if (!tutti_file_sync(fd))
-        doing = "sync";
+    const char *doing = put_on_disk(fd, bytes, nbytes, headway);
     if (close(fd) != 0 && !doing) doing = "close";
     if (!doing && rename(temporary, path) != 0) doing = "rename";
     if (doing) {
@@ -224,13 +244,15 @@ static tutti_status find_target(const char *path, char **behind, bool *in_place,
     return *behind ? TUTTI_OK : io_failure(err, "follow the link", path);
 }
 
-tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+tutti_status tutti_file_write_told(const char *path, const void *bytes, size_t nbytes, const tutti_headway *headway,
+                                   tutti_failure *err)
 {
     char *behind;
     bool in_place;
     tutti_status st = find_target(path, &behind, &in_place, err);
     if (st) return st;
-    st = in_place ? write_in_place(path, bytes, nbytes, err) : write_beside(behind ? behind : path, bytes, nbytes, err);
+    st = in_place ? write_in_place(path, bytes, nbytes, err)
+                  : write_beside(behind ? behind : path, bytes, nbytes, headway, err);
     free(behind);
     return st;
 }
@@ -255,6 +277,11 @@ tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err)
     free(folder);
     free(behind);
     return st;
+}
+
+tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    return tutti_file_write_told(path, bytes, nbytes, NULL, err);
 }
 
 bool tutti_file_is_there(int fd, const char *path)

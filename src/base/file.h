@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "headway.h"
 #include "tutti/failure.h"
 
 /* Opens what a user named, to be read: a regular file, or a pipe without a name (standard input, a shell's `<(command)`), whose
@@ -17,8 +18,20 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
  * opened so, and of more than max_bytes. */
 tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
                              tutti_failure *err);
+/* As tutti_file_read, and says how many bytes have come. */
+typedef struct {
+    const char *path;
+    size_t max_bytes;
+    tutti_status refused;
+    const tutti_headway *headway; /* may be NULL */
+} tutti_file_wish;
+tutti_status tutti_file_read_told(const tutti_file_wish *wish, char **bytes, size_t *nbytes, tutti_failure *err);
 /* A link stays and the file behind it is replaced. A pipe or a device (/dev/stdout) is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* As tutti_file_write_atomic; says how many bytes are on the disk, in pieces that are synced one by one, so that a disk that gets on is told
+ * from one that hangs. headway may be NULL. */
+tutti_status tutti_file_write_told(const char *path, const void *bytes, size_t nbytes, const tutti_headway *headway,
+                                   tutti_failure *err);
 /* Whether such a write can be: a file is made beside the target under a temporary name and removed again. For what takes minutes before it
  * writes. A link that leads nowhere, a folder and an empty name are failures; what is written in place must allow writing. */
 tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err);

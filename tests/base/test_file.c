@@ -53,6 +53,46 @@ static void what_was_written_is_read_back(void **state)
     free(path);
 }
 
+typedef struct {
+    int64_t n, done, total;
+    bool goes_on;
+} heard;
+
+static bool hear(void *arg, int64_t done, int64_t total)
+{
+    heard *h = arg;
+    h->goes_on = h->goes_on && done > h->done && done <= total;
+    h->n++, h->done = done, h->total = total;
+    return true;
+}
+
+/* Of 3 bytes, of just a piece of 16 MiB, and of 2.5 of them. */
+static void who_asks_hears_of_each_piece(void **state)
+{
+    static const size_t sizes[] = {3, (size_t)16 << 20, (size_t)40 << 20};
+    static const int64_t pieces[] = {1, 1, 3};
+    char *path = inside(state, "large");
+    tutti_failure err = {0};
+    for (int i = 0; i < 3; i++) {
+        heard there = {.goes_on = true}, back = there;
+        const tutti_headway writes = {hear, &there}, reads = {hear, &back};
+        const tutti_file_wish wish = {path, sizes[i], TUTTI_ERR_DATA, &reads};
+        char *bytes = malloc(sizes[i]), *read;
+        size_t n = 0;
+        memset(bytes, 'a' + i, sizes[i]);
+        assert_int_equal(tutti_file_write_told(path, bytes, sizes[i], &writes, &err), TUTTI_OK);
+        assert_int_equal(tutti_file_read_told(&wish, &read, &n, &err), TUTTI_OK);
+        assert_int_equal(n, sizes[i]);
+        assert_memory_equal(read, bytes, n);
+        assert_true(there.goes_on && back.goes_on && back.n >= pieces[i]);
+        assert_int_equal(there.n, pieces[i]);
+        assert_int_equal(there.done, sizes[i]);
+        assert_int_equal(there.total, sizes[i]);
+        free(read), free(bytes);
+    }
+    free(path);
+}
+
 static void a_file_larger_than_allowed_has_the_status_asked_for(void **state)
 {
     char *path = inside(state, "a"), *bytes = NULL;
@@ -267,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_WITH_FOLDER(what_was_written_is_read_back),
+        TEST_WITH_FOLDER(who_asks_hears_of_each_piece),
         TEST_WITH_FOLDER(a_file_larger_than_allowed_has_the_status_asked_for),
         TEST_WITH_FOLDER(a_missing_file_has_the_status_asked_for),
         TEST_WITH_FOLDER(what_is_no_regular_file_is_refused_without_waiting),
