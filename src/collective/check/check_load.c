@@ -49,6 +49,7 @@ static tutti_status mark_owed(tutti_checker *c, int32_t r)
 static tutti_status load_buffers(tutti_checker *c, int32_t r)
 {
     tutti_part part;
+    (void)tutti_headway_tell(c->source->headway, 0, 0);
     c->source->part(c->source->owner, r, &part);
     tutti_check_rank *rank = &c->ranks[r];
     tutti_status st = part.rank == r ? tutti_check_part_shape(c, &part)
@@ -314,6 +315,7 @@ static tutti_status load_steps(tutti_checker *c, loader *l)
 static tutti_status load_part(tutti_checker *c, int32_t r)
 {
     tutti_part part;
+    (void)tutti_headway_tell(c->source->headway, 0, 0);
     c->source->part(c->source->owner, r, &part);
     loader l = {.part = &part, .rank = &c->ranks[r]};
     l.reader = tutti_alloc(sizeof *l.reader * ((size_t)c->grid.ncells + 1));

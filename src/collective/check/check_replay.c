@@ -114,6 +114,7 @@ tutti_status tutti_check_replay(tutti_checker *c)
         c->queue_head = (c->queue_head + 1) % c->nthreads;
         c->queue_count--;
         c->threads[thread].queued = false;
+        (void)tutti_headway_tell(c->source->headway, 0, 0);
         run_thread(c, thread);
     }
     if (c->finished) return TUTTI_ERR_FAILED;

@@ -8,6 +8,7 @@
 #ifndef TUTTI_PART_SOURCE_H
 #define TUTTI_PART_SOURCE_H
 
+#include "../../base/headway.h"
 #include "tutti/schedule.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
     /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of as
      * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
+    const tutti_headway *headway; /* hears now and then that the judging goes on, without counts; NULL = nobody */
 } tutti_part_source;
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "../../base/headway.h"
 #include "../../data/identity.h"
 #include "../graph/graph.h"
 #include "../method/method.h"
@@ -29,6 +30,8 @@ typedef struct {
 enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
 #define TUTTI_CHECKPOINT_SKIP_DIGITS "0123456789abcdef" /* of `skips` below, a layer each */
 typedef struct {
+    tutti_headway
+        headway;    /* of reading and writing it, in bytes of the file at hand; nobody asks where it is left out */
     int64_t step;   /* steps done */
     int64_t cursor; /* samples done, global */
     double loss;    /* of the last step, for people; NaN = unknown */
@@ -68,14 +71,18 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 enum { TUTTI_CHECKPOINT_LOOKS = 100, TUTTI_CHECKPOINT_EMPTY = 3 };
 bool tutti_checkpoint_is_gone(const char *path);
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
+/* These take longer than others may wait: they say how far they are, in bytes of the file at hand. headway may be NULL. */
+tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
+                                          tutti_failure *err);
+tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err);
 /* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates, skips, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* Fills c->own, if it was saved by as many ranks; else *found is false and nothing is touched. */
 tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bool *found, tutti_failure *err);
-/* One file of it, checked against the manifest; a '\0' follows. The caller frees. */
-tutti_status tutti_checkpoint_read_file(const char *path, const char *file, char **bytes, size_t *nbytes,
-                                        tutti_failure *err);
+/* One file of it, checked against the manifest; a '\0' follows. The caller frees. headway may be NULL. */
+tutti_status tutti_checkpoint_read_file(const char *path, const char *file, const tutti_headway *headway, char **bytes,
+                                        size_t *nbytes, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
 /* What data it was trained on; *found is false, and nothing is written, of a checkpoint that does not say: of an earlier version. */

@@ -18,11 +18,13 @@
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 40;
 
-static tutti_status read_file(const char *path, const tutti_manifest *m, int i, char **bytes, tutti_failure *err)
+static tutti_status read_file(const char *path, const tutti_manifest *m, int i, const tutti_headway *headway,
+                              char **bytes, tutti_failure *err)
 {
     char *file = tutti_checkpoint_path("%s/%s", path, m->files[i].name);
     size_t nbytes;
-    tutti_status st = tutti_file_read(file, MAX_FILE_BYTES, TUTTI_ERR_DATA, bytes, &nbytes, err);
+    const tutti_file_wish wish = {file, MAX_FILE_BYTES, TUTTI_ERR_DATA, headway};
+    tutti_status st = tutti_file_read_told(&wish, bytes, &nbytes, err);
     if (st) {
         free(file);
         return st;
@@ -37,15 +39,13 @@ static tutti_status read_file(const char *path, const tutti_manifest *m, int i, 
     return st;
 }
 
-static tutti_status read_named(const char *path, const tutti_manifest *m, const char *name, char **bytes,
-                               size_t *nbytes, tutti_failure *err)
+/* -1 and words: it is not there. */
+static int find_file(const char *path, const tutti_manifest *m, const char *name, tutti_failure *err)
 {
     for (int i = 0; i < m->nfiles; i++)
-        if (!strcmp(m->files[i].name, name)) {
-            *nbytes = (size_t)m->files[i].nbytes;
-            return read_file(path, m, i, bytes, err);
-        }
-    return tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, name);
+        if (!strcmp(m->files[i].name, name)) return i;
+    (void)tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, name);
+    return -1;
 }
 
 static tutti_status fill_tensors(const char *path, const tutti_safetensors *st, const tutti_checkpoint *c,
@@ -78,11 +78,11 @@ static tutti_status read_tensors(const char *path, const tutti_manifest *m, cons
                                  const tutti_checkpoint_vector *v, tutti_failure *err)
 {
     char *bytes;
-    size_t nbytes;
     tutti_safetensors *tensors = NULL;
-    tutti_status st = read_named(path, m, v->name, &bytes, &nbytes, err);
+    const int i = find_file(path, m, v->name, err);
+    tutti_status st = i < 0 ? TUTTI_ERR_DATA : read_file(path, m, i, &c->headway, &bytes, err);
     if (st) return st;
-    st = tutti_safetensors_parse(v->name, bytes, nbytes, &tensors, err);
+    st = tutti_safetensors_parse(v->name, bytes, (size_t)m->files[i].nbytes, &tensors, err);
     if (st)
         st = tutti_fail_at(err, "%s", path);
     else
@@ -126,30 +126,33 @@ tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bo
     return st;
 }
 
-tutti_status tutti_checkpoint_read_file(const char *path, const char *file, char **bytes, size_t *nbytes,
-                                        tutti_failure *err)
+tutti_status tutti_checkpoint_read_file(const char *path, const char *file, const tutti_headway *headway, char **bytes,
+                                        size_t *nbytes, tutti_failure *err)
 {
     tutti_manifest m;
     tutti_status st = tutti_manifest_read(path, &m, err);
-    return st ? st : read_named(path, &m, file, bytes, nbytes, err);
+    if (st) return st;
+    const int i = find_file(path, &m, file, err);
+    if (i < 0) return TUTTI_ERR_DATA;
+    *nbytes = (size_t)m.files[i].nbytes;
+    return read_file(path, &m, i, headway, bytes, err);
 }
 
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err)
 {
     size_t nbytes;
-    return tutti_checkpoint_read_file(path, file, text, &nbytes, err);
+    return tutti_checkpoint_read_file(path, file, NULL, text, &nbytes, err);
 }
 
 tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *out, bool *found, tutti_failure *err)
 {
     tutti_manifest m;
     char *text = NULL;
-    size_t nbytes;
     tutti_status st = tutti_manifest_read(path, &m, err);
     *found = false;
     for (int i = 0; i < m.nfiles && !st; i++) *found = *found || !strcmp(m.files[i].name, TUTTI_DATA_FILE);
     if (st || !*found) return st;
-    st = read_named(path, &m, TUTTI_DATA_FILE, &text, &nbytes, err);
+    st = tutti_checkpoint_read_text(path, TUTTI_DATA_FILE, &text, err);
     if (st) return st;
     st = tutti_data_identity_parse(text, out, err);
     free(text);
@@ -170,13 +173,14 @@ static tutti_status check_text(const char *name, const char *bytes, size_t nbyte
     return st ? TUTTI_ERR_DATA : TUTTI_OK;
 }
 
-static tutti_status check_file(const char *path, const tutti_manifest *m, int i, tutti_failure *err)
+static tutti_status check_file(const char *path, const tutti_manifest *m, int i, const tutti_headway *headway,
+                               tutti_failure *err)
 {
     const char *name = m->files[i].name;
     const size_t nbytes = (size_t)m->files[i].nbytes;
     tutti_safetensors *tensors = NULL;
     char *bytes;
-    tutti_status st = read_file(path, m, i, &bytes, err);
+    tutti_status st = read_file(path, m, i, headway, &bytes, err);
     if (st) return st;
     st = strstr(name, ".safetensors") ? tutti_safetensors_parse(name, bytes, nbytes, &tensors, err)
                                       : check_text(name, bytes, nbytes, err);
@@ -195,7 +199,7 @@ static tutti_status check_name(const char *path, const tutti_manifest *m, tutti_
     return tutti_fail(err, TUTTI_ERR_DATA, "%s: holds step %" PRId64, path, m->step);
 }
 
-tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err)
+tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err)
 {
     static const char *const wanted[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml"};
     enum { NWANTED = sizeof wanted / sizeof *wanted };
@@ -208,8 +212,13 @@ tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err)
         for (int w = 0; w < NWANTED; w++) found |= !strcmp(m.files[i].name, wanted[w]) ? 1u << w : 0;
     for (int w = 0; w < NWANTED; w++)
         if (!(found >> w & 1)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, wanted[w]);
-    for (int i = 0; i < m.nfiles && !st; i++) st = check_file(path, &m, i, err);
+    for (int i = 0; i < m.nfiles && !st; i++) st = check_file(path, &m, i, headway, err);
     return st;
+}
+
+tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err)
+{
+    return tutti_checkpoint_verify_told(path, NULL, err);
 }
 
 bool tutti_checkpoint_is(const char *path)
@@ -227,11 +236,12 @@ bool tutti_checkpoint_is_gone(const char *path)
 }
 
 /* Takes the first good one; the words about bad ones are gathered. *gone: one has been removed meanwhile. */
-static char *first_good(const tutti_checkpoint_entry *entries, int n, bool *gone, tutti_strbuf *notes)
+static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutti_headway *headway, bool *gone,
+                        tutti_strbuf *notes)
 {
     for (int i = 0; i < n; i++) {
         tutti_failure why = {0};
-        if (!tutti_checkpoint_verify(entries[i].path, &why)) return strdup(entries[i].path);
+        if (!tutti_checkpoint_verify_told(entries[i].path, headway, &why)) return strdup(entries[i].path);
         if (tutti_checkpoint_is_gone(entries[i].path)) {
             *gone = true;
             continue;
@@ -241,7 +251,8 @@ static char *first_good(const tutti_checkpoint_entry *entries, int n, bool *gone
     return NULL;
 }
 
-tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err)
+tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
+                                          tutti_failure *err)
 {
     tutti_strbuf said = {0};
     bool gone = true;
@@ -252,11 +263,16 @@ tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes,
         tutti_strbuf_release(&said);
         tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
         gone = !st && !n && look < TUTTI_CHECKPOINT_EMPTY; /* the last may have gone as the next came */
-        if (!st) *path = first_good(entries, n, &gone, &said);
+        if (!st) *path = first_good(entries, n, headway, &gone, &said);
         tutti_checkpoint_list_release(entries, n);
         if (st) return st;
     }
     if (notes) *notes = said.length ? tutti_strbuf_detach(&said) : NULL;
     tutti_strbuf_release(&said);
     return TUTTI_OK;
+}
+
+tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err)
+{
+    return tutti_checkpoint_newest_told(dir, NULL, path, notes, err);
 }

@@ -67,6 +67,7 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
         if (!tutti_checkpoint_stores(p, false)) continue;
         tutti_hasher_add(h, p->name, strlen(p->name) + 1);
         tutti_arena arena = {0};
+        (void)tutti_headway_tell(&c->headway, 0, 0);
         tutti_hasher_add(h, row_major(p, c->weights + c->offset[i], &arena), (size_t)p->count * sizeof(float));
         tutti_arena_release(&arena);
     }
@@ -75,13 +76,14 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
 
 /* ---- one file ---- */
 
-static tutti_status write_file(const char *folder, const char *name, const char *bytes, size_t nbytes,
+/* file: what the manifest says of it; its name is there already. */
+static tutti_status write_file(const char *folder, const char *bytes, size_t nbytes, const tutti_headway *headway,
                                tutti_checkpoint_file *file, tutti_failure *err)
 {
-    char *path = tutti_checkpoint_path("%s/%s", folder, name);
-    tutti_status st = tutti_file_write_atomic(path, bytes, nbytes, err);
-    *file = (tutti_checkpoint_file){.nbytes = (int64_t)nbytes, .hash = tutti_hash(bytes, nbytes)};
-    snprintf(file->name, sizeof file->name, "%s", name);
+    char *path = tutti_checkpoint_path("%s/%s", folder, file->name);
+    tutti_status st = tutti_file_write_told(path, bytes, nbytes, headway, err);
+    file->nbytes = (int64_t)nbytes;
+    file->hash = tutti_hash(bytes, nbytes);
     free(path);
     return st;
 }
@@ -98,7 +100,8 @@ static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c,
     char *bytes;
     size_t nbytes;
     tutti_safetensors_write(refs, n, (const char *const[]){"format", "pt", NULL}, &bytes, &nbytes);
-    tutti_status st = write_file(folder, v->name, bytes, nbytes, file, err);
+    snprintf(file->name, sizeof file->name, "%s", v->name);
+    tutti_status st = write_file(folder, bytes, nbytes, &c->headway, file, err);
     free(bytes);
     free(refs);
     return st;
@@ -138,8 +141,10 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
         st = write_tensors(folder, c, &v, &m.files[m.nfiles++], err);
     }
     for (size_t i = 0; i < sizeof texts / sizeof *texts && !st; i++)
-        if (texts[i].text)
-            st = write_file(folder, texts[i].name, texts[i].text, strlen(texts[i].text), &m.files[m.nfiles++], err);
+        if (texts[i].text) {
+            snprintf(m.files[m.nfiles].name, sizeof m.files[m.nfiles].name, "%s", texts[i].name);
+            st = write_file(folder, texts[i].text, strlen(texts[i].text), &c->headway, &m.files[m.nfiles++], err);
+        }
     for (int i = 0; i < nfiles; i++) m.files[m.nfiles++] = files[i];
     return st ? st : write_manifest(folder, &m, err);
 }
@@ -198,12 +203,15 @@ static tutti_status remove_one(const char *path, tutti_failure *err)
     return st;
 }
 
-static tutti_status remove_beyond(const char *dir, int keep, tutti_failure *err)
+static tutti_status remove_beyond(const char *dir, int keep, const tutti_headway *headway, tutti_failure *err)
 {
     tutti_checkpoint_entry *entries;
     int n;
     tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
-    for (int i = keep < 1 ? 1 : keep; i < n && !st; i++) st = remove_one(entries[i].path, err);
+    for (int i = keep < 1 ? 1 : keep; i < n && !st; i++) {
+        (void)tutti_headway_tell(headway, 0, 0);
+        st = remove_one(entries[i].path, err);
+    }
     tutti_checkpoint_list_release(entries, n);
     return st;
 }
@@ -286,7 +294,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
     if (!st) st = write_folder(p.temporary, c, files, nfiles, err);
     if (!st) st = put_in_place(p.temporary, p.final, c, err);
     if (!st) st = tutti_file_sync_dir(p.folder, err);
-    if (!st) st = remove_beyond(dir, keep, err);
+    if (!st) st = remove_beyond(dir, keep, &c->headway, err);
     return leave(&p, c, st, err);
 }
 

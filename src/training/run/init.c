@@ -37,7 +37,7 @@ static bool ends_with(const char *text, const char *ending)
 
 static tutti_status find_newest(tutti_init *x, const char *dir, tutti_failure *err)
 {
-    tutti_status st = tutti_checkpoint_newest(dir, &x->path, &x->notes, err);
+    tutti_status st = tutti_checkpoint_newest_told(dir, x->config.headway, &x->path, &x->notes, err);
     if (st || x->path) return st;
     if (x->notes) return tutti_fail(err, TUTTI_ERR_DATA, "%s: none of its checkpoints is whole: %s", dir, x->notes);
     return tutti_fail(err, TUTTI_ERR_USAGE,
@@ -49,6 +49,7 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
 {
     tutti_init_source *s = &x->source[WEIGHTS];
     x->nvectors = 1;
+    s->headway = x->config.headway;
     if (!tutti_file_is_folder(from)) {
         x->path = strdup(from);
         return ends_with(from, ".index.json") ? tutti_init_source_read_index(from, s, err)
@@ -57,7 +58,7 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
     tutti_status st = TUTTI_OK;
     if (tutti_checkpoint_is(from)) {
         x->path = strdup(from);
-        st = tutti_checkpoint_verify(from, err);
+        st = tutti_checkpoint_verify_told(from, x->config.headway, err);
     } else {
         st = find_newest(x, from, err);
     }
@@ -124,6 +125,7 @@ static tutti_status read_states(tutti_init *x, tutti_failure *err)
     if (!st) st = check_states(x, &m, err);
     for (int s = 0; s < x->wanted->nstates && !st; s++) {
         char *file = tutti_checkpoint_path("%s.safetensors", x->wanted->states[s]);
+        x->source[x->nvectors].headway = x->config.headway;
         st = tutti_init_source_read_checkpoint(x->path, file, &x->source[x->nvectors++], err);
         free(file);
     }
@@ -220,6 +222,7 @@ void tutti_init_fill(const tutti_init *x, const char *vector, const int64_t *off
     for (int p = 0; p < x->wanted->nparams; p++) {
         const tutti_init_tensor *t = tensor_of(x, v, p);
         if (!t) continue;
+        (void)tutti_headway_tell(x->config.headway, 0, 0);
         float *plain = widened(x, t, p);
         tutti_param_from_plain(&x->wanted->params[p].desc, plain, values + offset[p]);
         free(plain);
@@ -234,6 +237,7 @@ uint64_t tutti_init_hash(const tutti_init *x)
             const tutti_init_tensor *t = tensor_of(x, v, p);
             size_t nbytes;
             if (!t) continue;
+            (void)tutti_headway_tell(x->config.headway, 0, 0);
             const char *type = tutti_safetensors_type(t->file, t->at);
             tutti_hasher_add(h, x->wanted->params[p].name, strlen(x->wanted->params[p].name) + 1);
             tutti_hasher_add(h, type, strlen(type) + 1);

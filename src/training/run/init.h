@@ -7,16 +7,18 @@
 #ifndef TUTTI_INIT_H
 #define TUTTI_INIT_H
 
+#include "../../base/headway.h"
 #include "../../base/options.h"
 #include "../graph/graph.h"
 
 /* What a job says. */
 typedef struct {
-    const char *from;  /* NULL: all weights are drawn */
-    tutti_texts skip;  /* patterns (name_pattern.h) of names of the model, which stay as they are drawn */
-    tutti_texts map;   /* theirs and ours by turns: whole names, or what stands before a dot; "" = nothing */
-    bool takes_states; /* of the rule, too */
-    struct {           /* where these were said, to begin a refusal with: "job.yaml: line 4: init.skip" */
+    const char *from;             /* NULL: all weights are drawn */
+    tutti_texts skip;             /* patterns (name_pattern.h) of names of the model, which stay as they are drawn */
+    tutti_texts map;              /* theirs and ours by turns: whole names, or what stands before a dot; "" = nothing */
+    bool takes_states;            /* of the rule, too */
+    const tutti_headway *headway; /* hears how far the reading is, in bytes of the file at hand; NULL = nobody */
+    struct {                      /* where these were said, to begin a refusal with: "job.yaml: line 4: init.skip" */
         const char *from, *skip, *map, *state;
     } said;
 } tutti_init_config;

@@ -21,7 +21,8 @@ typedef struct {
     tutti_safetensors **files;
     int nfiles;
     tutti_init_tensor *tensors;
-    int ntensors, nunlisted; /* unlisted: that their index does not name, or in another file */
+    int ntensors, nunlisted;      /* unlisted: that their index does not name, or in another file */
+    const tutti_headway *headway; /* hears of files that are read from now on; NULL = nobody */
 } tutti_init_source;
 
 tutti_status tutti_init_source_read(const char *path, tutti_init_source *out, tutti_failure *err);

@@ -46,8 +46,9 @@ static tutti_status read_whole(const char *path, tutti_status refused, tutti_ini
     size_t nbytes;
     const int64_t size = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
     tutti_status st = tutti_memory_check(size, path, "read it on a host with more memory", err);
+    const tutti_file_wish wish = {path, MAX_FILE_BYTES, refused, s->headway};
     if (!st) st = tutti_init_check_form(path, err);
-    if (!st) st = tutti_file_read(path, MAX_FILE_BYTES, refused, &bytes, &nbytes, err);
+    if (!st) st = tutti_file_read_told(&wish, &bytes, &nbytes, err);
     return st ? st : add_file(s, path, bytes, nbytes, index, err);
 }
 
@@ -100,7 +101,7 @@ tutti_status tutti_init_source_read_checkpoint(const char *path, const char *nam
 {
     char *bytes, *file = tutti_checkpoint_path("%s/%s", path, name);
     size_t nbytes;
-    tutti_status st = tutti_checkpoint_read_file(path, name, &bytes, &nbytes, err);
+    tutti_status st = tutti_checkpoint_read_file(path, name, out->headway, &bytes, &nbytes, err);
     if (!st) st = add_file(out, file, bytes, nbytes, NULL, err);
     free(file);
     return st;

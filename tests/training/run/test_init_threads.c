@@ -169,7 +169,8 @@ static void a_new_head_is_drawn_and_the_body_is_loaded(void **state)
         tutti_failure err = {0};
         snprintf(dir, sizeof dir, "%s/%s", p->root, outs[i]);
         assert_int_equal(tutti_checkpoint_newest(dir, &path[i], NULL, &err), TUTTI_OK);
-        assert_int_equal(tutti_checkpoint_read_file(path[i], "weights.safetensors", &bytes, &nbytes, &err), TUTTI_OK);
+        assert_int_equal(tutti_checkpoint_read_file(path[i], "weights.safetensors", NULL, &bytes, &nbytes, &err),
+                         TUTTI_OK);
         assert_int_equal(tutti_safetensors_parse("w", bytes, nbytes, &st, &err), TUTTI_OK);
         const tutti_tensor_ref *body = tutti_safetensors_find(st, "fc1.weight"),
                                *head = tutti_safetensors_find(st, "fc2.weight");
