@@ -241,7 +241,7 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
         if (begin == 0) {
             if (g->failed) return report(x, err);
             begin = tutti_clock_ns();
-            tutti_patience_begin(&w.patience);
+            tutti_patience_begin(g, &w.patience);
         }
         tutti_status st = idle(&w, err);
         if (st) return st;

@@ -11,8 +11,8 @@
 
 #include "../../base/arena.h"
 #include "../../base/hash.h"
+#include "../check/check_source.h"
 #include "executor_impl.h"
-#include "tutti/check.h"
 
 typedef struct {
     uint64_t hash;
@@ -20,11 +20,14 @@ typedef struct {
     char words[600];
 } verdict;
 
-static void judge(const tutti_schedule *s, int32_t nmembers, verdict *v, uint64_t *parts)
+static void judge(tutti_group *g, const tutti_schedule *s, int32_t nmembers, verdict *v, uint64_t *parts)
 {
+    const tutti_headway headway = tutti_group_headway(g);
+    tutti_part_source source = tutti_part_source_of(s);
     tutti_failure why = {0};
     tutti_check_report report;
-    v->status = tutti_schedule_check(s, &report, &why);
+    source.headway = &headway;
+    v->status = tutti_check_source(&source, &report, &why);
     snprintf(v->words, sizeof v->words, "%.590s", why.text);
     v->hash = tutti_schedule_hash(s);
     for (int32_t m = 0; m < nmembers && parts; m++) parts[m] = tutti_schedule_part_hash(s, m);
@@ -53,8 +56,8 @@ static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_
     verdict v = {0};
     uint64_t *parts = tutti_alloc(sizeof *parts * (size_t)n);
     if (g->rank == 0) {
-        tutti_group_long_phase_begin(g, "proof of a schedule");
-        judge(schedule, n, &v, g->nranks > 1 ? parts : NULL);
+        tutti_group_long_phase_begin(g, "proves a schedule", "");
+        judge(g, schedule, n, &v, g->nranks > 1 ? parts : NULL);
         tutti_group_long_phase_end(g);
     }
     tutti_status st = tutti_group_broadcast(g, "proof of a schedule", 0, &v, sizeof v, err);

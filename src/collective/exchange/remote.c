@@ -121,7 +121,11 @@ static bool recheck(void *arg)
 static tutti_status fail(tutti_group *g, int culprit, const char *what, const char *why, tutti_failure *err)
 {
     char words[TUTTI_WORDS];
-    snprintf(words, sizeof words, "%s waited for %s: %s", g->peers[g->rank].describe, what, why);
+    tutti_strbuf still = {0};
+    if (culprit < 0) tutti_group_list_still(g, &still);
+    snprintf(words, sizeof words, "%s waited for %s: %s%s%s", g->peers[g->rank].describe, what, why,
+             still.length ? "; " : "", still.length ? still.text : "");
+    tutti_strbuf_release(&still);
     tutti_group_set_failed(g, culprit, TUTTI_ERR_PEER, words);
     return tutti_group_report(g, err);
 }
@@ -168,13 +172,23 @@ static void yield(tutti_group *g, int64_t now_ns)
     if (back_ns - now_ns > LONG_NS) g->crowded_ns = back_ns + CROWDED_NS;
 }
 
+static void describe_wait(const tutti_group *g, const char *what, tutti_patience *patience, char words[TUTTI_WORDS])
+{
+    tutti_strbuf still = {0};
+    tutti_group_list_still(g, &still);
+    snprintf(words, TUTTI_WORDS, "%s waits for %s%s%s", g->peers[g->rank].describe, what, still.length ? "; " : "",
+             still.length ? still.text : "");
+    tutti_strbuf_release(&still);
+    patience->stopped = tutti_group_has_stopped(g);
+}
+
 static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
 {
     tutti_group *g = w->group;
     struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
     tutti_patience patience;
     int64_t idle_since = tutti_clock_ns();
-    tutti_patience_begin(&patience);
+    tutti_patience_begin(g, &patience);
     for (;;) {
         const bool moved = advance(g);
         if (is_granted(w)) return TUTTI_OK;
@@ -184,8 +198,8 @@ static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
             if (!g->spin || now - idle_since >= SPIN_NS) yield(g, now);
             continue;
         }
-        char words[TUTTI_WORDS];
-        snprintf(words, sizeof words, "%s waits for %s", g->peers[g->rank].describe, what);
+        char words[TUTTI_WORDS] = "";
+        if (tutti_patience_asks(g, &patience)) describe_wait(g, what, &patience, words);
         const double left = tutti_patience_left(g, &patience, words);
         tutti_status st = judge(w, left, what, err);
         if (st) return st;

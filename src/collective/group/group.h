@@ -5,8 +5,8 @@
  * data path) and carry the epoch; older ones are refused. Each rank also keeps one local socket to every rank of the
  * same host: it passes descriptors at the start, and its closing is a death at once. Ranks are of one host when boot id,
  * network namespace and TUTTI_HOST_ID agree.
- *   - Every blocking call has a deadline (join.h; 60 s unless set; paused while a rank has declared a long
- *     phase); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
+ *   - Every blocking call has a deadline (join.h; 60 s unless set; begun anew each time that a rank in a long phase
+ *     says how far it is); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
  *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module, one whose
  *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
  * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../base/headway.h"
 #include "tutti/failure.h"
 
 typedef struct tutti_group tutti_group;
@@ -66,9 +67,18 @@ tutti_status tutti_group_tell_failure(tutti_group *group, const char *what, int 
 /* Whether all ranks are ready: own status if it is a failure, else that of the first rank that is not, with empty words: it says why. */
 tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
 
-/* Between begin and end this rank may be silent for long (checkpoint, evaluation): peers' deadlines pause. */
-void tutti_group_long_phase_begin(tutti_group *group, const char *what);
+/* A long phase: this rank does something alone that may take longer than the deadline (a test, a checkpoint), while others wait for it. Each
+ * report of progress gives who waits a whole deadline again; a phase that reports nothing for so long has failed, as any silent rank
+ * has. So a part between two reports is to be far shorter than any deadline: report a sample, a file, a MiB; what cannot report is split.
+ *   begin     what: a verb that people read behind "rank 1" ("tests", "writes a checkpoint"); unit: of the counts ("samples"), "": none
+ *   progress  done of total (0: unknown); a look at the clock and three stores, so as often as one likes. Looks for news of the others as well, every 10 ms.
+ *             False: the run is over, whose reason tutti_group_failure has; the phase may end at once.
+ * Only the owner, not in a phase of its own already. A group of one rank does nothing. */
+void tutti_group_long_phase_begin(tutti_group *group, const char *what, const char *unit);
+bool tutti_group_progress(tutti_group *group, int64_t done, int64_t total);
 void tutti_group_long_phase_end(tutti_group *group);
+/* The same for callees that know no group. As long as the group. */
+tutti_headway tutti_group_headway(tutti_group *group);
 /* Collective: from now on the group bears the death of any rank but 0, until it is left. Who is gone takes part in nothing any more, and
  * control calls do without it: of an all-gather its part is zeros; a broadcast from it fails. Waits of the caller's own ask who is gone.
  * What else would wait for it, such as an exchange, meets its deadline. */
@@ -104,8 +114,24 @@ double tutti_group_deadline(const tutti_group *group);
  * fail the group. */
 void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);
 
-/* notice is called by a blocking call, once, when it has waited for 15 s, sooner when who is waited for has been stopped
- * (SIGSTOP); the words name who has not arrived. It is also handed reports, of many lines: when a deadline passes, on every rank,
+/* A wait of the caller's own for one rank at a time, counted as blocking calls count theirs: not while the caller itself stood still, and
+ * from the start again when a long phase reports while that rank runs. Zero-initialised. Any thread. */
+typedef struct {
+    int64_t last_ns, used_ns;
+    uint64_t moves, pulse; /* as last seen */
+    int rank;              /* 1 + who was waited for then */
+    bool said;             /* the notice */
+} tutti_group_wait;
+/* Seconds that count, of waiting for that rank; called at least once a second. */
+double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
+/* The owner's: `doing` ("waits for its turn, after") is told once after 15 s, or after 2 s if that rank is stopped or somebody is in a long
+ * phase. */
+void tutti_group_wait_notice(tutti_group *group, tutti_group_wait *wait, const char *doing, int rank);
+/* What a failure says of the rank: " [stopped by a signal; ...]", " [tests, 1,200 of 20,000 samples]", "". The owner's; until the next call. */
+const char *tutti_group_condition(const tutti_group *group, int rank);
+
+/* notice is called by a blocking call when it has waited for 15 s, sooner when who is waited for has been stopped (SIGSTOP) or stands
+ * still in a long phase; the words name who has not arrived. It is also handed reports, of many lines: when a deadline passes, on every rank,
  * and on request. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
 

@@ -52,7 +52,10 @@ void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
-    if (out->length == before) tutti_strbuf_printf(out, "nobody: the answer of %s is missing", g->peers[0].describe);
+    if (out->length == before) tutti_group_list_still(g, out); /* it began the call, and stopped */
+    if (out->length == before)
+        tutti_strbuf_printf(out, "nobody: %s is missing, which has begun the call%s", g->peers[g->call_from].describe,
+                            tutti_peer_condition(g, g->call_from));
 }
 
 static tutti_status fail_late(tutti_group *g, const control_call *c, tutti_failure *err)
@@ -127,6 +130,7 @@ static tutti_status receive_frame(tutti_group *g, const control_call *c, int fro
                                   tutti_patience *patience, tutti_failure *err)
 {
     tutti_peer *p = &g->peers[from];
+    g->call_from = from;
     for (;;) {
         const bool open = tutti_star_drain(g, from);
         if (p->arrived.body) {
@@ -246,7 +250,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
 {
     tutti_frame *frames = tutti_alloc(sizeof *frames * (size_t)g->nranks);
     tutti_patience patience;
-    tutti_patience_begin(&patience);
+    tutti_patience_begin(g, &patience);
     tutti_status st = TUTTI_OK;
     for (int r = 1; r < g->nranks && !st; r++) st = receive_frame(g, c, r, &frames[r], &patience, err);
     if (!st) {
@@ -273,7 +277,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     tutti_frame_head head;
     tutti_frame f = {0};
     tutti_patience patience;
-    tutti_patience_begin(&patience);
+    tutti_patience_begin(g, &patience);
     fill_head(g, &head, c->kind, c->what, c->nown);
     /* A write that fails means that rank 0 is gone: reading says so with better words. */
     tutti_star_write(g, 0, &head, c->own);

@@ -5,7 +5,7 @@
  *            small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.
  *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. Its end
  *            without a goodbye is a death, known at once because the kernel closes it.
- *   board    one cache line pair a rank, mapped by all of its host: am I asleep, how many control calls have I entered.
+ *   board    three cache lines a rank, mapped by all of its host: am I asleep, how many control calls have I entered, do I get on.
  *
  * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*. A far
  * peer has neither mesh nor bell nor board, and no memory of it is mapped.
@@ -14,7 +14,8 @@
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other. Who can only go
  * on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
- * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_bear.c
+ * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
+ * group_patience.c (deadlines, long phases), group_bear.c
  * and group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
  * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c (memory);
  * flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
@@ -35,10 +36,13 @@ enum { TUTTI_WATCH_NS = 10000000 }; /* sockets are looked at so often by who doe
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
-/* Two lines, so that a rank counting its calls does not disturb who looks whether it sleeps. */
+/* Three lines, so that a rank counting its calls does not disturb who looks whether it sleeps. */
 typedef struct {
     _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the rank whose rings it hears */
     _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
+    _Alignas(64) _Atomic uint64_t pulse;   /* looks for news: it runs, whether it waits or not */
+    _Atomic uint64_t moves;                /* reports of progress in long phases */
+    _Atomic int64_t done, total;           /* of the last one */
 } tutti_board;
 
 typedef struct {
@@ -77,6 +81,17 @@ typedef struct {
     size_t got; /* of head and body */
 } tutti_frame;
 
+/* What a peer is at that may take long, as it has said, and how this rank's wait under way has seen it go on. */
+typedef struct {
+    bool on;
+    char what[TUTTI_WHAT_TEXT], unit[16];
+    _Atomic uint64_t moves, pulse;   /* begins and ends; a far peer's reports and signs of life too */
+    int64_t done, total;             /* a far peer's last report */
+    uint64_t seen_moves, seen_pulse; /* when somebody last went on (group_patience.c) */
+    int64_t idle_ns;                 /* of the wait: since this peer last did */
+    char words[240];                 /* of tutti_peer_condition */
+} tutti_long_phase;
+
 typedef struct {
     char host[TUTTI_HOST_TEXT];
     int32_t pid;
@@ -85,7 +100,7 @@ typedef struct {
     int mesh;                            /* -1: self, far */
     int bell;                            /* eventfd: own to sleep on, near peers' to ring */
     tutti_peer_state state;
-    bool long_phase;
+    tutti_long_phase phase;
     bool closed;         /* mesh has ended; a far peer: control */
     atomic_bool gone;    /* its death is borne; any thread may ask */
     bool listed;         /* ... and all have heard of it, in the last control call */
@@ -146,9 +161,12 @@ struct tutti_group {
     int64_t broken_since; /* then: the wire to one of them, 0 = none */
     bool lists;           /* replies say who is gone */
     atomic_int ngone;
-    int nlong;             /* peers in a long phase */
-    int only;              /* 1 + the rank whose ring alone wakes us; 0: anybody's does */
-    int64_t last_watch_ns; /* when the sockets were last looked at */
+    int nlong;                       /* peers in a long phase */
+    bool told_phase;                 /* that a wait is for a long phase has been said in this run */
+    char own_phase[TUTTI_WHAT_TEXT]; /* this rank's; "": none */
+    int64_t shown_ns;                /* when far ranks were last told that it goes on */
+    int only;                        /* 1 + the rank whose ring alone wakes us; 0: anybody's does */
+    int64_t last_watch_ns;           /* when the sockets were last looked at */
 
     pthread_mutex_t star_lock;  /* one frame at a time on the control sockets: tutti_group_abort is any thread's */
     pthread_mutex_t abort_lock; /* guards abort_words; innermost */
@@ -166,6 +184,7 @@ struct tutti_group {
     struct tutti_driver *driver;        /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */
+    int call_from;               /* who is waited for in it */
     const char *call_kind;       /* of the control call under way; NULL = none */
     char call_what[TUTTI_WHAT_TEXT];
     int signal_fd;     /* asks for a report; -1 = nobody does */
@@ -190,16 +209,28 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 
 /* --- waiting --- */
 
-/* How long a blocking call has waited. Time during which a peer is in a long phase does not count. */
+/* How long a blocking call has waited, and how much of that counts against the deadline (group_patience.c says what does). */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
-    int64_t ask_ns; /* what the absent do is asked when so much is used; 0: it has not been yet */
-    bool noticed;
-    bool stopped; /* who is waited for does not run: the notice comes at once */
+    int64_t all_ns;     /* waited, whether it counts or not */
+    int64_t look_ns;    /* ... since the last look at who goes on */
+    int64_t ask_ns;     /* what the absent do is asked when so much is used; 0: it has not been yet */
+    int64_t noticed_ns; /* what was used when the last notice went out; 0: since the last progress none has */
+    int nnoticed;
+    bool looks;      /* somebody has been in a long phase since this wait began */
+    bool told_phase; /* that it waits for a long phase that goes on has been said */
+    bool stopped;    /* who is waited for does not run: the notice comes at once */
 } tutti_patience;
-void tutti_patience_begin(tutti_patience *p);
-/* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notice after 15 s; "": not yet. */
+void tutti_patience_begin(tutti_group *g, tutti_patience *p);
+/* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notices; "": not yet. */
 double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words);
+/* A peer has begun or ended a long phase, or said how far it is; words: what the message has. */
+void tutti_group_take_phase(tutti_group *g, tutti_peer *p, bool on, const char *words);
+void tutti_group_take_report(tutti_peer *p, const char *words);
+/* What a rank of another host is to hear now and then: that this one runs. Called by who looks for news. */
+void tutti_group_show_pulse(tutti_group *g);
+/* Who stands still, as far as is known here: stopped, or in a long phase; each with its condition. Nothing: nobody. */
+void tutti_group_list_still(const tutti_group *g, tutti_strbuf *out);
 
 /* Whether it is time to ask the system what the absent ranks do, for `words`. */
 bool tutti_patience_asks(const tutti_group *g, tutti_patience *p);
@@ -278,8 +309,10 @@ typedef enum {
     TUTTI_MESH_ABORT,
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
-    TUTTI_MESH_DUMP,    /* make your report; words = why */
-    TUTTI_MESH_WAITING, /* between hosts: `rank` has waited for seconds; who has not said so is who is waited for */
+    TUTTI_MESH_DUMP,     /* make your report; words = why */
+    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds; who has not said so is who is waited for */
+    TUTTI_MESH_PROGRESS, /* between hosts: how far the long phase of `rank` is; words = "done total" */
+    TUTTI_MESH_PULSE,    /* between hosts, while anybody is in a long phase: `rank` runs */
 } tutti_mesh_kind;
 
 typedef struct {

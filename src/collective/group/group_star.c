@@ -60,7 +60,8 @@ void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m)
 void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m)
 {
     const bool passed_on = m->kind == TUTTI_MESH_LONG_BEGIN || m->kind == TUTTI_MESH_LONG_END ||
-                           m->kind == TUTTI_MESH_GOODBYE || m->kind == TUTTI_MESH_WAITING || m->kind == TUTTI_MESH_DUMP;
+                           m->kind == TUTTI_MESH_GOODBYE || m->kind == TUTTI_MESH_WAITING ||
+                           m->kind == TUTTI_MESH_DUMP || m->kind == TUTTI_MESH_PROGRESS || m->kind == TUTTI_MESH_PULSE;
     if (g->rank != 0 || g->nhosts == 1 || !passed_on) return;
     for (int r = 1; r < g->nranks; r++)
         if (g->hosts[r] != g->hosts[m->rank]) tell_one(g, r, m);

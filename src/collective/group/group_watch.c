@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_watch.c: mesh messages, deaths and aborts; patience and sleep.
+/* group_watch.c: mesh messages, deaths and aborts; sleep.
  *
  * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up because
  * of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came through. */
@@ -15,7 +15,7 @@
 #include "group_impl.h"
 
 enum { NEWS = 64, LOOK_NS = 100000000 };
-static const int64_t FIRST_NS = 1000000000, STOPPED_NS = 1500000000, NOTICE_NS = 14000000000;
+static const double LOOK_S = 0.25;
 
 /* --- one message --- */
 
@@ -120,19 +120,12 @@ void tutti_group_record_death(tutti_group *g, int rank)
         tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
 }
 
-static void set_long_phase(tutti_group *g, tutti_peer *p, bool on)
-{
-    if (p->long_phase == on) return;
-    p->long_phase = on;
-    g->nlong += on ? 1 : -1;
-}
-
 /* Ranks of other hosts see only rank 0, which tells them. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
 {
     tutti_peer *p = &g->peers[rank];
     if (atomic_load(&p->gone)) return;
-    set_long_phase(g, p, false);
+    tutti_group_take_phase(g, p, false, "");
     p->state = TUTTI_PEER_DEAD;
     p->last_words = tutti_alloc(strlen(words) + 1);
     memcpy(p->last_words, words, strlen(words) + 1);
@@ -186,22 +179,26 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
         keep = fd >= 0 && p->npending < TUTTI_PENDING_FDS;
         if (keep) p->pending[p->npending++] = (tutti_pending_fd){m->id, fd};
         break;
-    case TUTTI_MESH_LONG_BEGIN: set_long_phase(g, p, true); break;
-    case TUTTI_MESH_LONG_END: set_long_phase(g, p, false); break;
+    case TUTTI_MESH_LONG_BEGIN: tutti_group_take_phase(g, p, true, m->words); break;
+    case TUTTI_MESH_LONG_END: tutti_group_take_phase(g, p, false, ""); break;
     case TUTTI_MESH_DEATH: handle_death(g, m); break;
     case TUTTI_MESH_ABORT:
         tutti_group_set_failed(g, -1, is_of_all(m->status) ? (tutti_status)m->status : TUTTI_ERR_PEER, m->words);
         break;
     case TUTTI_MESH_GOODBYE:
         if (!atomic_load(&p->gone)) p->state = TUTTI_PEER_LEFT;
-        set_long_phase(g, p, false);
+        tutti_group_take_phase(g, p, false, "");
         break;
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
+    case TUTTI_MESH_PROGRESS: tutti_group_take_report(p, m->words); break;
+    case TUTTI_MESH_PULSE: break; /* as any message, below */
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
-    if (p) tutti_star_relay(g, m);
+    if (!p) return;
+    p->phase.pulse++;
+    tutti_star_relay(g, m);
 }
 
 void tutti_group_drain(tutti_group *g, int rank)
@@ -217,7 +214,7 @@ void tutti_group_drain(tutti_group *g, int rank)
     }
     (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL); /* nothing comes any more */
     p->closed = true; /* the descriptor stays until we leave: tutti_group_abort may be using it in another thread */
-    set_long_phase(g, p, false);
+    tutti_group_take_phase(g, p, false, "");
     if (p->state == TUTTI_PEER_HERE) tutti_group_record_death(g, rank);
 }
 
@@ -276,70 +273,7 @@ tutti_status tutti_group_poll(tutti_group *g, tutti_failure *err)
     return tutti_group_report(g, err);
 }
 
-void tutti_group_long_phase_begin(tutti_group *g, const char *what)
-{
-    tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_BEGIN, .epoch = g->epoch, .rank = g->rank};
-    snprintf(m.words, sizeof m.words, "%s", what);
-    tutti_group_tell(g, &m);
-}
-
-void tutti_group_long_phase_end(tutti_group *g)
-{
-    const tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_END, .epoch = g->epoch, .rank = g->rank};
-    tutti_group_tell(g, &m);
-}
-
 /* --- waiting --- */
-
-void tutti_patience_begin(tutti_patience *p)
-{
-    *p = (tutti_patience){.last_ns = tutti_clock_ns()};
-}
-
-/* Each rank that asks reads what the system says of each other one: 300 of them, asking at every sleep, did nothing else any more. So the
- * first time waits for the number of ranks, and then each takes as long again, but for the one before the notice. */
-bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
-{
-    enum { A_RANK_NS = 20000000 };
-    const int64_t first = (int64_t)g->nmachine * A_RANK_NS > FIRST_NS ? (int64_t)g->nmachine * A_RANK_NS : FIRST_NS;
-    if (p->used_ns <= (p->ask_ns ? p->ask_ns : first)) return false;
-    p->ask_ns = 2 * p->used_ns;
-    if (p->used_ns < STOPPED_NS)
-        p->ask_ns = STOPPED_NS;
-    else if (p->used_ns < NOTICE_NS && p->ask_ns > NOTICE_NS)
-        p->ask_ns = NOTICE_NS;
-    return true;
-}
-
-/* Between hosts nobody sees who has come how far: who waits says so, and who does not say so is waited for. */
-enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
-
-static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)
-{
-    if (g->nhosts == 1 || g->failed || p->used_ns < TELL_NS || now - p->told_ns < TELL_NS) return;
-    const tutti_mesh_message m = {.kind = TUTTI_MESH_WAITING, .epoch = g->epoch, .rank = g->rank};
-    p->told_ns = now;
-    tutti_group_tell(g, &m);
-}
-
-bool tutti_group_is_waiting(const tutti_group *g, int rank)
-{
-    const int64_t said = g->peers[rank].waiting_ns;
-    return said && tutti_clock_ns() - said < (int64_t)RECENT_FACTOR * TELL_NS;
-}
-
-double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
-{
-    int64_t now = tutti_clock_ns();
-    if (g->nlong == 0) p->used_ns += now - p->last_ns;
-    p->last_ns = now;
-    tell_waiting(g, p, now);
-    if (*words && !p->noticed && p->used_ns > (p->stopped ? STOPPED_NS : NOTICE_NS)) {
-        p->noticed = true;
-        if (g->notice) g->notice(g->notice_arg, words);
-    }
-    return g->deadline_s - 1e-9 * (double)p->used_ns;
-}
 
 void tutti_group_ring(tutti_group *g, int rank)
 {
@@ -407,8 +341,10 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
                                                  {.fd = g->signal_fd, .events = POLLIN}};
     for (int i = 0; i < nextra; i++) polls[3 + i] = extra[i];
     g->last_watch_ns = tutti_clock_ns();
+    tutti_group_show_pulse(g);
     if (timeout_s > 0 && !g->failed) look_around(g);
-    if (timeout_s > 0 && g->failed) timeout_s = 0; /* only what has come */
+    if (timeout_s > LOOK_S && g->nlong) timeout_s = LOOK_S; /* at who goes on */
+    if (timeout_s > 0 && g->failed) timeout_s = 0;          /* only what has come */
     bool stay = timeout_s > 0;
     if (stay && own) atomic_store(&own->asleep, g->only ? TUTTI_ASLEEP_FOR + (uint32_t)g->only - 1 : TUTTI_ASLEEP);
     if (stay && recheck && recheck(arg)) stay = false;

@@ -72,7 +72,7 @@ tutti_status tutti_memory_file_receive(tutti_group *g, int from, const char *nam
 {
     tutti_patience patience;
     char words[TUTTI_WORDS];
-    tutti_patience_begin(&patience);
+    tutti_patience_begin(g, &patience);
     snprintf(words, sizeof words, "%s: region '%s': no descriptor from %s", g->peers[g->rank].describe, name,
              g->peers[from].describe);
     while ((*fd = take_pending(&g->peers[from], id)) < 0) {

@@ -45,17 +45,53 @@ bool tutti_group_has_stopped(const tutti_group *g)
     return false;
 }
 
-const char *tutti_peer_condition(const tutti_group *g, int rank)
+static const char *words_of_state(char state)
 {
-    if (g->peers[rank].state == TUTTI_PEER_LEFT) return " which has left";
-    if (g->peers[rank].long_phase) return " [in a long phase that it declared]";
-    switch (state_of(pid_of(g, rank))) {
-    case 'T': return " [stopped by a signal; kill -CONT lets it go on]";
-    case 't': return " [stopped by a debugger]";
-    case 'R': return " [running]";
-    case 'S': return " [asleep]";
-    case 'D': return " [waits for a disk or network file system]";
-    case 'Z': return " [has ended]";
+    switch (state) {
+    case 'T': return "stopped by a signal; kill -CONT lets it go on";
+    case 't': return "stopped by a debugger";
+    case 'R': return "running";
+    case 'S': return "asleep";
+    case 'D': return "waits for a disk or network file system";
+    case 'Z': return "has ended";
     default: return "";
     }
+}
+
+/* "1,200", of what is not negative. */
+static void print_count(tutti_strbuf *out, int64_t n)
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    for (int i = 0; i < length; i++) tutti_strbuf_printf(out, i && (length - i) % 3 == 0 ? ",%c" : "%c", digits[i]);
+}
+
+/* "tests, 1,200 of 20,000 samples; nothing new for 3 s" */
+static void print_phase(const tutti_peer *p, tutti_strbuf *out)
+{
+    const tutti_long_phase *f = &p->phase;
+    const int64_t done = p->board ? atomic_load(&p->board->done) : f->done;
+    const int64_t total = p->board ? atomic_load(&p->board->total) : f->total;
+    tutti_strbuf_puts(out, f->what);
+    if (f->unit[0] && done >= 0) {
+        tutti_strbuf_puts(out, ", ");
+        print_count(out, done);
+        if (total > 0) tutti_strbuf_puts(out, " of "), print_count(out, total);
+        tutti_strbuf_printf(out, " %s", f->unit);
+    }
+    if (f->idle_ns >= 1000000000) tutti_strbuf_printf(out, "; nothing new for %.0f s", 1e-9 * (double)f->idle_ns);
+}
+
+const char *tutti_peer_condition(const tutti_group *g, int rank)
+{
+    tutti_peer *p = &g->peers[rank];
+    tutti_strbuf text = {0};
+    const char *state = words_of_state(state_of(pid_of(g, rank)));
+    if (p->state == TUTTI_PEER_LEFT) return " which has left";
+    if (!p->phase.on && !*state) return "";
+    if (p->phase.on) print_phase(p, &text);
+    if (*state) tutti_strbuf_printf(&text, "%s%s", p->phase.on ? "; " : "", state);
+    snprintf(p->phase.words, sizeof p->phase.words, " [%.230s]", text.text);
+    tutti_strbuf_release(&text);
+    return p->phase.words;
 }

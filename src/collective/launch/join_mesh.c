@@ -181,8 +181,9 @@ static tutti_status fail_missing(const tutti_group *g, tutti_failure *err)
 {
     int first = 0;
     while (!is_missing(g, first)) first++;
-    return tutti_fail(err, TUTTI_ERR_PEER, "join: %s%s: no answer on the local socket before the deadline of %g s",
-                      g->peers[first].describe, tutti_peer_condition(g, first), g->deadline_s);
+    return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                      "join: %s%s: no answer on the local socket before the deadline of %g s", g->peers[first].describe,
+                      tutti_peer_condition(g, first), g->deadline_s);
 }
 
 static tutti_status hear_peer(meeting *m, int rank, tutti_failure *err)
@@ -236,7 +237,7 @@ static tutti_status meet(meeting *m, tutti_failure *err)
 {
     tutti_patience patience;
     struct epoll_event news[NEWS];
-    tutti_patience_begin(&patience);
+    tutti_patience_begin(m->g, &patience);
     tutti_status st = TUTTI_OK;
     while (!st && m->nmissing > 0) {
         st = connect_lower_ranks(m, err);

@@ -25,6 +25,7 @@
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
 
+#include "../../base/headway.h"
 #include "../../collective/lower/prepare.h"
 #include "../graph/graph.h"
 #include "costs.h"
@@ -421,5 +422,7 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
  * memories, one of them a write, are ordered by happens-before, and that memories hold what the method declares. The failure is a
  * counter-example with both accesses. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
+/* The same; headway, which may be NULL, hears now and then that it goes on, without counts. */
+tutti_status tutti_plan_check_told(const tutti_plan *p, const tutti_headway *headway, tutti_failure *err);
 
 #endif

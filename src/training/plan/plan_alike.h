@@ -68,6 +68,7 @@ typedef struct {
 typedef struct {
     uint64_t *keys;
     int nkeys, capacity;
+    const tutti_headway *headway; /* hears that the proof goes on */
 } tutti_proved_keys;
 
 /* Whether all of the composition is proved by classes; false: it may be right all the same. */

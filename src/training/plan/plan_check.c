@@ -231,6 +231,7 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
                                       .part = composed_part,
                                       .release = tutti_part_release,
                                       .owner = c,
+                                      .headway = c->headway,
                                       .leaves_a_rank = tutti_plan_naccumulated(&c->plan->config),
                                       .inputs_are_symbols = c->plan->graph->nsplit > 0,
                                       .owed = c->plan->graph->nsplit || c->owes_nothing ? owed : NULL,
@@ -251,6 +252,7 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
 {
     tutti_composition c;
     tutti_status st = tutti_composition_create(&c, p, memory, last, err);
+    c.headway = proved->headway;
     if (!st && !tutti_composition_prove_alike(&c, proved)) st = tutti_composition_check(&c, err);
     tutti_composition_release(&c);
     return st;
@@ -289,7 +291,12 @@ static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
 
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
 {
-    tutti_proved_keys proved = {0};
+    return tutti_plan_check_told(p, NULL, err);
+}
+
+tutti_status tutti_plan_check_told(const tutti_plan *p, const tutti_headway *headway, tutti_failure *err)
+{
+    tutti_proved_keys proved = {.headway = headway};
     tutti_status st = tutti_plan_check_arena(p, err);
     if (!st) st = check_frozen(p, err);
     if (!st) st = tutti_plan_check_all_visits(p, err);

@@ -107,6 +107,7 @@ typedef struct {
     const tutti_unrolled *loops;
     bool owes_nothing;
     tutti_arena arena;
+    const tutti_headway *headway; /* hears that the proof goes on; may be NULL */
 } tutti_composition;
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };

@@ -53,7 +53,7 @@ static tutti_status check_vector(const char *path, const char *file, tutti_failu
     char *bytes;
     size_t nbytes;
     tutti_safetensors *tensors = NULL;
-    tutti_status st = tutti_checkpoint_read_file(path, file, &bytes, &nbytes, err);
+    tutti_status st = tutti_checkpoint_read_file(path, file, NULL, &bytes, &nbytes, err);
     if (st) return st;
     st = tutti_safetensors_parse(file, bytes, nbytes, &tensors, err);
     for (int i = 0; !st && i < tutti_safetensors_count(tensors); i++) {

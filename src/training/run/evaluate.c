@@ -28,6 +28,8 @@ struct tutti_evaluator {
     tutti_arena arena;
     int (*stop_asked)(void *arg); /* may be NULL */
     void *stop_arg;
+    tutti_headway headway;
+    int64_t wanted;                 /* samples of this run */
     tutti_answer_listener listener; /* take may be NULL */
     float *probability;             /* a block's, where somebody listens */
     tutti_relus relus;
@@ -110,10 +112,11 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     return st;
 }
 
-void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg)
+void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway)
 {
     e->stop_asked = stop_asked;
     e->stop_arg = arg;
+    e->headway = headway;
 }
 
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err)
@@ -171,6 +174,7 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
         float *sample = e->samples + i * sample_floats;
         tutti_status st = tutti_reader_read(e->reader, (tutti_pass){0}, first + i, sample, &e->labels[i], err);
         if (st) return st;
+        (void)tutti_headway_tell(&e->headway, sum->nsamples, e->wanted); /* a sample may be a large picture */
     }
     float loss = 0;
     int32_t correct = 0;
@@ -196,9 +200,12 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     tutti_work_launch(d, TUTTI_WORK_CLEAR, &clear);
     const char *why;
     const int64_t before = tutti_reader_nreplaced(e->reader, &why);
-    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++) {
+    const int64_t first = nblocks * part / nparts, end = nblocks * (part + 1) / nparts;
+    const int64_t rest = end == nblocks ? nblocks * e->block - tutti_dataset_count(e->data) : 0;
+    e->wanted = (end - first) * e->block - (end > first ? rest : 0);
+    for (int64_t block = first; block < end && !st; block++) {
         if (e->stop_asked) out->stopped = e->stop_asked(e->stop_arg);
-        if (out->stopped) break;
+        if (out->stopped || !tutti_headway_tell(&e->headway, out->nsamples, e->wanted)) break;
         st = run_block(e, block, weights, param_offset, out, err);
     }
     d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* each block was waited for */

@@ -87,7 +87,9 @@ static tutti_status fill(tutti_trainer *t, tutti_start *start, const tutti_check
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err)
 {
     fit_to_fill(t, !start->path, c);
+    if (start->path) tutti_group_long_phase_begin(t->group, "reads its checkpoint", "bytes of a file");
     tutti_status st = fill(t, start, c, err);
+    if (start->path) tutti_group_long_phase_end(t->group);
     char *weights = (char *)tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0), *from = (char *)c->weights;
     if (weights != from)
         t->device->copy(t->device, &weights, 1, from, (size_t)t->plan->nweights * sizeof(float), false);

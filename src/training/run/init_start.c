@@ -18,6 +18,7 @@ void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, c
 static tutti_status open_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err)
 {
     tutti_init_config config = c->init;
+    config.headway = &s->headway;
     if (s->init_path) config.from = s->init_path;
     return tutti_init_open(&config, &s->wanted, &s->init, err);
 }
@@ -71,7 +72,7 @@ tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *conf
 {
     tutti_status st = TUTTI_OK;
     if (!config->init.from) return TUTTI_OK;
-    tutti_group_long_phase_begin(group, "weights that it begins at");
+    tutti_group_long_phase_begin(group, "reads the weights that it begins at", "bytes of a file");
     if (!s->init) st = open_init(config, s, err);
     if (!st) {
         tutti_init_fill(s->init, NULL, c->offset, c->weights);

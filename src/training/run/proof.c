@@ -97,14 +97,15 @@ static void say(const tutti_train_config *c, bool was_kept, double seconds)
 static tutti_status judge(tutti_group *g, const tutti_train_config *c, uint64_t common, uint64_t *loops, char **text,
                           tutti_failure *err)
 {
+    const tutti_headway headway = tutti_group_headway(g);
     const double began = tutti_clock_s();
     tutti_failure why = {0};
     tutti_status st = TUTTI_OK;
-    tutti_group_long_phase_begin(g, "proof of the plan");
+    tutti_group_long_phase_begin(g, "proves the plan", "");
     for (int r = 0; r < c->plan->config.nranks; r++) loops[r] = tutti_plan_covered_loops(c->plan, r);
     *text = proof_text(c->plan, common, loops);
     const bool was_kept = is_kept(c, *text);
-    if (!was_kept) st = tutti_plan_check(c->plan, &why);
+    if (!was_kept) st = tutti_plan_check_told(c->plan, &headway, &why);
     tutti_group_long_phase_end(g);
     if (was_kept || st) free(*text), *text = NULL;
     if (st) return tutti_fail(err, TUTTI_ERR_USAGE, "%s", why.text);

@@ -267,7 +267,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
     if (!st && c->pretended) st = refuse_to_pretend(c, err);
     if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
-    if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
+    if (!st) st = tutti_checkpoint_newest_told(c->dir, &out->headway, &out->path, &notes, err);
     if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
     if (!st && out->path) st = check_data(out->path, c, err);
@@ -300,10 +300,10 @@ static tutti_status put_path(char out[1020], const char *path, tutti_failure *er
 static tutti_status decide(tutti_group *group, const tutti_train_config *config, tutti_start *out, decision *d,
                            tutti_failure *err)
 {
-    if (config->init.from) tutti_group_long_phase_begin(group, "where to start");
+    tutti_group_long_phase_begin(group, "looks where to start", "bytes of a file");
     tutti_status st = config->dir ? look(config, out, err) : tutti_start_look_at_init(config, out, err);
     if (!st && !config->dir) tutti_start_say_init(config, out);
-    if (config->init.from) tutti_group_long_phase_end(group);
+    tutti_group_long_phase_end(group);
     if (!st) st = put_path(d->path, out->path, err);
     return st ? st : put_path(d->init_path, out->init_path, err);
 }
@@ -314,6 +314,7 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
     const tutti_plan *p = config->plan;
     *out = (tutti_start){
         .lock_fd = -1,
+        .headway = tutti_group_headway(group),
         .wanted = {p->graph->params, p->graph->nparams, config->plan->config.states, config->plan->config.nstates}};
     if (!config->dir && !config->init.from) return TUTTI_OK;
     const bool looks = tutti_group_rank(group) == 0;

@@ -18,7 +18,8 @@ float *tutti_saving_answer(const tutti_trainer *t)
 tutti_checkpoint tutti_saving_of(const tutti_trainer *t)
 {
     const tutti_plan *p = t->plan;
-    tutti_checkpoint c = {.step = t->step,
+    tutti_checkpoint c = {.headway = tutti_group_headway(t->group),
+                          .step = t->step,
                           .cursor = t->step * p->config.batch,
                           .loss = t->last_loss,
                           .scale = t->scale,
@@ -106,7 +107,7 @@ tutti_status tutti_saving_save(tutti_trainer *t, tutti_failure *err)
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
     const bool writes = t->rank == 0 || there.nown;
     tutti_checkpoint c = writes ? tutti_lent_borrow(t, &there) : there;
-    if (writes) tutti_group_long_phase_begin(t->group, "checkpoint");
+    if (writes) tutti_group_long_phase_begin(t->group, "writes a checkpoint", "bytes of a file");
     if (!st) st = tutti_diverge_before_saving(t, &c, &is_bad, err);
     if (!st && c.nown && !is_bad) st = save_own(t, &c, &files, &nfiles, err);
     if (!st && t->rank == 0 && !is_bad) {

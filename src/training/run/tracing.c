@@ -222,10 +222,11 @@ static tutti_status average_exchanges(tutti_tracing *tr, const tutti_trainer *t,
 
 /* ---- writing ---- */
 
-static tutti_status write_file(const char *dir, int file, tutti_strbuf *text, tutti_failure *err)
+static tutti_status write_file(const tutti_trainer *t, int file, tutti_strbuf *text, tutti_failure *err)
 {
-    char *path = tutti_checkpoint_path("%s/%s", dir, file_names[file]);
-    tutti_status st = tutti_file_write_atomic(path, text->text, text->length, err);
+    const tutti_headway headway = tutti_group_headway(t->group);
+    char *path = tutti_checkpoint_path("%s/%s", t->config->dir, file_names[file]);
+    tutti_status st = tutti_file_write_told(path, text->text, text->length, &headway, err);
     free(path);
     tutti_strbuf_release(text);
     return st;
@@ -241,7 +242,7 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t
                                .wall_ns = (int64_t)(1e9 * wall_s) - tutti_clock_ns()};
     tutti_strbuf text = {0};
     tutti_chrome_trace_print(&trace, &text);
-    return write_file(t->config->dir, CHROME_FILE, &text, err);
+    return write_file(t, CHROME_FILE, &text, err);
 }
 
 /* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
@@ -358,7 +359,7 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     find_spread(tr, t, ranks, &spread);
     tutti_layer_trace_print_spread(&spread, &text);
     free(layers);
-    return write_file(t->config->dir, LAYERS_FILE, &text, err);
+    return write_file(t, LAYERS_FILE, &text, err);
 }
 
 static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
@@ -373,7 +374,7 @@ static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_fail
     if (!st) st = average_exchanges(tr, t, err);
     if (!st) st = gather(tr, t, ranks, err);
     if (!st && t->rank == 0) {
-        tutti_group_long_phase_begin(t->group, "trace");
+        tutti_group_long_phase_begin(t->group, "writes a trace", "bytes of a file");
         st = write_chrome(tr, t, ranks, err);
         if (!st) st = write_layers(tr, t, ranks, err);
         tutti_group_long_phase_end(t->group);

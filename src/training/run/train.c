@@ -56,7 +56,7 @@ static tutti_status test_once(tutti_trainer *t, tutti_eval_result *sum, int *own
     tutti_eval_result mine, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     *sum = (tutti_eval_result){0};
     tutti_step_sync(t);
-    tutti_group_long_phase_begin(t->group, "evaluation");
+    tutti_group_long_phase_begin(t->group, "tests", "samples");
     tutti_status st = tutti_evaluator_run(t->evaluator, tutti_saving_answer(t), t->plan->param_offset,
                                           tutti_group_place(t->group), tutti_group_nliving(t->group), &mine, err);
     tutti_group_long_phase_end(t->group);
@@ -197,7 +197,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     if (!st) st = tutti_async_create(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, t->device, &t->evaluator, err);
-    if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
+    if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg, tutti_group_headway(t->group));
     if (!st) st = open_metrics(t, start->path != NULL, err);
     if (!st) t->tracing = tutti_tracing_create(t);
     return st ? st : tutti_lost_begin(t, err);
@@ -303,14 +303,13 @@ static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_N
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
                                         double *served, tutti_failure *err)
 {
-    int *signal = &result->stop_signal;
     last_words mine = {.signal = t->my_signal, .replaced = t->replaced},
                *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     memcpy(mine.cost_ns, t->account.cost.ns, sizeof mine.cost_ns);
     tutti_status st = tutti_group_all_gather(t->group, "end of the run", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
-        if (!*signal && t->asked_to_stop) *signal = (int)all[r].signal;
+        if (!result->stop_signal && t->asked_to_stop) result->stop_signal = (int)all[r].signal;
         tutti_replaced_add(&result->replaced, all[r].replaced.n, all[r].replaced.first);
         *served += charge_served(t, r, all[r].cost_ns);
         for (int p = 0; p < TUTTI_NCOSTS; p++)

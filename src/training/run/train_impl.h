@@ -20,6 +20,7 @@
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
+#include "../../base/headway.h"
 #include "../../collective/exchange/executor.h"
 #include "../../metrics/metrics.h"
 #include "../../metrics/tensorboard.h"
@@ -63,8 +64,9 @@ double tutti_shared_seconds(const tutti_shared *s); /* in the exchanges of steps
 typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
                                     tutti_evaluator **out, tutti_failure *err);
-/* Asked before each block; what is not 0 ends a test early. */
-void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg);
+/* stop_asked is asked before each block; what is not 0 ends a test early. headway hears of the samples that are tested; its "not wanted any
+ * more" ends a test as well. */
+void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway);
 /* The model's ReLUs; zeros: of the outputs of each, in the last run. */
 const struct tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);
 /* Who hears of each answer of the runs that follow. */
@@ -77,9 +79,10 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
 
 /* What rank 0 finds in the folder and all ranks do. */
 typedef struct {
-    int lock_fd;     /* -1 = none */
-    char *path;      /* checkpoint to go on from, NULL = from the start */
-    char *init_path; /* from the start: what was found for config->init, NULL = nothing is asked for */
+    int lock_fd;           /* -1 = none */
+    char *path;            /* checkpoint to go on from, NULL = from the start */
+    tutti_headway headway; /* of what is read */
+    char *init_path;       /* from the start: what was found for config->init, NULL = nothing is asked for */
     tutti_init_wanted wanted;
     tutti_init *init; /* rank 0 has looked into it already; the others have NULL */
 } tutti_start;

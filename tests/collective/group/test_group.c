@@ -86,23 +86,79 @@ static void a_deadline_names_who_is_missing(void **state)
     run_ranks(4, 0.15, late_body, NULL);
 }
 
+/* Reports for so long, and then is silent until the run is over, where it is to be. */
+static void be_long(tutti_group *g, const char *what, double reports_s, bool then_silent)
+{
+    const double began = tutti_clock_s();
+    tutti_group_long_phase_begin(g, what, "files");
+    bool wanted = true;
+    for (int64_t i = 0; wanted && tutti_clock_s() - began < reports_s; i++) {
+        wanted = tutti_group_progress(g, 1234567 + i, 2345678);
+        tutti_clock_sleep_s(0.02);
+    }
+    while (then_silent && tutti_group_poll(g, NULL) == TUTTI_OK) tutti_clock_sleep_s(0.02);
+    tutti_group_long_phase_end(g);
+}
+
 static const char *long_body(tutti_group *g, void *arg)
 {
     (void)arg;
     tutti_failure err = {0};
-    if (tutti_group_rank(g) == 1) {
-        tutti_group_long_phase_begin(g, "checkpoint");
-        tutti_clock_sleep_s(0.5); /* three deadlines */
-        tutti_group_long_phase_end(g);
-    }
+    if (tutti_group_rank(g) == 1) be_long(g, "writes", 2, false); /* two deadlines and a half */
     EXPECT(tutti_group_barrier(g, "after checkpoint", &err) == TUTTI_OK);
     return NULL;
 }
 
-static void a_long_phase_pauses_the_deadline(void **state)
+static void a_long_phase_that_gets_on_is_waited_for(void **state)
 {
     (void)state;
-    run_ranks(3, 0.15, long_body, NULL);
+    run_ranks(3, 0.8, long_body, NULL);
+}
+
+/* *arg: seconds of reports before the silence. */
+static const char *silent_body(tutti_group *g, void *arg)
+{
+    const double reports_s = *(const double *)arg, began = tutti_clock_s();
+    tutti_failure err = {0};
+    if (tutti_group_rank(g) == 1) {
+        be_long(g, "tests", reports_s, true);
+        EXPECT(!tutti_group_progress(g, 1, 1));
+        return NULL;
+    }
+    EXPECT(tutti_group_barrier(g, "after the test", &err) == TUTTI_ERR_PEER);
+    EXPECT(tutti_clock_s() - began > reports_s + 0.4 && tutti_clock_s() - began < reports_s + 5);
+    EXPECT(strstr(err.text, "deadline of 0.8 s") && strstr(err.text, "rank 1 ") && strstr(err.text, "[tests"));
+    EXPECT(reports_s == 0 || strstr(err.text, "1,234,5") || strstr(err.text, "1,234,6"));
+    EXPECT(reports_s == 0 || strstr(err.text, " of 2,345,678 files"));
+    return NULL;
+}
+
+static void a_long_phase_that_stands_still_ends_at_the_deadline(void **state)
+{
+    (void)state;
+    double reports_s[] = {0, 0.3, 1.1};
+    for (int i = 0; i < 3; i++) run_ranks(3, 0.8, silent_body, &reports_s[i]);
+}
+
+/* Rank 1 gets on; rank 2 does nothing; rank 3 waits, for which nobody is blamed. */
+static const char *hidden_body(tutti_group *g, void *arg)
+{
+    (void)arg;
+    tutti_failure err = {0};
+    const double began = tutti_clock_s();
+    if (tutti_group_rank(g) == 1) be_long(g, "proves", 6, false);
+    if (tutti_group_rank(g) == 2)
+        while (tutti_clock_s() - began < 6 && !tutti_group_is_over(g)) tutti_clock_sleep_s(0.02);
+    if (tutti_group_rank(g) == 1 || tutti_group_rank(g) == 2) return NULL;
+    EXPECT(tutti_group_barrier(g, "step", &err) == TUTTI_ERR_PEER && tutti_clock_s() - began < 5);
+    EXPECT(strstr(err.text, "rank 2 "));
+    return NULL;
+}
+
+static void a_phase_that_gets_on_hides_nobody_who_stands_still(void **state)
+{
+    (void)state;
+    run_ranks(4, 0.8, hidden_body, NULL);
 }
 
 static const char *abort_body(tutti_group *g, void *arg)
@@ -131,7 +187,7 @@ static const char *hasty_body(tutti_group *g, void *arg)
         tutti_clock_sleep_s(0.05); /* leaves with the other's messages unread */
         return NULL;
     }
-    tutti_group_long_phase_begin(g, "report");
+    tutti_group_long_phase_begin(g, "reports", "");
     tutti_group_long_phase_end(g);
     tutti_clock_sleep_s(0.1);
     EXPECT(tutti_group_poll(g, &err) == TUTTI_OK);
@@ -196,7 +252,9 @@ int main(void)
         cmocka_unit_test(disagreement_shows_both_values),
         cmocka_unit_test(different_calls_are_refused_by_name),
         cmocka_unit_test(a_deadline_names_who_is_missing),
-        cmocka_unit_test(a_long_phase_pauses_the_deadline),
+        cmocka_unit_test(a_long_phase_that_gets_on_is_waited_for),
+        cmocka_unit_test(a_long_phase_that_stands_still_ends_at_the_deadline),
+        cmocka_unit_test(a_phase_that_gets_on_hides_nobody_who_stands_still),
         cmocka_unit_test(an_abort_ends_every_wait_with_its_words),
         cmocka_unit_test(leaving_with_messages_unread_is_no_death),
         cmocka_unit_test(regions_are_zeroed_and_seen_by_all),

@@ -170,7 +170,7 @@ static const char *long_phase_body(tutti_group *g, void *arg)
     tutti_failure err = {0};
     EXPECT(tutti_group_bear(g, &err) == TUTTI_OK);
     if (tutti_group_rank(g) == 1) {
-        tutti_group_long_phase_begin(g, "evaluation");
+        tutti_group_long_phase_begin(g, "tests", "samples");
         die(g);
         return NULL;
     }

@@ -185,14 +185,17 @@ static tutti_status with_victim(tutti_group *g, const char *mode, tutti_failure 
     return s;
 }
 
-/* One rank is busy for longer than the deadline, after having said so. */
+/* One rank is busy for longer than the deadline, and says how far it is. */
 static tutti_status long_phase(tutti_group *g, tutti_failure *err)
 {
     tutti_status s = TUTTI_OK;
     for (int r = 0; r < tutti_group_nranks(g) && !s; r++) {
         if (r == tutti_group_rank(g)) {
-            tutti_group_long_phase_begin(g, "writing");
-            tutti_clock_sleep_s(1.5);
+            tutti_group_long_phase_begin(g, "writes", "files");
+            for (int i = 0; i < 50; i++) {
+                tutti_clock_sleep_s(0.05);
+                (void)tutti_group_progress(g, i, 50);
+            }
             tutti_group_long_phase_end(g);
         }
         s = tutti_group_barrier(g, "after the long phase", err);

@@ -92,7 +92,7 @@ static void a_test_ends_early_when_it_is_asked_to(void **state)
     tutti_failure err = {0};
     int nasked = 0;
     assert_int_equal(tutti_evaluator_create(f->graph, f->data, tutti_device_cpu(), &e, &err), TUTTI_OK);
-    tutti_evaluator_watch(e, after_two_blocks, &nasked);
+    tutti_evaluator_watch(e, after_two_blocks, &nasked, (tutti_headway){0});
     assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &r, NULL), TUTTI_OK);
     assert_int_equal(r.stopped, 15);
     assert_int_equal(r.nsamples, 200);
