@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_enter.c: who is let in to the centre when, and who waits for the slowest. A wait spins for a moment, then gives its core away, then
  * sleeps; it looks for deaths all the while, and one that the group bears ends what was waited for. */
-#include <math.h>
 #include <sched.h>
+#include <stdio.h>
 
 #include "../../base/clock.h"
 #include "visits_impl.h"
@@ -16,9 +16,9 @@ typedef int awaited_rank(const tutti_visits *v);
 static tutti_status give_up(const tutti_visits *v, const char *what, int rank, tutti_failure *err)
 {
     tutti_failure why = {0};
-    tutti_fail(&why, TUTTI_ERR_PEER, "%s waited %s %s; the deadline of %.4g s has passed",
+    tutti_fail(&why, TUTTI_ERR_PEER, "%s waits %s %s%s; the deadline of %.4g s has passed",
                tutti_group_describe(v->group, v->rank), what, tutti_group_describe(v->group, rank),
-               tutti_group_deadline(v->group));
+               v->of ? "" : tutti_group_condition(v->group, rank), tutti_group_deadline(v->group));
     tutti_group_abort(v->group, why.text);
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
@@ -35,8 +35,10 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
 /* what: NULL: others look to the deadline. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
-    const double until = what ? tutti_clock_s() + tutti_group_deadline(v->group) : INFINITY;
+    tutti_group_wait wait = {0};
+    char doing[100];
     double looked = tutti_clock_s();
+    snprintf(doing, sizeof doing, "waits %s", what ? what : "");
     int rank;
     for (int64_t i = 0; (rank = awaited(v)) >= 0; i++) {
         if (i < SPINS) continue;
@@ -49,7 +51,10 @@ static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const ch
         looked = now;
         const tutti_status st = look_around(v, err);
         if (st) return st;
-        if (now > until) return give_up(v, what, rank, err);
+        if (!what) continue;
+        if (tutti_group_waited(v->group, &wait, rank) > tutti_group_deadline(v->group))
+            return give_up(v, what, rank, err);
+        if (!v->of) tutti_group_wait_notice(v->group, &wait, doing, rank);
     }
     return TUTTI_OK;
 }
