@@ -14,13 +14,23 @@
 #include "join_impl.h"
 #include "open_files.h"
 
-static const double TELL_AGAIN_S = 15;
+static const double TELL_AGAIN_S = 15, MOST_GAP_S = 1.5;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s)
 {
     const double now = tutti_clock_s();
     j->until = now + j->config->deadline_s;
     j->tell_at = now + tell_after_s;
+    j->looked_at = now;
+}
+
+/* Nobody sleeps for longer than a second: what is beyond is time in which this process itself stood still. */
+bool tutti_join_is_late(tutti_joining *j)
+{
+    const double now = tutti_clock_s(), gap = now - j->looked_at;
+    if (gap > MOST_GAP_S) j->until += gap - MOST_GAP_S, j->tell_at += gap - MOST_GAP_S;
+    j->looked_at = now;
+    return now >= j->until;
 }
 
 int tutti_join_slice_ms(const tutti_joining *j)
@@ -96,6 +106,8 @@ static tutti_status meet(tutti_group *g, tutti_joining *j, tutti_failure *err)
     tutti_failure why = {0};
     st = settle(g, j, &why);
     if (!st) return TUTTI_OK;
+    if (st == TUTTI_ERR_PEER && g->culprit < 0)
+        st = TUTTI_ERR_RENDEZVOUS;               /* nobody has died: they have not all met in time */
     tutti_group_set_failed(g, -1, st, why.text); /* the others wait for us */
     return tutti_fail(err, st, "%s", why.text);
 }

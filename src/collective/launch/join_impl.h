@@ -51,6 +51,7 @@ typedef struct {
     tutti_hello_cores *cores;
     int mesh_listener;
     double until, tell_at; /* the deadline, the next notice */
+    double looked_at;      /* when the time was last looked at */
 } tutti_joining;
 
 /* What a rank says to rank 0. */
@@ -61,6 +62,8 @@ typedef struct {
 } tutti_join_body;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);
+/* Whether the deadline has passed; asked at least once a second. */
+bool tutti_join_is_late(tutti_joining *j);
 /* Milliseconds that may be slept until the deadline or the next notice, of a second at most. */
 int tutti_join_slice_ms(const tutti_joining *j);
 /* Somebody listens, and it has lasted; the next time will be a while later. */

@@ -102,18 +102,20 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
 }
 
 /* What rank 0 answers; 0: nothing before the deadline, and it knows better who is missing, so it may speak first. */
-static int await_answer(const tutti_joining *j, int fd, tutti_frame *f)
+static int await_answer(tutti_joining *j, int fd, tutti_frame *f)
 {
+    enum { SLICE_MS = 1000 };
     int got;
+    j->until += 2;
+    j->looked_at = tutti_clock_s();
     while ((got = tutti_frame_read(fd, f, TUTTI_HELLO_MAX)) == 0) {
-        double left = j->until + 2 - tutti_clock_s();
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (left <= 0 || (poll(&wait, 1, (int)(left * 1e3) + 1) < 0 && errno != EINTR)) break;
+        if (tutti_join_is_late(j) || (poll(&wait, 1, SLICE_MS) < 0 && errno != EINTR)) break;
     }
     return got;
 }
 
-static tutti_status hear_zero(const tutti_joining *j, int fd, tutti_failure *err)
+static tutti_status hear_zero(tutti_joining *j, int fd, tutti_failure *err)
 {
     tutti_frame f = {0};
     const int got = await_answer(j, fd, &f);

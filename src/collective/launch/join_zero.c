@@ -202,7 +202,7 @@ static tutti_status collect_callers(reception *m, tutti_failure *err)
     tutti_status refused = TUTTI_OK;
     struct pollfd *polls = NULL;
     tutti_join_begin_wait(m->j, TELL_S);
-    while (m->nmembers < m->j->hello.nranks - 1 && tutti_clock_s() < m->j->until) {
+    while (m->nmembers < m->j->hello.nranks - 1 && !tutti_join_is_late(m->j)) {
         tell_absent(m);
         if (poll_callers(m, &polls) <= 0) continue;
         tutti_status st = read_callers(m, polls, refused ? NULL : err);
