@@ -56,9 +56,10 @@ static void take(tutti_stop *s, int signal_number)
 
 static void say_that_it_takes_time(const tutti_stop *s)
 {
-    char line[160];
+    char line[200];
     const int n = snprintf(line, sizeof line,
-                           "tutti %s: signal %d: saves when the step at hand is done; another signal ends it at once\n",
+                           "tutti %s: signal %d: saves when the step at hand is done, if that is not held up until the "
+                           "deadline; another signal ends it at once\n",
                            s->command, atomic_load(&s->asked));
     if (n > 0) (void)!write(STDERR_FILENO, line, (size_t)n);
 }
