@@ -174,7 +174,7 @@ target_include_directories(tutti PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/
 target_link_libraries(tutti PRIVATE tutti_flags ${TUTTI_LIBS})
 target_link_options(tutti PRIVATE -Wl,--version-script=${PROJECT_BINARY_DIR}/libtutti.map)
 
-add_executable(tutti_program ${PROJECT_SOURCE_DIR}/src/cli/program/program.c)
+add_executable(tutti_program ${PROJECT_SOURCE_DIR}/src/cli/program/tutti.c)
 set_target_properties(tutti_program PROPERTIES OUTPUT_NAME tutti RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(tutti_program PRIVATE tutti tutti_flags)
 

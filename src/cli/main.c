@@ -9,7 +9,7 @@
 #include "../tensor/isa.h"
 #include "cli.h"
 #include "process.h"
-#include "tutti/program.h"
+#include "tutti/main.h"
 
 static int run_version(int argc, char **argv)
 {

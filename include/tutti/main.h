@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h: the program tutti as a function, for packages that bring a program of their own. Implemented in src/cli.
+/* main.h: the program tutti as a function, for packages that bring a program of their own. Implemented in src/cli.
  *
  * Threads: none but the caller may run; call once in a process. */
-#ifndef TUTTI_PROGRAM_H
-#define TUTTI_PROGRAM_H
+#ifndef TUTTI_MAIN_H
+#define TUTTI_MAIN_H
 
 #ifdef __cplusplus
 extern "C" {

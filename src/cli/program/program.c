@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* program.c: the program tutti. All commands are in libtutti, so that what is installed has one copy of everything. */
-#include "tutti/program.h"
-
-int main(int argc, char **argv)
-{
-    return tutti_main(argc, argv);
-}
