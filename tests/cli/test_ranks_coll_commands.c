@@ -92,7 +92,7 @@ static void programs_of_msccl_are_checked_and_converted(void **state)
     expect("coll convert " GOLDEN "bruck_5.xml --to text", 0, "algorithm bruck-rotated");
     expect("coll convert ring --ranks 3 --to msccl", 0, "coll=\"allreduce\"");
     expect("coll convert ring --ranks 3 --to svg", 0, "</svg>");
-    expect("coll convert ring --ranks 20 --to svg -o /dev/null/x", 1, "hard to read beyond 16");
+    expect("coll convert ring --ranks 20 --to svg -o /dev/null", 0, "hard to read beyond 16");
     expect("coll convert ring --ranks 3 --wire mapped --to msccl", 2, "export the two-sided form");
     expect("coll convert ring --ranks 3 --to mscl", 2, "did you mean 'msccl'?");
     expect("coll convert ring --ranks 3", 2, "--to FORMAT is missing");
@@ -112,7 +112,7 @@ static void refusals_are_usage_errors_with_a_way_out(void **state)
     expect("coll compile direct --ranks 2 --collective gathr", 2, "did you mean 'gather'?");
     expect("coll compile direct --ranks 2 --wire maped", 2, "did you mean 'mapped'?");
     expect("coll compile direct --ranks 4097", 2, "at most 4096");
-    expect("coll compile direct --ranks 2 -o /nonexistent/x", 1, "/nonexistent");
+    expect("coll compile direct --ranks 2 -o /nonexistent/x", 2, "/nonexistent");
 }
 
 static void a_written_file_is_the_printed_text_and_a_right_schedule(void **state)
