@@ -41,12 +41,12 @@ static tutti_status show(const char *path, bool *gone)
 static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    int nshown = 0;
+    int nshown = 0, nempty = 0;
     for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && !nshown && !st; look++) { /* again where all were gone */
         tutti_checkpoint_entry *entries;
         int n;
         st = tutti_checkpoint_list(dir, &entries, &n, err);
-        if (!st && !n && look >= TUTTI_CHECKPOINT_EMPTY)
+        if (!st && !n && !tutti_checkpoint_look_again(&nempty))
             st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no checkpoints there", dir);
         for (int i = 0; i < n && !st; i++) {
             bool gone;

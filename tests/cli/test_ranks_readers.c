@@ -84,7 +84,7 @@ static void numbers_begin_at_once(void **state)
 static void refusals_say_what_is_wrong(void **state)
 {
     (void)state;
-    check("eval $/run/checkpoints/step_000000004/weights.safetensors", 3, "is a file; a checkpoint is a folder");
+    check("eval $/run/checkpoints/step_000000004/weights.safetensors", 2, "is a file; a checkpoint is a folder");
     check("eval $/job.yaml", 3, "is a file; a checkpoint is a folder");
     check("infer $/job.yaml $/a.png", 3, "is a file; a checkpoint is a folder");
     check("infer $/run `seq 1100`", 2, "more than 1024 arguments, of which '1024' is the next");

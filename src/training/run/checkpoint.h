@@ -65,11 +65,14 @@ tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint 
                                         tutti_failure *err);
 tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, const tutti_checkpoint_file *files,
                                     int nfiles, int keep, tutti_failure *err);
+/* How often a reader looks again where a run removes what it reads. */
+enum { TUTTI_CHECKPOINT_LOOKS = 100 };
+bool tutti_checkpoint_is_gone(const char *path);
+/* To be called where a list was empty: the last checkpoint may have gone as the next one came. Waits for 1 ms and returns true, at most ten
+ * times for one *nempty, which begins at 0. */
+bool tutti_checkpoint_look_again(int *nempty);
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
-/* How often a reader looks again where a run removes what it reads, and where it finds none at all. */
-enum { TUTTI_CHECKPOINT_LOOKS = 100, TUTTI_CHECKPOINT_EMPTY = 3 };
-bool tutti_checkpoint_is_gone(const char *path);
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
 /* These take longer than others may wait: they say how far they are, in bytes of the file at hand. headway may be NULL. */
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../base/file.h"
@@ -251,18 +252,28 @@ static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutt
     return NULL;
 }
 
+bool tutti_checkpoint_look_again(int *nempty)
+{
+    enum { LOOKS = 10 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    if (++*nempty > LOOKS) return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
                                           tutti_failure *err)
 {
     tutti_strbuf said = {0};
     bool gone = true;
+    int nempty = 0;
     *path = NULL;
     for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && gone && !*path; look++) {
         tutti_checkpoint_entry *entries;
         int n;
         tutti_strbuf_release(&said);
         tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
-        gone = !st && !n && look < TUTTI_CHECKPOINT_EMPTY; /* the last may have gone as the next came */
+        gone = !st && !n && tutti_checkpoint_look_again(&nempty);
         if (!st) *path = first_good(entries, n, headway, &gone, &said);
         tutti_checkpoint_list_release(entries, n);
         if (st) return st;
