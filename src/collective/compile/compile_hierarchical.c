@@ -19,12 +19,12 @@ static int64_t steps_with(int64_t p, int64_t k)
     return 4 * (k - 1) + 2 * ((p + k - 1) / k - 1);
 }
 
-/* The fewest steps, of those the smallest group. */
+/* The fewest steps, of those the smallest group; where there can be several groups of several ranks no ring under this name. */
 static void hierarchical_settle(tutti_compile_request *q)
 {
     if (q->param[0]) return;
-    int64_t p = q->nranks, best = 1;
-    for (int64_t k = 2; k <= p && 4 * (k - 1) < steps_with(p, best); k++)
+    int64_t p = q->nranks, best = p > 3 ? 2 : 1;
+    for (int64_t k = best + 1; k <= p && 4 * (k - 1) < steps_with(p, best); k++)
         if (steps_with(p, k) < steps_with(p, best)) best = k;
     q->param[0] = (int32_t)best;
 }

@@ -41,7 +41,8 @@ static void declare_centre(tutti_plan_builder *b)
 
 tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err)
 {
-    const bool chooses = !strcmp(tutti_builder_plan(b)->config.algorithm, "auto");
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const bool chooses = !tutti_plan_algorithms(tutti_builder_plan(b)->config.algorithm, rows);
     const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the tree is what the method is about */
     const tutti_builder_request sums = {e->at_root ? TUTTI_REDUCE : TUTTI_REDUCE_SCATTER, algorithm, false, false},
                                 centre = {e->at_root ? TUTTI_BROADCAST : TUTTI_ALL_GATHER, algorithm, true, false};

@@ -64,7 +64,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
     .centre_rule = "C <- rule(C, g), by each worker's g as it comes; the rule's states lie with C",                    \
     .period = "every local step"
 #define TUTTI_VISITING_REFUSES                                                                                         \
-    "reduction: canonical; a dynamic loss_scale; trace; buckets: auto; update: replicated; "                           \
+    "reduction: canonical; a dynamic loss_scale; trace; buckets: soonest; update: replicated; "                        \
     "update_when: early"
 
 #endif

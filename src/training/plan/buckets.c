@@ -96,6 +96,21 @@ static void start_by_costs(const tutti_plan *p, bool *starts)
     for (int i = p->nitems; i < p->control.first_param; i++) starts[i] = true;
 }
 
+static tutti_status start_as_cut(const tutti_plan *p, bool *starts, tutti_failure *err)
+{
+    const tutti_reals *cut = &p->config.cut;
+    double n = 0;
+    for (int b = 0; b < cut->n; b++) {
+        if (n < p->control.first_param) starts[(int)n] = true;
+        n += cut->values[b];
+    }
+    return n == p->control.first_param
+               ? TUTTI_OK
+               : tutti_fail(err, TUTTI_ERR_USAGE,
+                            "exchange.cut: buckets of %g parameters in all, and %d are exchanged; leave the key out", n,
+                            p->control.first_param);
+}
+
 /* Lays a parameter behind what a bucket holds already. */
 static void put(tutti_plan *p, int at, tutti_bucket *bucket)
 {
@@ -104,18 +119,22 @@ static void put(tutti_plan *p, int at, tutti_bucket *bucket)
     bucket->count += padded(p->graph->params[param].desc.elements);
 }
 
-void tutti_plan_pack_params(tutti_plan *p)
+tutti_status tutti_plan_pack_params(tutti_plan *p, tutti_failure *err)
 {
     const tutti_graph *g = p->graph;
     order_params(p);
     p->param_offset = TUTTI_ARENA_NEW(&p->arena, int64_t, g->nparams);
     p->buckets = TUTTI_ARENA_NEW(&p->arena, tutti_bucket, g->nparams);
     bool *starts = TUTTI_ARENA_NEW(&p->arena, bool, g->nparams);
+    tutti_status st = TUTTI_OK;
     if (p->config.costs) make_items(p);
-    if (p->config.costs && p->config.bucket_bytes == TUTTI_BUCKET_SOONEST)
+    if (p->config.bucket_bytes == TUTTI_BUCKET_CUT)
+        st = start_as_cut(p, starts, err);
+    else if (p->config.costs && p->config.bucket_bytes == TUTTI_BUCKET_SOONEST)
         start_by_costs(p, starts);
     else
         start_by_rule(p, starts);
+    if (st) return st;
     for (int i = 0; i < p->control.first_param; i++) {
         const int parts = is_split(p, p->order[i]) ? tutti_graph_parts(g) : 1;
         if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i, .parts = parts};
@@ -128,6 +147,7 @@ void tutti_plan_pack_params(tutti_plan *p)
     tutti_bucket behind = {.offset = p->total};
     for (int i = p->first_frozen; i < g->nparams; i++) put(p, i, &behind);
     p->nweights = p->total + behind.count;
+    return TUTTI_OK;
 }
 
 int tutti_plan_bucket_of(const tutti_plan *p, int param)

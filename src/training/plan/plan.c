@@ -104,6 +104,7 @@ static void copy_config(tutti_plan *p, const tutti_plan_config *config)
 {
     p->config = *config;
     p->config.algorithm = tutti_arena_strdup(&p->arena, config->algorithm ? config->algorithm : "auto");
+    p->config.cut = copy_reals(p, config->cut);
     if (config->costs) {
         char *text = tutti_plan_costs_print(config->costs);
         p->config.costs = copy_costs(p, config->costs);
@@ -148,7 +149,8 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     st = tutti_plan_accept_split(p, err);
     if (st) return st;
     take_share(p);
-    tutti_plan_pack_params(p);
+    st = tutti_plan_pack_params(p, err);
+    if (st) return st;
     tutti_plan_find_turns(p);
     tutti_plan_count_copies(p);
     place_activations(p);
@@ -354,6 +356,7 @@ tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tut
     tutti_plan_config config = p->config;
     tutti_plan *twin = NULL;
     config.host_of = NULL;
+    config.shelf = NULL;
     const tutti_status st = tutti_plan_has_far(p) ? tutti_plan_build(p->graph, &config, &twin, err) : TUTTI_OK;
     if (!st) *out = tutti_plan_hash(twin ? twin : p);
     tutti_plan_destroy(twin);

@@ -36,6 +36,7 @@
  * tutti_plan_config.costs (up to 1 MiB as long as there are none). */
 #define TUTTI_BUCKET_LAYER   (-1)
 #define TUTTI_BUCKET_SOONEST (-2)
+#define TUTTI_BUCKET_CUT     (-3) /* as tutti_plan_config.cut says */
 #define TUTTI_BUCKET_ALL     INT64_MAX
 
 /* What must be known of all elements before one of them is changed. */
@@ -47,6 +48,13 @@ typedef enum {
 
 /* What a method makes of a configuration: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
+
+/* Schedules that several plans of one configuration and hosts share while these are compared. Zero-initialise; release after the plans. */
+typedef struct {
+    struct tutti_shelved *list;
+    int n, room;
+} tutti_plan_shelf;
+void tutti_plan_shelf_release(tutti_plan_shelf *shelf);
 
 typedef struct {
     int rank, nranks;
@@ -60,6 +68,9 @@ typedef struct {
     int64_t hybrid_bytes;                  /* of "hybrid": from where on exchanges are large */
     const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the plan */
     int64_t bucket_bytes; /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
+    tutti_reals
+        cut; /* of TUTTI_BUCKET_CUT: how many exchanged parameters each bucket has, in exchange order (copied) */
+    tutti_plan_shelf *shelf;       /* where its schedules lie, beyond the plan's life; NULL: they are the plan's */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need;      /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
@@ -76,8 +87,8 @@ typedef struct {
     int nthreads;
 } tutti_plan_config;
 
-/* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "auto": direct, or split-rail between
- * hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018):
+/* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "rule", or "auto" where nobody has
+ * chosen: direct, or split-rail between hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018):
  * hierarchical for small exchanges, ring for large ones. Else the one that it names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 

@@ -116,11 +116,11 @@ static tutti_status add_schedule(tutti_plan_builder *b, const tutti_builder_requ
 {
     tutti_plan *p = b->plan;
     tutti_prepared made = {0};
-    const tutti_status st = tutti_plan_make_schedule(p, r, members, nmembers, &made, err);
+    const tutti_status st = tutti_plan_take_schedule(p, r, members, nmembers, &made, err);
     if (st) return st;
     for (int i = 0; i < p->nschedules; i++)
         if (are_equal(p->schedules[i].compiled, made.compiled) && fit_alike(p->schedules[i].lowered, made.lowered)) {
-            tutti_prepared_release(&made);
+            if (!p->config.shelf) tutti_prepared_release(&made);
             *out = i;
             return TUTTI_OK;
         }

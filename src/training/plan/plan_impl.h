@@ -5,8 +5,8 @@
 
 #include "plan_builder.h"
 
-/* Exchange order, packed offsets, buckets (buckets.c). */
-void tutti_plan_pack_params(tutti_plan *p);
+/* Exchange order, packed offsets, buckets (buckets.c). TUTTI_ERR_USAGE: config.cut is of another number of parameters. */
+tutti_status tutti_plan_pack_params(tutti_plan *p, tutti_failure *err);
 /* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers, TUTTI_NO_BUCKET for frozen parameters. */
 int tutti_plan_bucket_of(const tutti_plan *p, int param);
 const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket);
@@ -23,6 +23,9 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers);
 /* Whether sums by the configuration's algorithm are of groups' sums, which are what is rounded to travel. */
 bool tutti_plan_rounds_groups(const tutti_plan_config *c);
+/* The same from the configuration's shelf, where it has one: what lies there is not released with the plan. */
+tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
+                                      int nmembers, tutti_prepared *out, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);

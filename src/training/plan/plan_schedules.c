@@ -26,7 +26,7 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
 {
     static const char hybrid[] = "hybrid";
     const char *behind = text + sizeof hybrid - 1;
-    if (!strcmp(text, "auto")) return 0;
+    if (!strcmp(text, "auto") || !strcmp(text, "rule")) return 0;
     if (strncmp(text, hybrid, sizeof hybrid - 1) || (*behind && *behind != ',')) {
         snprintf(rows[0], TUTTI_ALGORITHM_TEXT, "%s", text);
         return 1;
@@ -92,8 +92,9 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
     const tutti_plan_config *c = &p->config;
     const bool sums = tutti_collective_reduces(r->collective);
     const int64_t from = (int64_t)nmembers * SLICE;
-    if (r->algorithm || nmembers < 3 || p->total * (int64_t)sizeof(float) < from || strcmp(c->algorithm, "auto") ||
-        (sums && (c->slots || c->sent != TUTTI_F32)) ||
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    if (r->algorithm || nmembers < 3 || p->total * (int64_t)sizeof(float) < from ||
+        tutti_plan_algorithms(c->algorithm, rows) || (sums && (c->slots || c->sent != TUTTI_F32)) ||
         !(tutti_algorithm_find("ring")->collectives & 1u << r->collective))
         return INT64_MAX;
     int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
@@ -148,16 +149,33 @@ static bool is_configured(const tutti_plan_config *c, const tutti_builder_reques
     return !r->algorithm;
 }
 
+static bool sums_once(const tutti_plan_config *c, const tutti_builder_request *r)
+{
+    return c->sent != TUTTI_F32 && is_configured(c, r) && tutti_collective_reduces(r->collective);
+}
+
+/* Groups that nobody has said are those of a host, where hosts have as many ranks each. */
+static void name_groups(const char *text, const int32_t *host_of, int nranks, char out[TUTTI_ALGORITHM_TEXT])
+{
+    const tutti_algorithm *row = tutti_algorithm_find(text);
+    const int group = row && !strcmp(text, row->name) ? ranks_a_host(host_of, nranks) : 0;
+    const bool has_groups = row && row->parameters[0].name && !strcmp(row->parameters[0].name, "group");
+    if (group && has_groups)
+        snprintf(out, TUTTI_ALGORITHM_TEXT, "%s,group=%d", row->name, group);
+    else
+        snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", text);
+}
+
 tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err)
 {
     const tutti_plan_config *c = &p->config;
-    const bool sums_once = c->sent != TUTTI_F32 && is_configured(c, r) && tutti_collective_reduces(r->collective);
+    const bool once = sums_once(c, r);
     const tutti_compile_request request = {.collective = r->collective,
                                            .nranks = nmembers,
                                            .slots = r->of_slots ? p->config.slots : 0,
                                            .in_place = r->in_place,
-                                           .sums_once = sums_once,
+                                           .sums_once = once,
                                            .topology = c->topology};
     char name[TUTTI_ALGORITHM_TEXT];
     if (r->of_slots && c->slots && nmembers != c->nranks)
@@ -165,16 +183,65 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
                           tutti_collective_name(r->collective), c->nranks, nmembers);
     int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
     const int32_t *host_of = own ? own : c->host_of;
-    choose(c, sums_once, host_of, nmembers, name);
-    tutti_status st = tutti_schedule_prepare(r->algorithm ? r->algorithm : name, &request, host_of, NULL, out, err);
+    choose(c, once, host_of, nmembers, name);
+    if (r->algorithm) name_groups(r->algorithm, host_of, nmembers, name);
+    tutti_status st = tutti_schedule_prepare(name, &request, host_of, NULL, out, err);
     free(own);
-    if (!st && sums_once && tutti_plan_rounds_groups(c) && (st = check_groups(out->lowered, err)))
+    if (!st && once && tutti_plan_rounds_groups(c) && (st = check_groups(out->lowered, err)))
         tutti_prepared_release(out);
     return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(r->collective)) : TUTTI_OK;
 }
 
+struct tutti_shelved {
+    char algorithm[TUTTI_ALGORITHM_TEXT];
+    tutti_builder_request request;
+    bool is_between_all, sums_once;
+    tutti_prepared made;
+};
+
+/* What is between some ranks is made anew: few plans have it, and members would have to be compared. */
+static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const char *algorithm, bool sums_once,
+                                          const tutti_builder_request *r)
+{
+    for (int i = 0; i < shelf->n; i++) {
+        const struct tutti_shelved *s = &shelf->list[i];
+        if (s->is_between_all && s->sums_once == sums_once && s->request.collective == r->collective &&
+            s->request.in_place == r->in_place && s->request.of_slots == r->of_slots &&
+            !strcmp(s->algorithm, algorithm))
+            return &s->made;
+    }
+    return NULL;
+}
+
+tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
+                                      int nmembers, tutti_prepared *out, tutti_failure *err)
+{
+    tutti_plan_shelf *shelf = p->config.shelf;
+    const char *algorithm = r->algorithm ? r->algorithm : "";
+    const bool once = sums_once(&p->config, r);
+    const tutti_prepared *found = shelf && !members ? find_shelved(shelf, algorithm, once, r) : NULL;
+    if (found) *out = *found;
+    if (found) return TUTTI_OK;
+    const tutti_status st = tutti_plan_make_schedule(p, r, members, nmembers, out, err);
+    if (st || !shelf) return st;
+    shelf->list = tutti_grow(shelf->list, shelf->n, &shelf->room, sizeof *shelf->list);
+    struct tutti_shelved *s = &shelf->list[shelf->n++];
+    *s = (struct tutti_shelved){.request = *r, .is_between_all = !members, .sums_once = once, .made = *out};
+    s->request.algorithm = NULL; /* the caller's */
+    snprintf(s->algorithm, sizeof s->algorithm, "%s", algorithm);
+    return TUTTI_OK;
+}
+
+void tutti_plan_shelf_release(tutti_plan_shelf *shelf)
+{
+    for (int i = 0; i < shelf->n; i++) tutti_prepared_release(&shelf->list[i].made);
+    free(shelf->list);
+    *shelf = (tutti_plan_shelf){0};
+}
+
 void tutti_plan_destroy_schedules(tutti_plan *p)
 {
+    if (p->config.shelf) return;
     for (int i = 0; i < p->nschedules; i++) tutti_prepared_release(&p->schedules[i]);
 }
 

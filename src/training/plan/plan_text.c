@@ -70,6 +70,8 @@ static void add_rule(const tutti_plan *p, tutti_strbuf *sb)
 {
     if (p->config.bucket_bytes == TUTTI_BUCKET_SOONEST) {
         tutti_strbuf_puts(sb, p->config.costs ? " that end soonest" : " of up to 1.0 MiB, until costs are measured");
+    } else if (p->config.bucket_bytes == TUTTI_BUCKET_CUT) {
+        tutti_strbuf_puts(sb, ", as exchange.cut says");
     } else if (p->config.bucket_bytes <= 0) {
         tutti_strbuf_printf(sb, ", one a %s", p->config.bucket_bytes ? "layer" : "parameter");
     } else if (p->config.bucket_bytes < TUTTI_BUCKET_ALL) {
