@@ -8,7 +8,8 @@
 #include "../collective/simulate/lines.h"
 
 typedef struct tutti_exchange_line {
-    int schedule, nmembers;
+    const tutti_schedule *schedule; /* as it was compiled */
+    int nmembers;
     const int32_t *members; /* NULL: all ranks */
     tutti_time_line line;
 } exchange_line;
@@ -59,22 +60,24 @@ static bool has_members(const exchange_line *l, const tutti_plan_exchange *x)
     return l->nmembers == x->nmembers && !memcmp(l->members, x->members, sizeof *x->members * (size_t)x->nmembers);
 }
 
-static tutti_status find_line(tutti_exchange_times *times, int schedule, const tutti_plan_exchange *x,
-                              const tutti_schedule *s, const tutti_topology *seated, const tutti_time_line **out,
-                              tutti_failure *err)
+static const tutti_time_line *find_line(const tutti_exchange_times *times, const tutti_schedule *s,
+                                        const tutti_plan_exchange *x)
 {
     for (int i = 0; i < times->nlines; i++)
-        if (times->lines[i].schedule == schedule && has_members(&times->lines[i], x)) {
-            *out = &times->lines[i].line;
-            return TUTTI_OK;
-        }
+        if (times->lines[i].schedule == s && has_members(&times->lines[i], x)) return &times->lines[i].line;
+    return NULL;
+}
+
+static tutti_status add_line(tutti_exchange_times *times, const tutti_prepared *s, const tutti_plan_exchange *x,
+                             const tutti_topology *seated, const tutti_time_line **out, tutti_failure *err)
+{
     if (times->nlines == times->room) {
         times->room = times->room ? 2 * times->room : 16;
         times->lines = tutti_realloc(times->lines, sizeof *times->lines * (size_t)times->room);
     }
     exchange_line *l = &times->lines[times->nlines];
-    *l = (exchange_line){.schedule = schedule, .members = x->members, .nmembers = x->nmembers};
-    const tutti_status st = tutti_simulate_line(s, seated, &l->line, err);
+    *l = (exchange_line){.schedule = s->compiled, .members = x->members, .nmembers = x->nmembers};
+    const tutti_status st = tutti_simulate_line(what_runs(s, seated), seated, &l->line, err);
     times->nlines += !st;
     *out = &l->line;
     return st;
@@ -87,18 +90,22 @@ tutti_status tutti_exchange_times_at(tutti_exchange_times *times, int exchange, 
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
     const int64_t sent = (int64_t)tutti_dtype_bytes(x->sent ? x->sent : plan->memories[x->in.memory].type);
     const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
+    const tutti_prepared *s = &plan->schedules[schedule];
     const int64_t travels = n * sent / TUTTI_ELEMENT_BYTES;
-    const tutti_time_line *line;
-    tutti_topology seated;
+    const tutti_time_line *line = find_line(times, s->compiled, x);
     *out = (tutti_simulation){.bottleneck = -1};
-    tutti_status st = tutti_topology_fits(times->topology, plan->config.nranks, err);
-    if (!st) st = seat_members(times->topology, x, &seated, err);
-    if (st || plan->config.nranks == 1) return st;
-    const tutti_schedule *s = what_runs(&plan->schedules[schedule], &seated);
-    if (x->nmembers <= TUTTI_EXACT_RANKS) return tutti_simulate_schedule(s, &seated, travels, out, err);
-    st = find_line(times, schedule, x, s, &seated, &line, err);
-    if (!st) tutti_time_line_at(line, travels, out);
-    return st;
+    if (!line) {
+        tutti_topology seated;
+        tutti_status st = tutti_topology_fits(times->topology, plan->config.nranks, err);
+        if (!st) st = seat_members(times->topology, x, &seated, err);
+        if (st || plan->config.nranks == 1) return st;
+        if (x->nmembers <= TUTTI_EXACT_RANKS && !times->by_lines)
+            return tutti_simulate_schedule(what_runs(s, &seated), &seated, travels, out, err);
+        st = add_line(times, s, x, &seated, &line, err);
+        if (st) return st;
+    }
+    tutti_time_line_at(line, travels, out);
+    return TUTTI_OK;
 }
 
 void tutti_exchange_times_release(tutti_exchange_times *times)

@@ -68,7 +68,7 @@ static tutti_status number_take(const tutti_framework *f, const tutti_sourced_li
 
 static bool is_bucket_rule(const char *word)
 {
-    static const char *const known[] = {"size", "auto", "layer", "one"};
+    static const char *const known[] = {"size", "auto", "soonest", "layer", "one"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], word) == 0) return true;
     return false;
@@ -83,11 +83,11 @@ static tutti_status line_take(tutti_framework *f, const tutti_sourced_line *l, i
         *(bool *)at = strcmp(l->value, "yes") == 0;
         return *(bool *)at || strcmp(l->value, "no") == 0 ? TUTTI_OK : refuse(f, l, "yes or no", err);
     case BUCKETS:
-        if (!is_bucket_rule(l->value)) return refuse(f, l, "size, auto, layer or one", err);
+        if (!is_bucket_rule(l->value)) return refuse(f, l, "size, auto, soonest, layer or one", err);
         break;
     case UPDATE:
-        if (strcmp(l->value, "sharded") != 0 && strcmp(l->value, "replicated") != 0)
-            return refuse(f, l, "sharded or replicated", err);
+        if (strcmp(l->value, "sharded") != 0 && strcmp(l->value, "replicated") != 0 && strcmp(l->value, "auto") != 0)
+            return refuse(f, l, "sharded, replicated or auto", err);
         break;
     case WORD: break;
     }
@@ -175,6 +175,10 @@ int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets spa
     snprintf(space[n++], sizeof space[0], "exchange.algorithm=%s", f->algorithm);
     snprintf(space[n++], sizeof space[0], "exchange.buckets=%s", f->buckets);
     snprintf(space[n++], sizeof space[0], "exchange.update=%s", f->update);
+    if (strcmp(f->buckets, "auto") != 0) { /* who chooses what travels together chooses these, too */
+        snprintf(space[n++], sizeof space[0], "exchange.order=ready");
+        snprintf(space[n++], sizeof space[0], "exchange.update_when=late");
+    }
     if (f->bucket_bytes > 0) snprintf(space[n++], sizeof space[0], "exchange.bucket_bytes=%.0f", f->bucket_bytes);
     return n;
 }

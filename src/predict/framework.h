@@ -40,7 +40,7 @@ void tutti_framework_release(tutti_framework *f);
 const char *tutti_framework_shipped_at(int i); /* NULL past the end */
 
 /* Overrides of a job, KEY=VALUE, in `space`; how many, at most TUTTI_FRAMEWORK_MAX_SETS. */
-enum { TUTTI_FRAMEWORK_MAX_SETS = 4 };
+enum { TUTTI_FRAMEWORK_MAX_SETS = 6 };
 typedef char tutti_framework_sets[TUTTI_FRAMEWORK_MAX_SETS][80];
 int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets space);
 /* The network between hosts as the transport leaves it. */

@@ -118,23 +118,22 @@ static void choose_sizes(int64_t total_bytes, tutti_reals *out)
     out->values[out->n++] = (double)total_bytes;
 }
 
-tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                 tutti_plan_costs *out, tutti_failure *err)
+tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
+                                    tutti_failure *err)
 {
+    const tutti_plan *plan = times->plan;
     tutti_plan_costs c = {.ranks = plan->config.nranks, .threads = plan->config.nthreads};
     tutti_bucket_time time = {0};
-    tutti_exchange_times times = {.plan = plan, .topology = t};
     tutti_status st = TUTTI_OK;
     c.exchange_bytes.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     c.exchange_s.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     choose_sizes(plan->total * TUTTI_ELEMENT_BYTES, &c.exchange_bytes);
     for (; c.exchange_s.n < c.exchange_bytes.n && !st; c.exchange_s.n++) {
         const int64_t n = (int64_t)c.exchange_bytes.values[c.exchange_s.n] / TUTTI_ELEMENT_BYTES;
-        st = tutti_predict_bucket(&times, n, &time, err);
+        st = tutti_predict_bucket(times, n, &time, err);
         c.exchange_s.values[c.exchange_s.n] = time.all_s;
     }
-    tutti_exchange_times_release(&times);
-    if (t->kind != TUTTI_TOPOLOGY_HOST && time.all_s > 0)
+    if (times->topology->kind != TUTTI_TOPOLOGY_HOST && time.all_s > 0)
         c.overlap = plan->config.by_need ? 1 : time.early_s / time.all_s;
     c.params_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
     c.data_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
@@ -148,5 +147,14 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
         tutti_plan_costs_release(&c);
     else
         *out = c;
+    return st;
+}
+
+tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                 tutti_plan_costs *out, tutti_failure *err)
+{
+    tutti_exchange_times times = {.plan = plan, .topology = t};
+    const tutti_status st = tutti_predict_costs_by(&times, profile, out, err);
+    tutti_exchange_times_release(&times);
     return st;
 }

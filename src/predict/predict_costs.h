@@ -11,6 +11,9 @@
 #include "exchange_times.h"
 #include "profile.h"
 
+/* The same of times->plan, by times that are kept. */
+tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
+                                    tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
 /* tutti_exchange_times_at of one exchange of n elements alone. lower_s: no run is shorter. */

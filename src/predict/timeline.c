@@ -202,17 +202,16 @@ static tutti_status sizes_time(tutti_exchange_times *times, double by_size_s[TUT
     return st;
 }
 
-static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_arena *names,
-                                      double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
+static tutti_status exchanges_prepare(const player *p, tutti_exchange_times *times, tutti_arena *names,
+                                      tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
-    tutti_exchange_times times = {.plan = plan, .topology = t};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
         exchange_state *x = &p->exchanges[i];
         tutti_simulation found;
         if (tutti_predict_share(plan, i) == 0) continue;
-        st = tutti_exchange_times_at(&times, i, plan->exchanges[i].count, &found, err);
+        st = tutti_exchange_times_at(times, i, plan->exchanges[i].count, &found, err);
         x->seconds = found.seconds;
         x->lower_s = found.lower_s;
         x->transfer_s = found.transfer_s;
@@ -221,8 +220,6 @@ static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, 
         x->fan_in = found.fan_in;
         x->busiest = tutti_arena_strdup(names, found.bottleneck_name);
     }
-    if (!st && plan->config.nranks > 1) st = sizes_time(&times, by_size_s, err);
-    tutti_exchange_times_release(&times);
     return st;
 }
 
@@ -365,38 +362,76 @@ static void log_rank(player p, int rank, double load_s, tutti_step_log *log)
     rank_play(p, rank, load_s);
 }
 
+static player player_of(const tutti_exchange_times *times, const tutti_profile *profile, exchange_state *exchanges)
+{
+    const tutti_topology *t = times->topology;
+    const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    const int nranks = times->plan->config.nranks;
+    const double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
+    return (player){.plan = times->plan,
+                    .costs = {times->plan, profile},
+                    .overlaps = !host,
+                    .turns = ceil(nranks / cores),
+                    .exchanges = exchanges,
+                    .credit = tutti_credit_begin(t)};
+}
+
+static double load_of(const tutti_exchange_times *times, const tutti_profile *profile)
+{
+    const tutti_topology *t = times->topology;
+    const bool has_free = t->kind != TUTTI_TOPOLOGY_HOST || times->plan->config.nranks < t->figure[TUTTI_FIGURE_CORES];
+    return has_free ? 0 : (double)times->plan->my_nsamples * profile->load_s_per_sample;
+}
+
+/* Of the rank that takes longest, which is told. */
+static int slowest_play(const player *p, double load_s, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    int slowest = plan->config.rank;
+    *out = rank_play(*p, slowest, load_s);
+    for (int r = 0; r < plan->config.nranks && !tutti_plan_is_between_all(plan); r++) {
+        const tutti_prediction own = rank_play(*p, r, load_s);
+        if (own.step_s > out->step_s) *out = own, slowest = r;
+    }
+    return slowest;
+}
+
 tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                    const double *slowness, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err)
 {
-    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    int nranks = plan->config.nranks;
-    double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
-    int slowest = plan->config.rank;
     tutti_arena names = {0};
     double by_size_s[TUTTI_PREDICTED_SIZES] = {0};
-    player p = {.plan = plan,
-                .costs = {plan, profile},
-                .overlaps = !host,
-                .turns = ceil(nranks / cores),
-                .exchanges = exchanges,
-                .credit = tutti_credit_begin(t)};
-    tutti_status st = tutti_topology_fits(t, nranks, err);
-    if (!st && !tutti_plan_is_async(plan)) st = exchanges_prepare(&p, t, &names, by_size_s, err);
-    const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
-    if (!st && tutti_plan_is_async(plan)) {
+    tutti_exchange_times times = {.plan = plan, .topology = t};
+    const player p = player_of(&times, profile, exchanges);
+    const double load_s = load_of(&times, profile);
+    const bool async = tutti_plan_is_async(plan);
+    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
+    if (!st && !async) st = exchanges_prepare(&p, &times, &names, err);
+    if (!st && !async && plan->config.nranks > 1) st = sizes_time(&times, by_size_s, err);
+    if (!st && async) {
         tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
     } else if (!st) {
-        *out = rank_play(p, plan->config.rank, load_s);
-        for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {
-            const tutti_prediction own = rank_play(p, r, load_s);
-            if (own.step_s > out->step_s) *out = own, slowest = r;
-        }
+        const int slowest = slowest_play(&p, load_s, out);
         describe(&p, slowest, out);
         memcpy(out->by_size_s, by_size_s, sizeof by_size_s);
         if (log) log_rank(p, slowest, load_s, log);
     }
+    tutti_exchange_times_release(&times);
+    free(exchanges);
+    tutti_arena_release(&names);
+    return st;
+}
+
+tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
+                                    tutti_failure *err)
+{
+    exchange_state *exchanges = tutti_alloc((size_t)times->plan->nexchanges * sizeof *exchanges);
+    tutti_arena names = {0};
+    const player p = player_of(times, profile, exchanges);
+    const tutti_status st = exchanges_prepare(&p, times, &names, err);
+    if (!st) describe(&p, slowest_play(&p, load_of(times, profile), out), out);
     free(exchanges);
     tutti_arena_release(&names);
     return st;

@@ -5,6 +5,7 @@
 #define TUTTI_TIMELINE_H
 
 #include "../training/plan/plan.h"
+#include "exchange_times.h"
 #include "profile.h"
 #include "step_log.h"
 #include "tutti/predict.h"
@@ -18,5 +19,8 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
 tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                    const double *slowness, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err);
+/* times->plan alone, in which ranks take all steps together, by times that are kept; of sizes that it has not nothing is said. */
+tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
+                                    tutti_failure *err);
 
 #endif

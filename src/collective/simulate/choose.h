@@ -19,6 +19,8 @@ typedef struct {
     const char *name, *summary;
     const char *rows[4]; /* until NULL; none = all. With parameters: with those and no others */
     int32_t most_fan_in; /* none by which more ranks send to one of another host at a time; 0 = any */
+    bool
+        is_brief; /* tutti_choose_sizes: rows that are bound to a topology, schedules of very many messages at a time and bounds are left out */
 } tutti_policy;
 int tutti_policy_count(void);
 const tutti_policy *tutti_policy_at(int i); /* 0: "fastest", all rows */
@@ -51,7 +53,7 @@ void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, con
 void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request, int64_t n,
                      const tutti_topology *t, tutti_choice *out);
 
-/* As tutti_choose_by without a limit at n[i] elements for each out[i], from one simulation of each schedule: other sizes lie on lines
+/* As tutti_choose_by without a limit, unless the policy is brief, at n[i] elements for each out[i], from one simulation of each schedule: other sizes lie on lines
  * (lines.h), exactly where slices are whole elements. Closed forms are left at 0. */
 void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request *request, const int64_t *n, int nsizes,
                         const tutti_topology *t, tutti_choice *out);

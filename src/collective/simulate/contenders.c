@@ -11,8 +11,12 @@
 #include "tutti/lower.h"
 
 static const tutti_policy policies[] = {
-    {"fastest", "of all algorithms", {NULL}, 0},
-    {"hybrid", "hierarchical for small vectors, ring for large ones (Jia et al. 2018)", {"hierarchical", "ring"}, 0},
+    {"fastest", "of all algorithms", {NULL}, 0, false},
+    {"hybrid",
+     "hierarchical for small vectors, ring for large ones (Jia et al. 2018)",
+     {"hierarchical", "ring"},
+     0,
+     false},
 };
 
 int tutti_policy_count(void)
@@ -148,7 +152,7 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
     for (int i = 0; i < tutti_algorithm_count(); i++) {
         const tutti_algorithm *a = tutti_algorithm_at(i);
         const char *text = allowed(policy, a->name);
-        if (!text || !(a->collectives & 1u << q.collective)) continue;
+        if (!text || (policy->is_brief && a->is_bound) || !(a->collectives & 1u << q.collective)) continue;
         if (strchr(text, ',')) {
             contender_ask(out, text, most_steps, &q);
             continue;

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choice.c: plans are made of the ways that are worth one and played; the fastest is taken. */
+#include "choice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../predict_costs.h"
+#include "../timeline.h"
+#include "contestants.h"
+
+static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
+enum { MODES = 3, FINISHED = 4, LEAST_BUCKET = 1 << 18, ROUGH = 4 };
+
+typedef struct {
+    bool by_need, early;
+} mode;
+
+/* A way in a mode, the best plan of it so far. */
+typedef struct {
+    const tutti_contestant *way;
+    mode mode;
+    tutti_plan_costs costs; /* of its exchanges; layers are the base's */
+    double step_s;
+} entry;
+
+typedef struct {
+    const tutti_choice_question *q;
+    tutti_profile profile; /* a host's has no kernels */
+    tutti_layer_time *layers;
+    tutti_plan_shelf shelf;
+    tutti_exchange_times times;
+    tutti_plan *base; /* by the fixed rule, with costs of layers */
+    tutti_exchange_choice *out;
+} search;
+
+static bool is_host(const tutti_choice_question *q)
+{
+    return q->topology->kind == TUTTI_TOPOLOGY_HOST;
+}
+
+/* ---- one plan ---- */
+
+static void take(search *s, const tutti_plan *p, double step_s)
+{
+    tutti_exchange_choice *c = s->out;
+    const tutti_plan_config *config = &p->config;
+    snprintf(c->algorithm, sizeof c->algorithm, "%s", config->algorithm);
+    c->bucket_bytes = config->bucket_bytes == TUTTI_BUCKET_SOONEST ? TUTTI_BUCKET_CUT : config->bucket_bytes;
+    c->by_need = config->by_need, c->replicated = config->replicated, c->early = config->early;
+    c->step_s = step_s;
+    c->nbuckets = p->nbuckets;
+    c->cut.n = 0;
+    c->largest = 0;
+    for (int b = 0; b < p->nbuckets; b++) {
+        if (c->bucket_bytes == TUTTI_BUCKET_CUT) c->cut.values[c->cut.n++] = p->buckets[b].nparams;
+        const int64_t bytes = p->buckets[b].count * (int64_t)sizeof(float);
+        c->largest = bytes > c->largest ? bytes : c->largest;
+    }
+}
+
+/* INFINITY: there is no such plan. */
+static double play(search *s, const tutti_plan_config *config)
+{
+    tutti_plan *plan = NULL;
+    tutti_prediction p = {0};
+    if (tutti_plan_build(s->q->graph, config, &plan, NULL)) return INFINITY;
+    s->times.plan = plan;
+    s->out->nplayed++;
+    const bool can = !tutti_timeline_compare(&s->times, &s->profile, &p, NULL) &&
+                     (!s->q->most_fan_in || p.fan_in <= s->q->most_fan_in);
+    if (can && p.step_s < s->out->step_s * (1 - ROUNDING)) take(s, plan, p.step_s);
+    tutti_plan_destroy(plan);
+    return can ? p.step_s : (double)INFINITY;
+}
+
+static tutti_plan_config config_of(const search *s, const entry *e)
+{
+    tutti_plan_config c = s->q->config;
+    c.algorithm = e->way->algorithm;
+    c.replicated = e->way->replicated;
+    c.by_need = e->mode.by_need;
+    c.early = e->mode.early;
+    c.prove_later = true;
+    c.shelf = (tutti_plan_shelf *)&s->shelf;
+    c.costs = NULL;
+    return c;
+}
+
+/* ---- which ways and modes there are ---- */
+
+static int list_modes(const search *s, bool replicated, mode out[MODES])
+{
+    static const mode all[MODES] = {{false, false}, {true, false}, {true, true}};
+    const tutti_choice_question *q = s->q;
+    int n = 0;
+    for (int i = 0; i < MODES; i++) {
+        tutti_plan_config c = q->config;
+        c.by_need = all[i].by_need, c.early = all[i].early, c.replicated = replicated;
+        if (!q->open.update_when && all[i].early != q->config.early) continue;
+        if (!q->open.order && !all[i].early && all[i].by_need != q->config.by_need) continue;
+        if (is_host(q) && q->open.order && q->open.update_when && i > 0) continue; /* nothing is hidden there */
+        if (!q->method->accept(&c, NULL)) out[n++] = all[i];
+    }
+    return n;
+}
+
+/* What its exchanges cost at sizes up to all, by a plan of it. */
+static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
+{
+    tutti_plan_config c = config_of(s, e);
+    tutti_plan *plan = NULL;
+    tutti_status st = tutti_plan_build(s->q->graph, &c, &plan, err);
+    if (st) return st;
+    s->times.plan = plan;
+    st = tutti_predict_costs_by(&s->times, &s->profile, &e->costs, err);
+    tutti_plan_destroy(plan);
+    return st;
+}
+
+/* Buckets merged by costs: as these say how much is hidden, and as if all were. */
+static void play_merged(search *s, entry *e)
+{
+    const double hidden = e->costs.overlap;
+    tutti_plan_config c = config_of(s, e);
+    c.costs = &e->costs;
+    c.bucket_bytes = TUTTI_BUCKET_SOONEST;
+    e->step_s = fmin(e->step_s, play(s, &c));
+    if (is_host(s->q) || hidden == 1) return;
+    e->costs.overlap = 1;
+    e->step_s = fmin(e->step_s, play(s, &c));
+    e->costs.overlap = hidden;
+}
+
+/* Buckets of one size, each twice the one before, then the neighbours of the best. */
+static void play_sizes(search *s, entry *e)
+{
+    tutti_plan_config c = config_of(s, e);
+    const int64_t total = s->base->total * (int64_t)sizeof(float);
+    double best_s = INFINITY;
+    int64_t best = total;
+    for (int64_t n = LEAST_BUCKET; n < total; n *= 2) {
+        c.bucket_bytes = n;
+        const double step_s = play(s, &c);
+        if (step_s < best_s) best_s = step_s, best = n;
+    }
+    static const double near[] = {0.7, 0.85, 1.2, 1.4};
+    for (int i = 0; i < 4; i++) {
+        c.bucket_bytes = (int64_t)((double)best * near[i]) >> 16 << 16;
+        if (c.bucket_bytes > 0 && c.bucket_bytes < total) best_s = fmin(best_s, play(s, &c));
+    }
+    c.bucket_bytes = TUTTI_BUCKET_ALL;
+    e->step_s = fmin(e->step_s, fmin(best_s, play(s, &c)));
+}
+
+static void play_way(search *s, entry *e, bool rough)
+{
+    tutti_plan_config c = config_of(s, e);
+    if (!s->q->open.buckets) {
+        if (rough) e->step_s = play(s, &c);
+    } else if (!rough) {
+        play_sizes(s, e);
+    } else {
+        play_merged(s, e);
+        for (int64_t parts = 3, i = 0; i < ROUGH; parts *= 4, i++) {
+            c.bucket_bytes = s->base->total * (int64_t)sizeof(float) / parts;
+            e->step_s = fmin(e->step_s, play(s, &c));
+        }
+    }
+}
+
+/* ---- the search ---- */
+
+/* Every way in every mode roughly, then the best few of these in all sizes. */
+static void play_ways(search *s, const tutti_contestants *ways)
+{
+    entry entries[TUTTI_MOST_CONTESTANTS * MODES];
+    int n = 0;
+    for (int w = 0; w < ways->n; w++) {
+        mode modes[MODES];
+        const int nmodes = list_modes(s, ways->list[w].replicated, modes);
+        for (int m = 0; m < nmodes; m++) {
+            entry *e = &entries[n];
+            *e = (entry){.way = &ways->list[w], .mode = modes[m], .step_s = INFINITY};
+            if (s->q->open.buckets && find_costs(s, e, NULL)) continue;
+            play_way(s, e, true);
+            n++;
+        }
+    }
+    for (int k = 0; k < FINISHED && k < n; k++) {
+        int best = k;
+        for (int i = k + 1; i < n; i++)
+            if (entries[i].step_s < entries[best].step_s) best = i;
+        const entry taken = entries[best];
+        entries[best] = entries[k], entries[k] = taken;
+        if (isfinite(entries[k].step_s)) play_way(s, &entries[k], false);
+    }
+    for (int i = 0; i < n; i++) tutti_plan_costs_release(&entries[i].costs);
+}
+
+/* On a host kernels are the same whatever is chosen, and an update goes as fast as a core adds. */
+static void take_profile(search *s)
+{
+    const tutti_choice_question *q = s->q;
+    s->profile = *q->profile;
+    if (!is_host(q)) return;
+    s->layers = tutti_alloc(sizeof *s->layers * (size_t)(q->profile->nlayers + 1));
+    s->profile.layers = s->layers;
+    s->profile.load_s_per_sample = 0;
+    s->profile.update_s_per_element = 20 / q->topology->figure[TUTTI_FIGURE_ADD];
+}
+
+/* Of layers alone: a plan by it knows when its gradients are ready. */
+static tutti_plan_costs layer_costs(const search *s)
+{
+    const tutti_profile *p = &s->profile;
+    const int n = p->nlayers;
+    tutti_plan_costs c = {.ranks = s->q->config.nranks, .threads = s->q->config.nthreads};
+    c.exchange_bytes = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, 1), 1};
+    c.exchange_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, 1), 1};
+    c.exchange_bytes.values[0] = LEAST_BUCKET;
+    c.params_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, n), n};
+    c.data_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, n), n};
+    c.sum_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, n), n};
+    for (int l = 0; l < n; l++) {
+        c.params_s.values[l] = p->layers[l].params_s;
+        c.data_s.values[l] = p->layers[l].data_s;
+        c.sum_s.values[l] = p->layers[l].sum_s;
+    }
+    return c;
+}
+
+static tutti_status make_base(search *s, tutti_failure *err)
+{
+    const tutti_plan_config *q = &s->q->config;
+    tutti_contestant way = {.replicated = q->replicated};
+    const entry rule = {.way = &way, .mode = {q->by_need, q->early}};
+    tutti_plan_costs costs = layer_costs(s);
+    snprintf(way.algorithm, sizeof way.algorithm, "%s", q->algorithm);
+    tutti_plan_config c = config_of(s, &rule);
+    c.costs = &costs;
+    const tutti_status st = tutti_plan_build(s->q->graph, &c, &s->base, err);
+    tutti_plan_costs_release(&costs);
+    if (st) return st;
+    c.costs = NULL;
+    s->out->step_s = INFINITY;
+    s->out->rule_s = play(s, &c); /* infinite: it has more messages than are looked at */
+    return TUTTI_OK;
+}
+
+static bool is_open(const tutti_open_keys *open)
+{
+    return open->algorithm || open->buckets || open->order || open->update || open->update_when;
+}
+
+static tutti_status find(search *s, tutti_failure *err)
+{
+    tutti_exchange_choice rule;
+    tutti_contestants ways;
+    tutti_status st = make_base(s, err);
+    if (st || tutti_plan_is_async(s->base) || !tutti_plan_is_between_all(s->base)) return st;
+    rule = *s->out; /* has no cut */
+    tutti_contestants_find(s->q, s->base, &ways);
+    play_ways(s, &ways);
+    s->out->nsimulated = ways.nsimulated;
+    s->out->is_chosen = isfinite(s->out->step_s);
+    if (isfinite(rule.step_s) && s->out->step_s > rule.step_s * (1 - s->q->margin)) {
+        rule.nplayed = s->out->nplayed, rule.nsimulated = s->out->nsimulated;
+        rule.cut.values = s->out->cut.values; /* room */
+        rule.is_chosen = true;
+        *s->out = rule;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err)
+{
+    search s = {.q = q, .times = {.topology = q->topology, .by_lines = true}, .out = out};
+    *out = (tutti_exchange_choice){0};
+    tutti_status st = tutti_topology_fits(q->topology, q->config.nranks, err);
+    if (st || q->config.nranks == 1 || q->graph->nsplit || q->method->is_async || !is_open(&q->open)) return st;
+    out->cut.values = tutti_alloc(sizeof *out->cut.values * (size_t)(q->graph->nparams + 1));
+    take_profile(&s);
+    st = find(&s, err);
+    tutti_plan_destroy(s.base);
+    tutti_exchange_times_release(&s.times);
+    tutti_plan_shelf_release(&s.shelf);
+    free(s.layers);
+    if (st) tutti_exchange_choice_release(out);
+    return st;
+}
+
+void tutti_exchange_choice_release(tutti_exchange_choice *c)
+{
+    free(c->cut.values);
+    *c = (tutti_exchange_choice){0};
+}

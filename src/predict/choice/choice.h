@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choice.h: how a step's exchanges travel, chosen by what the step would take: algorithm, what travels together, who updates and when, and
+ * whose turn comes first, all together.
+ *
+ * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies on lines
+ * (collective/simulate/lines.h). The few that may be the fastest are put into plans with buckets of several kinds, and each plan is played
+ * (timeline.h). The fixed rule of tutti_plan_algorithms with buckets of 1 MiB is always among them, and stays unless another is faster by
+ * more than the margin.
+ *
+ * Nothing is measured and nothing is random: equal questions have equal answers. On a host, where nothing is hidden, times of kernels do
+ * not matter and are left out, so that it makes no difference who measured them. Threads: shared (pure). */
+#ifndef TUTTI_CHOICE_H
+#define TUTTI_CHOICE_H
+
+#include "../../training/method/method.h"
+#include "../../training/plan/plan.h"
+#include "../profile.h"
+#include "tutti/topology.h"
+
+/* What nobody has fixed. */
+typedef struct {
+    bool algorithm, buckets, order, update, update_when;
+} tutti_open_keys;
+
+typedef struct {
+    const tutti_graph *graph;
+    const tutti_method_row *method;
+    tutti_plan_config config; /* of the job; what is open has the values of the fixed rule */
+    const tutti_profile *profile;
+    const tutti_topology *topology;
+    tutti_open_keys open;
+    double margin;   /* a share of the step: by less nothing is better than the fixed rule */
+    int most_fan_in; /* no algorithm by which more ranks send to one of another host at a time; 0: any */
+} tutti_choice_question;
+
+typedef struct {
+    bool is_chosen; /* else the question's configuration stands: nothing was open, or nothing is to choose from */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "rule": the fixed one */
+    int64_t bucket_bytes;                 /* as tutti_plan_config has it; TUTTI_BUCKET_CUT: as cut says */
+    tutti_reals cut;                      /* free(cut.values) */
+    bool by_need, replicated, early;
+    int nbuckets;
+    int64_t largest;         /* bytes of its largest bucket */
+    double step_s, rule_s;   /* that are predicted, and would be by the fixed rule; of a host without kernels */
+    int nplayed, nsimulated; /* plans, schedules: what it took */
+} tutti_exchange_choice;
+
+/* TUTTI_ERR_USAGE: the ranks have no room on the topology, or no plan can be made. */
+tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err);
+void tutti_exchange_choice_release(tutti_exchange_choice *c);
+
+#endif

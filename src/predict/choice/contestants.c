@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contestants.c: about what a step takes by each algorithm: gradients merged so that they end soonest, weights behind the forward pass. */
+#include "contestants.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collective/simulate/choose.h"
+
+enum { FIRST_BYTES = 4096, GROWTH = 4, EACH = 3 };
+
+typedef struct {
+    const tutti_choice_question *q;
+    const tutti_plan *base;
+    int64_t n[TUTTI_MAX_COST_POINTS]; /* elements */
+    int nsizes;
+    double forward_s, update_s;           /* of all layers; of an element */
+    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* nsizes of each that was asked for */
+} study;
+
+static void choose_sizes(study *s)
+{
+    const int64_t total = s->base->total;
+    int64_t n = FIRST_BYTES / TUTTI_ELEMENT_BYTES;
+    for (; n < total && s->nsizes < TUTTI_MAX_COST_POINTS - 1; n *= GROWTH) s->n[s->nsizes++] = n;
+    s->n[s->nsizes++] = total;
+}
+
+static const tutti_choice *ask(study *s, tutti_collective c)
+{
+    const tutti_plan_config *config = &s->q->config;
+    const tutti_policy policy = {.name = "fastest", .most_fan_in = s->q->most_fan_in, .is_brief = true};
+    const bool sums = tutti_collective_reduces(c);
+    const tutti_compile_request request = {.collective = c,
+                                           .nranks = config->nranks,
+                                           .slots = sums ? config->slots : 0,
+                                           .in_place = true,
+                                           .sums_once = sums && config->sent != TUTTI_F32};
+    if (s->by[c]) return s->by[c];
+    s->by[c] = tutti_alloc(sizeof *s->by[c] * (size_t)s->nsizes);
+    tutti_choose_sizes(&policy, &request, s->n, s->nsizes, s->q->topology, s->by[c]);
+    return s->by[c];
+}
+
+/* Times of the algorithm by size, in whole nanoseconds that never fall; false: it cannot do that. */
+static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_exchange_cost *out)
+{
+    const tutti_choice *choices = ask(s, c);
+    const int64_t sent = (int64_t)tutti_dtype_bytes(tutti_collective_reduces(c) ? s->q->config.sent : TUTTI_F32);
+    int at = 0;
+    while (at < choices->ncandidates && strcmp(choices->candidates[at].algorithm, algorithm) != 0) at++;
+    *out = (tutti_exchange_cost){.npoints = s->nsizes, .overlap = s->q->topology->kind != TUTTI_TOPOLOGY_HOST};
+    if (at == choices->ncandidates) return false;
+    for (int i = 0; i < s->nsizes; i++) {
+        const tutti_candidate *found = &choices[i].candidates[at];
+        if (!found->can) return false;
+        out->bytes[i] = s->n[i] * TUTTI_ELEMENT_BYTES * TUTTI_ELEMENT_BYTES / sent; /* of what is rounded on the way */
+        out->ns[i] = llround(found->sim.seconds * 1e9);
+        if (i && out->ns[i] < out->ns[i - 1]) out->ns[i] = out->ns[i - 1];
+    }
+    return true;
+}
+
+/* From the beginning of the backward pass until all sums have come; what the others of a bucket take after that. */
+static double merged(const study *s, const tutti_exchange_cost *first, const tutti_exchange_cost *then, double *after_s)
+{
+    const tutti_plan *p = s->base;
+    bool *starts = tutti_alloc(sizeof *starts * (size_t)(p->nitems + 1));
+    tutti_merge_group *groups = tutti_alloc(sizeof *groups * (size_t)(p->nitems + 1));
+    int ngroups = 0;
+    const int64_t end = tutti_merge_best(p->items, p->nitems, first, starts);
+    tutti_merge_play(p->items, p->nitems, first, starts, groups, &ngroups);
+    int64_t after = 0;
+    for (int g = 0; then && g < ngroups; g++) after += tutti_exchange_cost_ns(then, groups[g].bytes);
+    *after_s = (double)after * 1e-9;
+    free(starts);
+    free(groups);
+    return (double)end * 1e-9;
+}
+
+static tutti_exchange_cost sum_of(const tutti_exchange_cost *a, const tutti_exchange_cost *b)
+{
+    tutti_exchange_cost sum = *a;
+    for (int i = 0; i < sum.npoints; i++) sum.ns[i] += b->ns[i];
+    return sum;
+}
+
+/* What the wanted collectives take together that reduce, or those that do not; false: it cannot do one of them. */
+static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduces, tutti_exchange_cost *out)
+{
+    tutti_exchange_cost one;
+    *out = (tutti_exchange_cost){0};
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {
+        if (!(wanted >> c & 1) || tutti_collective_reduces((tutti_collective)c) != reduces) continue;
+        if (!cost_of(s, (tutti_collective)c, algorithm, &one)) return false;
+        *out = out->npoints ? sum_of(out, &one) : one;
+    }
+    return true;
+}
+
+/* The score of one; infinite: it cannot do what is wanted. What does not reduce hands weights round, behind the forward pass. */
+static double score(study *s, const char *algorithm, bool replicated, unsigned wanted)
+{
+    tutti_exchange_cost sums, weights;
+    const double update_s = s->update_s * (double)s->base->total / (replicated ? 1 : s->q->config.nranks);
+    double after_s = 0;
+    if (!add_up(s, algorithm, wanted, true, &sums) || !add_up(s, algorithm, wanted, false, &weights) || !sums.npoints)
+        return INFINITY;
+    if (weights.npoints && !sums.overlap) { /* nothing is hidden */
+        sums = sum_of(&sums, &weights);
+        weights.npoints = 0;
+    }
+    const double end_s = merged(s, &sums, weights.npoints ? &weights : NULL, &after_s);
+    return fmax(s->forward_s, after_s) + end_s + update_s;
+}
+
+/* In the order of their scores, at most so many; of equal ones the first stays first. */
+static void insert(tutti_contestant *list, int *n, const tutti_contestant *w)
+{
+    int at = *n;
+    while (at > 0 && w->score_s < list[at - 1].score_s * (1 - 1e-3)) at--;
+    if (at == EACH) return;
+    if (*n < EACH) ++*n;
+    for (int i = *n - 1; i > at; i--) list[i] = list[i - 1];
+    list[at] = *w;
+}
+
+static void add_best(study *s, bool replicated, tutti_contestants *out)
+{
+    tutti_plan_config config = s->q->config;
+    tutti_contestant best[EACH + 1];
+    int n = 0;
+    config.replicated = replicated;
+    if (s->q->method->accept(&config, NULL)) return;
+    const unsigned wanted = s->q->method->collectives(&config);
+    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method whose tree is what it is about */
+    int first = 0;
+    while (!(wanted >> first & 1)) first++;
+    const tutti_choice *all = ask(s, (tutti_collective)first);
+    for (int i = 0; i < all->ncandidates; i++) {
+        tutti_contestant w = {.replicated = replicated};
+        const char *algorithm = all->candidates[i].algorithm;
+        if (!all->candidates[i].can) continue;
+        memcpy(w.algorithm, algorithm, sizeof w.algorithm);
+        w.score_s = score(s, algorithm, replicated, wanted);
+        if (isfinite(w.score_s)) insert(best, &n, &w);
+    }
+    for (int i = 0; i < n && out->n < TUTTI_MOST_CONTESTANTS; i++) out->list[out->n++] = best[i];
+}
+
+static void add(tutti_contestants *out, const char *algorithm, bool replicated)
+{
+    tutti_contestant *w = &out->list[out->n++];
+    *w = (tutti_contestant){.replicated = replicated};
+    snprintf(w->algorithm, sizeof w->algorithm, "%s", algorithm);
+}
+
+void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_contestants *out)
+{
+    study s = {.q = q, .base = base, .update_s = q->profile->update_s_per_element};
+    *out = (tutti_contestants){0};
+    for (int l = 0; l < q->profile->nlayers; l++) s.forward_s += q->profile->layers[l].forward_s;
+    add(out, q->config.algorithm, q->config.replicated);
+    if (q->open.update) add(out, q->config.algorithm, !q->config.replicated);
+    if (q->open.algorithm) {
+        choose_sizes(&s);
+        add_best(&s, q->config.replicated, out);
+        if (q->open.update) add_best(&s, !q->config.replicated, out);
+    }
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {
+        if (s.by[c]) out->nsimulated += s.by[c]->ncandidates;
+        free(s.by[c]);
+    }
+}
