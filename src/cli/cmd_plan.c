@@ -7,6 +7,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../job/job_choice.h"
 #include "../job/job_costs.h"
 #include "../job/job_impl.h"
 #include "topo.h"
@@ -122,16 +123,30 @@ static tutti_status read_costs(const char *path, tutti_resolved *r, tutti_failur
     return st;
 }
 
-/* `exchange.buckets: auto` needs costs; other rules show with them when their buckets travel. */
+/* `exchange.buckets: soonest` needs costs; other rules show with them when their buckets travel. */
 static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_resolved *r, tutti_failure *err)
 {
     const char *topology = tutti_cli_value(f, "topology", NULL), *costs = tutti_cli_value(f, "costs", NULL);
     tutti_topology t;
     if (topology && costs) return tutti_fail(err, TUTTI_ERR_USAGE, "--topology and --costs: give one");
     if (costs) return read_costs(costs, r, err);
-    if (!topology && job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    if (!topology && job->exchange.buckets != TUTTI_BUCKETS_SOONEST) return TUTTI_OK;
     tutti_status st = tutti_topo_open(f, topology ? topology : "host", &t, err);
     return st ? st : tutti_job_add_costs(job, &t, r, err);
+}
+
+/* What is auto, as a run there would choose it. */
+static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int32_t *host_of, tutti_resolved *r,
+                           tutti_failure *err)
+{
+    const char *topology = tutti_cli_value(f, "topology", NULL);
+    tutti_topology t;
+    tutti_job_choice choice = {0};
+    tutti_status st = topology ? tutti_topo_open(f, topology, &t, err) : TUTTI_OK;
+    if (st || (!topology && !tutti_job_machine(host_of, (int)job->ranks, 0, &t))) return st;
+    st = tutti_job_choose(job, &t, NULL, 0, r, &choice, err);
+    free(choice.text);
+    return st;
 }
 
 /* As they are said to be, else as the topology has them; else one host. */
@@ -163,6 +178,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     if (!st)
         st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank, .host_of = host_of, .on_device = true}, &r,
                                err);
+    if (!st) st = choose(f, job, host_of, &r, err);
     if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, job, r.plan, err);
     tutti_resolved_release(&r);

@@ -121,6 +121,7 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
     tutti_status st =
         framework ? tutti_predict_framework(framework, q, err)
                   : tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    if (!st && !framework) st = tutti_predict_faster(q, err);
     tutti_predict_wait_end(wait);
     if (!st && tutti_cli_has(f, "layers"))
         st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,

@@ -136,6 +136,18 @@ static void print_method(const player *p, const tutti_graph *g)
     free(kernels);
 }
 
+/* Of rank 0. What a step takes on one host is said without kernels, whose times nobody has measured yet. */
+static void print_exchange(const player *p, const tutti_session *s)
+{
+    if (p->quiet || !s->exchange[0]) return;
+    if (s->is_kept) {
+        printf("exchange: %s, as this run began\n", s->exchange);
+        return;
+    }
+    printf("exchange: %s, chosen in %.2f s: %.3g ms a step predicted%s\n", s->exchange, s->choice_s,
+           s->predicted_s * 1e3, tutti_group_nhosts(p->group) == 1 ? ", beside kernels" : "");
+}
+
 /* What was found, and memory that is of no single rank. */
 static void print_data(const player *p, const tutti_session_data *d)
 {
@@ -194,6 +206,7 @@ static void *play(void *arg)
     tutti_status st = prepare(p, &reporter, &own, &s);
     if (!st) print_wires(p);
     if (!st) print_method(p, s.parts.graph);
+    if (!st) print_exchange(p, &s);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -17,6 +17,7 @@
 #include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/file.h"
+#include "../job/job_choice.h"
 #include "compare.h"
 #include "progress.h"
 
@@ -48,7 +49,7 @@ static bool is_same_job(const tutti_compare_run *r)
     char *path = path_in(r, "job.yaml"), *text = NULL;
     size_t nbytes;
     const bool same =
-        !tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL) && !strcmp(text, r->job);
+        !tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL) && tutti_job_was(r->job, text);
     free(text);
     free(path);
     return same;

@@ -69,6 +69,53 @@ tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q
     return st;
 }
 
+/* ---- what is faster ---- */
+
+/* Of how gradients travel what the job says itself: ", exchange.update: sharded". */
+static void add_fixed(const tutti_predict_question *q, tutti_strbuf *out)
+{
+    static const char *const keys[] = {"exchange.algorithm", "exchange.buckets",     "exchange.order",
+                                       "exchange.update",    "exchange.update_when", "exchange.precision",
+                                       "reduction"};
+    const tutti_job *job = q->job;
+    const bool fixed[] = {strcmp(job->exchange.algorithm, "auto") != 0,
+                          job->exchange.buckets != TUTTI_BUCKETS_AUTO,
+                          job->exchange.order != TUTTI_TURN_AUTO,
+                          job->exchange.update != TUTTI_UPDATE_AUTO,
+                          job->exchange.update_when != TUTTI_UPDATE_ANYTIME,
+                          job->exchange.precision != TUTTI_F32,
+                          job->reduction != TUTTI_REDUCTION_FAST};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (fixed[i]) tutti_strbuf_printf(out, "%s%s", out->length ? ", " : "", keys[i]);
+    if (q->options.most_fan_in) tutti_strbuf_printf(out, "%s--max-fan-in", out->length ? ", " : "");
+}
+
+tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err)
+{
+    const tutti_prediction *own = tutti_predict_last(q);
+    const int nranks = own->nranks;
+    tutti_framework f;
+    tutti_prediction ddp;
+    tutti_strbuf fixed = {0};
+    if (q->topology.kind == TUTTI_TOPOLOGY_HOST || nranks == 1 || own->refused[0] || own->visits > 0 ||
+        strcmp(q->job->method.name, "sync-sgd") != 0)
+        return TUTTI_OK;
+    tutti_status st = tutti_framework_open("pytorch-ddp", &f, err);
+    if (st) return st;
+    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* a job that it cannot do is none that it does faster */
+    if (!st && ddp.step_s < own->step_s * (1 - 1e-3)) {
+        add_fixed(q, &fixed);
+        snprintf(q->faster, sizeof q->faster,
+                 "PyTorch DDP's model takes %.3f ms: %s, buckets of %.0f MiB, every rank updates all; here %s%s.",
+                 ddp.step_s * 1e3, ddp.algorithm, f.bucket_bytes / 1048576,
+                 fixed.length ? "the job fixes " : "what it would do is not among what was compared",
+                 fixed.length ? fixed.text : "");
+    }
+    tutti_strbuf_release(&fixed);
+    tutti_framework_release(&f);
+    return TUTTI_OK;
+}
+
 /* ---- the gap ---- */
 
 static void print_gap(const tutti_framework *a, const tutti_framework *b, int nranks, const double *step_s)

@@ -33,6 +33,8 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         }
         tutti_json_real(&j, "step_ms", p->step_s * 1e3);
         tutti_json_text(&j, "algorithm", p->algorithm);
+        if (p->choice[0]) tutti_json_text(&j, "choice", p->choice);
+        if (p->choice[0]) tutti_json_real(&j, "choice_s", p->choice_s);
         tutti_json_real(&j, "exchange_ms", p->exchange_s * 1e3);
         tutti_json_real(&j, "exposed_ms", p->exposed_s * 1e3);
         tutti_json_open(&j, "exchange_s_by_bytes", '{');

@@ -26,12 +26,16 @@ typedef struct {
     tutti_layer_prediction *layers; /* at the last rank count; NULL: not asked for */
     int nlayers;
     const tutti_predict_answers *answers; /* what planners ask */
+    char
+        faster[320]; /* what another system's model does faster at the last of the rank counts, and why; "" = nothing */
 } tutti_predict_question;
 
 /* ---- predict_framework.c ---- */
 
 /* Fills in q->predicted with steps of a training system (predict/framework.h). */
 tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q, tutti_failure *err);
+/* Fills in q->faster, of PyTorch's DDP. */
+tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err);
 /* "A,B": prints what makes the gap from A's step to B's; json: as --json. */
 tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_predict_question *q,
                                tutti_failure *err);
@@ -40,6 +44,8 @@ tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_
 
 /* Of the last of the rank counts of which there is a prediction; of one there is. */
 const tutti_prediction *tutti_predict_last(const tutti_predict_question *q);
+/* What was chosen at the last of the counts, and what is faster all the same; nothing where nothing was. */
+void tutti_predict_print_choice(const tutti_predict_question *q);
 void tutti_predict_print_table(const tutti_predict_question *q);
 void tutti_predict_print_layers(const tutti_predict_question *q);
 

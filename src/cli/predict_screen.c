@@ -65,6 +65,7 @@ void tutti_predict_print_screen(const tutti_predict_question *q)
 {
     print_head(q);
     for (int i = 0; i < q->nranks; i++) print_row(q, i);
+    tutti_predict_print_choice(q);
     printf("\n");
 }
 

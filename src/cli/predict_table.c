@@ -54,11 +54,20 @@ const tutti_prediction *tutti_predict_last(const tutti_predict_question *q)
     return &q->predicted[i];
 }
 
-/* By what the gradients of the last count travel, and what that takes. */
-static void print_exchanges(const tutti_prediction *p)
+void tutti_predict_print_choice(const tutti_predict_question *q)
 {
+    const tutti_prediction *p = tutti_predict_last(q);
+    if (p->choice[0]) printf("\nExchange at %d ranks: %s, chosen in %.2f s.\n", p->nranks, p->choice, p->choice_s);
+    if (q->faster[0]) printf("%s%s\n", p->choice[0] ? "" : "\n", q->faster);
+}
+
+/* By what the gradients of the last count travel, and what that takes. */
+static void print_exchanges(const tutti_predict_question *q)
+{
+    const tutti_prediction *p = tutti_predict_last(q);
     static const char *const sizes[TUTTI_PREDICTED_SIZES] = {"4 KiB", "64 KiB", "1 MiB", "16 MiB"};
     if (p->nranks == 1 || p->visits > 0) return;
+    tutti_predict_print_choice(q);
     printf("\n%d ranks exchange by %s; a bucket of", p->nranks, p->algorithm);
     for (int i = 0; i < TUTTI_PREDICTED_SIZES; i++)
         printf("%s %s takes %.3g ms", i ? "," : "", sizes[i], p->by_size_s[i] * 1e3);
@@ -136,7 +145,7 @@ void tutti_predict_print_table(const tutti_predict_question *q)
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
     print_shares(q);
-    print_exchanges(last);
+    print_exchanges(q);
     explain_efficiency(q);
     print_groups(q);
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);

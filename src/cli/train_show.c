@@ -152,13 +152,16 @@ static tutti_status show_init(const tutti_session *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What a run measures between its ranks is predicted here. */
-static tutti_status merge_as_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
+/* What a run chooses, and measures between its ranks, is predicted here. */
+static tutti_status settle_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
 {
     tutti_topology here;
-    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    char *overrides = NULL;
     tutti_status st = tutti_topology_of_this_host(&here, err);
-    if (!st) st = tutti_job_add_costs(job, &here, &s->parts, err);
+    if (!st) st = tutti_session_choose(job, &here, NULL, s, &overrides, err);
+    free(overrides);
+    if (st || job->exchange.buckets != TUTTI_BUCKETS_SOONEST) return st;
+    st = tutti_job_add_costs(job, &here, &s->parts, err);
     s->config.plan = s->parts.plan;
     return st;
 }
@@ -169,11 +172,12 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     tutti_session s = {0};
     tutti_status st = tutti_session_data_open(job, NULL, NULL, &data, err);
     if (!st) st = tutti_session_open(job, &data, NULL, NULL, &s, err);
-    if (!st) st = merge_as_here(job, &s, err);
+    if (!st) st = settle_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
         tutti_train_print_method("\n# ", job->method.name);
         tutti_train_print_preset("# ", job);
+        if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
         show_plan(job, &s, &data);
         st = show_seats(job, &s, &data, err);
         if (!st) st = show_init(&s, err);

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "../base/file.h"
+#include "../collective/compile/algorithms.h"
 #include "job_impl.h"
+#include "resolve.h"
 
 enum { MAX_JOB_BYTES = 1 << 20 };
 
@@ -48,6 +50,37 @@ static tutti_status check(const tutti_job *job, const tutti_job_source *source, 
     return st;
 }
 
+static bool takes_update(const tutti_job *job)
+{
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    for (int i = 0; method && i < TUTTI_METHOD_MAX_KEYS && method->keys[i]; i++)
+        if (!strcmp(method->keys[i], "exchange.update")) return true;
+    return false;
+}
+
+/* Every rank updates all where an algorithm that is named cannot do what owners of slices want. */
+static void fix_update(tutti_job *job)
+{
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const int nrows = tutti_plan_algorithms(job->exchange.algorithm ? job->exchange.algorithm : "auto", rows);
+    if (job->exchange.update != TUTTI_UPDATE_AUTO || !takes_update(job)) return;
+    const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    const unsigned wanted = tutti_method_find(job->method.name)->collectives(&config);
+    for (int i = 0; i < nrows; i++) {
+        const tutti_algorithm *row = tutti_algorithm_find(rows[i]);
+        if (row && (row->collectives & wanted) != wanted) job->exchange.update = TUTTI_UPDATE_REPLICATED;
+    }
+}
+
+/* Who says how large, or which, buckets are to be has said by which rule. */
+static void fix_buckets(tutti_job *job)
+{
+    enum { USUAL = 1 << 20 }; /* what the table says */
+    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
+    if (job->exchange.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
+    if (job->exchange.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;
+}
+
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_job_fields fields;
@@ -58,6 +91,8 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
     tutti_status st = tutti_options_read(tutti_job_fields_list(&fields), source->name, source->root, overrides, n,
                                          &job->arena, job, err);
     if (st != TUTTI_OK) return st;
+    fix_buckets(job);
+    fix_update(job);
     let_override_replace(job, source);
     note_places(job, source);
     st = tutti_job_read_topology(job, source, err);

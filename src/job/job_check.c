@@ -87,8 +87,8 @@ static const char *kernels_at(int i)
 
 static const char *algorithm_name_at(int i)
 {
-    static const char *const rules[] = {"auto", "hybrid"};
-    return i < 2 ? rules[i] : i < 2 + tutti_algorithm_count() ? tutti_algorithm_at(i - 2)->name : NULL;
+    static const char *const rules[] = {"auto", "rule", "hybrid"};
+    return i < 3 ? rules[i] : i < 3 + tutti_algorithm_count() ? tutti_algorithm_at(i - 3)->name : NULL;
 }
 
 static tutti_status check_name(const tutti_job_source *source, const char *key, const char *name,
@@ -321,6 +321,20 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
                   job->batch, parts, words, below, below + parts);
 }
 
+/* Keys that speak of one rule of buckets go with that one. */
+static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_reals *cut = &job->exchange.cut;
+    if (job->exchange.buckets == TUTTI_BUCKETS_CUT && !cut->n)
+        return REFUSE("exchange.buckets", "cut goes by 'exchange.cut', parameters of each bucket: give it beside this");
+    if (job->exchange.buckets != TUTTI_BUCKETS_CUT && cut->n)
+        return REFUSE("exchange.cut", "has no effect but with 'buckets: cut'; leave it out");
+    for (int i = 0; i < cut->n; i++)
+        if (cut->values[i] != floor(cut->values[i]))
+            return REFUSE("exchange.cut", "%g is no whole number of parameters", cut->values[i]);
+    return TUTTI_OK;
+}
+
 /* Keys that speak of one algorithm go with that one. */
 static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
                                          char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
@@ -454,6 +468,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_init(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);
+    if (st == TUTTI_OK) st = check_buckets(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);
     if (st == TUTTI_OK) st = check_parallel(&groups, source, err);
     return st;

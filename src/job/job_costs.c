@@ -217,7 +217,7 @@ static tutti_status share(tutti_group *group, tutti_plan_costs *c, tutti_failure
 tutti_status tutti_job_merge_measured(const tutti_job *job, tutti_group *group, const char *dir, tutti_resolved *r,
                                       tutti_failure *err)
 {
-    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    if (job->exchange.buckets != TUTTI_BUCKETS_SOONEST) return TUTTI_OK;
     tutti_plan_costs costs = {0};
     int32_t found = tutti_group_rank(group) == 0 && find_stored(dir, r->plan, &costs);
     tutti_status st = tutti_group_broadcast(group, "costs", 0, &found, sizeof found, err);

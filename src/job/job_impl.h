@@ -17,9 +17,10 @@ typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
 
 typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
 
-typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
-typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
-typedef enum { TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
+/* AUTO: what job_choice.h finds; until then, and where nothing is chosen, what stands next. */
+typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
+typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
+typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
 typedef enum { TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE } tutti_on_nan;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
@@ -31,7 +32,14 @@ enum {
     TUTTI_JOB_MAX_THREADS = 1024
 };
 
-typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
+typedef enum {
+    TUTTI_BUCKETS_AUTO,
+    TUTTI_BUCKETS_SIZE,
+    TUTTI_BUCKETS_SOONEST,
+    TUTTI_BUCKETS_LAYER,
+    TUTTI_BUCKETS_ONE,
+    TUTTI_BUCKETS_CUT
+} tutti_bucket_rule;
 
 struct tutti_job {
     const char *model; /* model: shipped name or path of a model file */
@@ -98,13 +106,14 @@ struct tutti_job {
     int reduction; /* tutti_reduction */
     int64_t slots; /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
-        const char *algorithm; /* exchange.algorithm: auto, hybrid, direct, ... */
+        const char *algorithm; /* exchange.algorithm: auto, rule, hybrid, direct, ... */
         const char *topology;  /* exchange.topology: a line for rows that are bound to one */
         int64_t hybrid_bytes;  /* hybrid: from where on exchanges are large */
-        int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
-        int order;             /* exchange.order: ready|priority (tutti_turn_rule) */
-        int update;            /* exchange.update: sharded|replicated (tutti_update_place) */
-        int update_when;       /* exchange.update_when: late|early (tutti_update_time) */
+        int buckets;           /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
+        tutti_reals cut;       /* of rule cut: exchanged parameters of each bucket */
+        int order;             /* exchange.order: auto|ready|priority (tutti_turn_rule) */
+        int update;            /* exchange.update: auto|sharded|replicated (tutti_update_place) */
+        int update_when;       /* exchange.update_when: auto|late|early (tutti_update_time) */
         int precision;         /* exchange.precision: f32|bf16|f16 (tutti_dtype) */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;

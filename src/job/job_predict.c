@@ -11,6 +11,7 @@
 #include "../predict/rank_memory.h"
 #include "../predict/slowest_rank.h"
 #include "../predict/timeline.h"
+#include "job_choice.h"
 #include "job_costs.h"
 #include "job_impl.h"
 #include "resolve.h"
@@ -80,10 +81,12 @@ typedef struct {
     tutti_resolved parts;
     tutti_profile profile;
     double spread; /* tutti_prediction's */
+    tutti_job_choice choice;
 } rank_view;
 
 static void view_release(rank_view *v)
 {
+    free(v->choice.text);
     tutti_profile_release(&v->profile);
     tutti_resolved_release(&v->parts);
     free(v->host_of);
@@ -143,7 +146,8 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
     if (!st) await_slowest(s, nranks, slowness, v);
     if (!st && s->options->share > 0) tutti_profile_resize(&v->profile, s->options->share);
     if (!st && s->options->speed > 0) tutti_profile_stretch(&v->profile, 1 / s->options->speed);
-    if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);
+    if (!st) st = tutti_job_choose(&job, s->topology, &v->profile, s->options->most_fan_in, &v->parts, &v->choice, err);
+    if (!st && job.exchange.buckets == TUTTI_BUCKETS_SOONEST) st = add_costs(s, &v->profile, &v->parts, err);
     return st;
 }
 
@@ -161,6 +165,8 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
                         out->algorithm, out->fan_in, s->options->most_fan_in);
     if (!st) out->memory = tutti_rank_memory_of(v.parts.plan);
     if (!st) out->spread = v.spread;
+    if (!st) snprintf(out->choice, sizeof out->choice, "%s", v.choice.words);
+    out->choice_s = v.choice.seconds;
     if (!st && s->options->read_trace) {
         out->assumes_updates = isnan(s->trace.update_s_per_element);
         out->assumes_loading = isnan(s->trace.load_s_per_sample);

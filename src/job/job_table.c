@@ -100,20 +100,23 @@ static const tutti_field own[] = {
     JOB(INT, "loss_scale_interval", loss_scale_interval, "2000", 1, 1e12, "dynamic: doubles after so many clean steps"),
     CHOICE("reduction", reduction, "fast", "fast|canonical", "canonical: the same bits at any rank count up to slots"),
     JOB(INT, "slots", slots, "0", 0, 1 << 20, "canonical: virtual shards of the batch, a power of two"),
-    JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0, "auto, hybrid or a row of `tutti coll list`"),
+    JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0,
+        "auto, rule, hybrid or a row of `tutti coll list`"),
     JOB(TEXT, "exchange.topology", exchange.topology, "", 1, 0,
         "trees: the network whose links they take, such as dgx1v"),
     JOB(BYTES, "exchange.hybrid_bytes", exchange.hybrid_bytes, "64KiB", 1, 1e12,
         "hybrid: hierarchical below this, ring above"),
-    CHOICE("exchange.buckets", exchange.buckets, "size", "size|auto|layer|one", "what travels together (docs/jobs.md)"),
+    CHOICE("exchange.buckets", exchange.buckets, "auto", "auto|size|soonest|layer|one|cut",
+           "what travels together (docs/jobs.md)"),
+    JOB(REALS, "exchange.cut", exchange.cut, "", 1, 1e6, "cut: parameters of each bucket, in exchange order"),
     JOB(BYTES, "exchange.bucket_bytes", exchange.bucket_bytes, "1MiB", 0, 1e12, "size: merge gradients up to this"),
-    CHOICE("exchange.update", exchange.update, "sharded", "sharded|replicated",
+    CHOICE("exchange.update", exchange.update, "auto", "auto|sharded|replicated",
            "sync-sgd: by owners of slices, or by all"),
-    CHOICE("exchange.update_when", exchange.update_when, "late", "late|early",
+    CHOICE("exchange.update_when", exchange.update_when, "auto", "auto|late|early",
            "sync-sgd: early: beside the backward pass"),
     CHOICE("exchange.precision", exchange.precision, "f32", "f32|bf16|f16",
            "sync-sgd: gradients are rounded to it to travel; sums stay f32"),
-    CHOICE("exchange.order", exchange.order, "ready", "ready|priority", "priority: what the next step reads first"),
+    CHOICE("exchange.order", exchange.order, "auto", "auto|ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
     JOB(REAL, "checkpoint.every_minutes", checkpoint.every_minutes, "10", 0, 1e6,
@@ -136,12 +139,12 @@ WORDS(TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL, 2);
 WORDS(TUTTI_PRECISION_F32, TUTTI_PRECISION_F16, 3);
 WORDS(TUTTI_ON_ANY, TUTTI_ON_CUDA, 3);
 WORDS(TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL, 2);
-WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
-WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);
+WORDS(TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_CUT, 6);
+WORDS(TUTTI_UPDATE_AUTO, TUTTI_UPDATE_REPLICATED, 3);
 WORDS(TUTTI_F32, TUTTI_F16, 3);
-WORDS(TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY, 2);
+WORDS(TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_EARLY, 3);
+WORDS(TUTTI_TURN_AUTO, TUTTI_TURN_PRIORITY, 3);
 WORDS(TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE, 2);
-WORDS(TUTTI_TURN_READY, TUTTI_TURN_PRIORITY, 2);
 
 /* One field a key of the rules. */
 static int list_rule_keys(const tutti_field *first, tutti_field *out)

@@ -19,7 +19,9 @@ static int64_t bucket_bytes(const tutti_job *job)
     switch ((tutti_bucket_rule)job->exchange.buckets) {
     case TUTTI_BUCKETS_LAYER: return TUTTI_BUCKET_LAYER;
     case TUTTI_BUCKETS_ONE: return TUTTI_BUCKET_ALL;
-    case TUTTI_BUCKETS_AUTO: return TUTTI_BUCKET_SOONEST;
+    case TUTTI_BUCKETS_SOONEST: return TUTTI_BUCKET_SOONEST;
+    case TUTTI_BUCKETS_CUT: return TUTTI_BUCKET_CUT;
+    case TUTTI_BUCKETS_AUTO:
     case TUTTI_BUCKETS_SIZE: break;
     }
     return job->exchange.bucket_bytes;
@@ -94,6 +96,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .hybrid_bytes = job->exchange.hybrid_bytes,
                                .topology = job->exchange_topology,
                                .bucket_bytes = bucket_bytes(job),
+                               .cut = job->exchange.cut,
                                .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
                                .only_finite = tutti_job_loss_scale(job).dynamic || job->exchange.precision == TUTTI_F16,
                                .norms = norms_of(job),

@@ -11,6 +11,8 @@
 #include "../base/strbuf.h"
 #include "../collective/exchange/prove.h"
 #include "../data/identity.h"
+#include "../training/run/checkpoint.h"
+#include "job_choice.h"
 #include "job_costs.h"
 #include "job_impl.h"
 
@@ -18,10 +20,10 @@
  * epochs and steps are free only where the rate does not depend on the end, kernels only where bits are not the job's own. */
 #define ALWAYS_FREE                                                                                                    \
     "ranks", "threads", "device", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",     \
-        "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.order", "parallel.layers",     \
-        "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s", "log_every",              \
-        "eval_every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep", "on_nan",        \
-        "tensorboard", "trace.steps", "trace.warmup", NULL
+        "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.cut", "exchange.order",        \
+        "parallel.layers", "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s",        \
+        "log_every", "eval_every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep",      \
+        "on_nan", "tensorboard", "trace.steps", "trace.warmup", NULL
 
 static const char *const *free_keys(const tutti_job *job)
 {
@@ -153,13 +155,108 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     return TUTTI_OK;
 }
 
+/* ---- what is auto ---- */
+
+/* What the run in this folder was begun with, where it has as many ranks: overrides of what is auto now; NULL: nothing. */
+static char *find_kept(const tutti_job *job, const char *dir, int nranks)
+{
+    char *path = NULL, *text = NULL, *out = NULL;
+    tutti_job *kept = NULL;
+    if (dir && !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path &&
+        !tutti_checkpoint_read_text(path, "job.yaml", &text, NULL) &&
+        !tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &kept, NULL) && kept->ranks == nranks)
+        out = tutti_job_keep(job, kept);
+    tutti_job_destroy(kept);
+    free(path);
+    free(text);
+    return out;
+}
+
+/* The job with these overrides, and the plan by it. */
+static tutti_status take(const tutti_job *job, const char *overrides, tutti_session *s, tutti_failure *err)
+{
+    tutti_job *chosen = tutti_job_with(job, overrides);
+    if (!chosen) return tutti_fail(err, TUTTI_ERR_FAILED, "exchange: rank 0 chose what this rank cannot read");
+    const tutti_status st = tutti_job_replan(chosen, &s->parts, err);
+    if (st) {
+        tutti_job_forget(chosen);
+        return st;
+    }
+    tutti_job_forget(s->chosen);
+    s->chosen = chosen;
+    s->config.plan = s->parts.plan;
+    free(s->job_text);
+    s->job_text = tutti_job_print(chosen);
+    s->config.job_text = s->job_text;
+    return TUTTI_OK;
+}
+
+static char *joined(char *a, char *b)
+{
+    tutti_strbuf both = {0};
+    tutti_strbuf_puts(&both, a ? a : "");
+    tutti_strbuf_puts(&both, b ? b : "");
+    free(a);
+    free(b);
+    return tutti_strbuf_detach(&both);
+}
+
+tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t, const char *dir, tutti_session *s,
+                                  char **overrides, tutti_failure *err)
+{
+    const tutti_plan_config *config = &s->parts.plan->config;
+    tutti_job_choice choice = {0};
+    *overrides = NULL;
+    if (config->nranks == 1 || !tutti_job_is_open(job)) return TUTTI_OK;
+    char *kept = find_kept(job, dir, config->nranks);
+    if (kept && (!*kept || take(job, kept, s, NULL))) { /* hosts that its groups do not go with */
+        free(kept);
+        kept = NULL;
+    }
+    const tutti_job *now = kept ? s->chosen : job;
+    s->is_kept = kept != NULL;
+    tutti_status st = t ? tutti_job_choose(now, t, NULL, 0, &s->parts, &choice, err) : TUTTI_OK;
+    s->choice_s = choice.seconds;
+    s->predicted_s = choice.step_s;
+    *overrides = joined(kept, choice.text);
+    if (!st && **overrides) st = take(job, *overrides, s, err);
+    if (!st && **overrides) tutti_job_exchange_words(s->parts.plan, s->exchange);
+    return st;
+}
+
+/* Rank 0 chooses, and tells the others. */
+static tutti_status choose_together(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
+                                    tutti_failure *err)
+{
+    const bool tells = tutti_group_rank(group) == 0;
+    const int nranks = tutti_group_nranks(group);
+    char *text = NULL;
+    tutti_topology t;
+    if (nranks == 1 || !tutti_job_is_open(job)) return TUTTI_OK;
+    const bool known = tells && tutti_job_machine(tutti_group_hosts(group), nranks, tutti_group_ncores(group), &t);
+    tutti_status st = tells ? tutti_session_choose(job, known ? &t : NULL, dir, s, &text, err) : TUTTI_OK;
+    if (st) tutti_group_abort(group, err->text);
+    int64_t nbytes = tells && text ? (int64_t)strlen(text) + 1 : 1;
+    if (!st) st = tutti_group_broadcast(group, "exchange", 0, &nbytes, sizeof nbytes, err);
+    if (!st && !text) text = tutti_alloc((size_t)nbytes);
+    if (!st && nbytes > 1) st = tutti_group_broadcast(group, "exchange", 0, text, (size_t)nbytes, err);
+    if (!st && !tells && nbytes > 1) {
+        st = take(job, text, s, err);
+        if (st) tutti_group_abort(group, err->text); /* the others must not wait for this rank */
+    }
+    free(text);
+    return st;
+}
+
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err)
 {
     const tutti_prover together = tutti_group_prover(group);
-    tutti_status st = tutti_plan_prove(s->parts.plan, &together, err);
-    if (st || job->exchange.buckets != TUTTI_BUCKETS_AUTO) return st;
-    st = tutti_job_merge_measured(job, group, dir, &s->parts, err);
+    tutti_status st = choose_together(job, group, dir, s, err);
+    if (!st) st = tutti_plan_prove(s->parts.plan, &together, err);
+    const tutti_job *now = s->chosen ? s->chosen : job;
+    if (st || now->exchange.buckets != TUTTI_BUCKETS_SOONEST) return st;
+    st = tutti_job_merge_measured(now, group, dir, &s->parts, err);
     s->config.plan = s->parts.plan;
     return st ? st : tutti_plan_prove(s->parts.plan, &together, err);
 }
@@ -171,5 +268,6 @@ void tutti_session_release(tutti_session *s)
     free(s->data_text);
     free(s->if_diverged);
     free(s->pretended);
+    tutti_job_forget(s->chosen);
     *s = (tutti_session){0};
 }

@@ -6,6 +6,7 @@
 
 #include "../training/run/train.h"
 #include "resolve.h"
+#include "tutti/topology.h"
 
 typedef struct {
     tutti_dataset *train, *test;
@@ -22,7 +23,11 @@ void tutti_session_data_release(tutti_session_data *d);
 
 typedef struct {
     tutti_resolved parts;
-    char *job_text, *data_text, *if_diverged;
+    tutti_job *chosen;                /* the job with what was auto; NULL: nothing was */
+    char *job_text, *data_text, *if_diverged; /* job_text: of that one */
+    char exchange[160];               /* what was chosen, for people; "" = nothing, or this rank was told */
+    bool is_kept;                     /* ... it is that of the run so far */
+    double choice_s, predicted_s;     /* how long it took; what a step takes by it, of one host without kernels */
     tutti_train_config config;        /* dir, fresh, listeners are the caller's to set */
     tutti_pretended_layer *pretended; /* NULL: kernels compute */
 } tutti_session;
@@ -31,7 +36,12 @@ typedef struct {
  * at. job, data and group are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
                                 const char *times, tutti_session *out, tutti_failure *err);
-/* Collective, before training: schedules are proved, once for all ranks; with `exchange.buckets: auto` the plan is made by costs measured
+/* What of `exchange` is auto becomes what the newest checkpoint under dir was made by, if that is of as many ranks; what is left is chosen by
+ * predicted times on t. dir NULL: there is none; t NULL: then it stays what it is. *overrides: what was set so, "" or NULL = nothing; the
+ * caller's (free()). */
+tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t, const char *dir, tutti_session *s,
+                                  char **overrides, tutti_failure *err);
+/* Collective, before training: what is auto is chosen by rank 0, the same for all; schedules are proved, once for all ranks; with `exchange.buckets: auto` the plan is made by costs measured
  * in this group. dir: see job_costs.h. */
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_assumed.c: what a choice goes by where nobody has measured: a processor or card whose figures come with the program stands for the one
+ * that computes here, a network of 10 GbE for the one between hosts. */
+#include <stdio.h>
+
+#include "../predict/device.h"
+#include "job_choice.h"
+
+void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
+{
+    enum { CORES = 16 }; /* of that processor */
+    const tutti_graph *g = r->graph;
+    tutti_device d;
+    tutti_status st = tutti_device_open(card ? "v100" : "e5-2698v3", &d, NULL);
+    if (!st) {
+        st = tutti_profile_of_device(&d, g, out, NULL);
+        tutti_device_release(&d);
+    }
+    if (!st && !card) tutti_profile_stretch(out, (double)CORES / r->plan->config.nthreads);
+    if (!st) return;
+    *out = (tutti_profile){.samples_per_call = r->plan->samples_per_call,
+                           .nlayers = g->model->nlayers,
+                           .update_s_per_element = TUTTI_ASSUMED_UPDATE_S};
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, g->model->nlayers);
+}
+
+/* Ranks a host, if all hosts have as many, next to each other; else 0. */
+static int ranks_a_host(const int32_t *host_of, int nranks)
+{
+    int group = 1;
+    while (group < nranks && host_of[group] == host_of[0]) group++;
+    for (int r = 0; r < nranks; r++)
+        if (host_of[r] != host_of[r / group * group] || (r >= group && host_of[r] == host_of[r - group])) return 0;
+    return nranks % group ? 0 : group;
+}
+
+bool tutti_job_machine(const int32_t *host_of, int nranks, int ncores, tutti_topology *out)
+{
+    const int group = host_of ? ranks_a_host(host_of, nranks) : nranks;
+    char line[96];
+    if (!group) return false;
+    if (group == nranks) return tutti_topology_of_cores(ncores, out, NULL, NULL) == TUTTI_OK;
+    snprintf(line, sizeof line, "cluster,hosts=%d,ranks=%d,nic=10GbE", nranks / group, group);
+    return tutti_topology_parse(line, out, NULL) == TUTTI_OK;
+}

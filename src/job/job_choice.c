@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_choice.c: from keys that are auto to a question, and from its answer to overrides. */
+#include "job_choice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "../base/strbuf.h"
+#include "../device/device_row.h"
+#include "../predict/choice/choice.h"
+#include "job_impl.h"
+
+/* By less than this share nothing is better than the fixed rule: on a host that was tuned by measuring; of a network and kernels whose figures are
+ * assumed too little is known. */
+static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 0.1;
+
+static tutti_open_keys open_keys(const tutti_job *job)
+{
+    return (tutti_open_keys){.algorithm = !strcmp(job->exchange.algorithm, "auto"),
+                             .buckets = job->exchange.buckets == TUTTI_BUCKETS_AUTO,
+                             .order = job->exchange.order == TUTTI_TURN_AUTO,
+                             .update = job->exchange.update == TUTTI_UPDATE_AUTO,
+                             .update_when = job->exchange.update_when == TUTTI_UPDATE_ANYTIME};
+}
+
+bool tutti_job_is_open(const tutti_job *job)
+{
+    const tutti_open_keys k = open_keys(job);
+    return k.algorithm || k.buckets || k.order || k.update || k.update_when;
+}
+
+/* ---- overrides ---- */
+
+static void add_cut(const tutti_reals *cut, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "exchange.cut=");
+    for (int i = 0; i < cut->n; i++) tutti_strbuf_printf(out, "%s%.0f", i ? "," : "", cut->values[i]);
+    tutti_strbuf_puts(out, "\n");
+}
+
+static void add_buckets(int64_t bucket_bytes, const tutti_reals *cut, tutti_strbuf *out)
+{
+    const char *rule = "size";
+    if (bucket_bytes == TUTTI_BUCKET_CUT) rule = "cut";
+    if (bucket_bytes == TUTTI_BUCKET_LAYER) rule = "layer";
+    if (bucket_bytes == TUTTI_BUCKET_SOONEST) rule = "soonest";
+    if (bucket_bytes == TUTTI_BUCKET_ALL) rule = "one";
+    tutti_strbuf_printf(out, "exchange.buckets=%s\n", rule);
+    if (!strcmp(rule, "size")) tutti_strbuf_printf(out, "exchange.bucket_bytes=%lld\n", (long long)bucket_bytes);
+    if (!strcmp(rule, "cut")) add_cut(cut, out);
+}
+
+static char *overrides_of(const tutti_exchange_choice *c, const tutti_open_keys *open)
+{
+    tutti_strbuf out = {0};
+    if (open->algorithm)
+        tutti_strbuf_printf(&out, "exchange.algorithm=%s\n", !strcmp(c->algorithm, "auto") ? "rule" : c->algorithm);
+    if (open->buckets) add_buckets(c->bucket_bytes, &c->cut, &out);
+    if (open->order) tutti_strbuf_printf(&out, "exchange.order=%s\n", c->by_need ? "priority" : "ready");
+    if (open->update) tutti_strbuf_printf(&out, "exchange.update=%s\n", c->replicated ? "replicated" : "sharded");
+    if (open->update_when) tutti_strbuf_printf(&out, "exchange.update_when=%s\n", c->early ? "early" : "late");
+    return tutti_strbuf_detach(&out);
+}
+
+char *tutti_job_keep(const tutti_job *job, const tutti_job *kept)
+{
+    const tutti_open_keys open = open_keys(job), still = open_keys(kept);
+    tutti_strbuf out = {0};
+    if (open.algorithm && !still.algorithm)
+        tutti_strbuf_printf(&out, "exchange.algorithm=%s\n", kept->exchange.algorithm);
+    if (open.buckets && !still.buckets) {
+        const tutti_plan_config c = tutti_job_plan_config(kept, &(tutti_job_seat){0});
+        add_buckets(c.bucket_bytes, &c.cut, &out);
+    }
+    if (open.order && !still.order)
+        tutti_strbuf_printf(&out, "exchange.order=%s\n",
+                            kept->exchange.order == TUTTI_TURN_PRIORITY ? "priority" : "ready");
+    if (open.update && !still.update)
+        tutti_strbuf_printf(&out, "exchange.update=%s\n",
+                            kept->exchange.update == TUTTI_UPDATE_REPLICATED ? "replicated" : "sharded");
+    if (open.update_when && !still.update_when)
+        tutti_strbuf_printf(&out, "exchange.update_when=%s\n",
+                            kept->exchange.update_when == TUTTI_UPDATE_EARLY ? "early" : "late");
+    return tutti_strbuf_detach(&out);
+}
+
+tutti_job *tutti_job_with(const tutti_job *job, const char *text)
+{
+    tutti_job_fields space;
+    const tutti_field_table *table = tutti_job_fields_list(&space);
+    tutti_job *copy = tutti_alloc(sizeof *copy);
+    *copy = *job;
+    copy->arena = (tutti_arena){0};
+    char *words = tutti_arena_strdup(&copy->arena, text), *rest = NULL;
+    for (char *line = strtok_r(words, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *value = strchr(line, '=');
+        if (value) *value++ = '\0';
+        if (value && !tutti_options_set(table, "exchange", line, value, &copy->arena, copy, NULL)) continue;
+        tutti_job_forget(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+void tutti_job_forget(tutti_job *copy)
+{
+    if (!copy) return;
+    tutti_arena_release(&copy->arena);
+    free(copy);
+}
+
+static tutti_job *parse(const char *text)
+{
+    tutti_job *job = NULL;
+    return tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &job, NULL) ? NULL : job;
+}
+
+bool tutti_job_was(const char *asked, const char *kept)
+{
+    tutti_job *a = parse(asked), *b = parse(kept);
+    char *overrides = a && b ? tutti_job_keep(a, b) : NULL;
+    tutti_job *with = overrides ? tutti_job_with(a, overrides) : NULL;
+    char *text = with ? tutti_job_print(with) : NULL;
+    const bool was = text && !strcmp(text, kept);
+    free(text);
+    free(overrides);
+    tutti_job_forget(with);
+    tutti_job_destroy(a);
+    tutti_job_destroy(b);
+    return was;
+}
+
+/* ---- the plan ---- */
+
+tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_failure *err)
+{
+    const tutti_plan_config *now = &r->plan->config;
+    const tutti_job_seat seat = {
+        .rank = now->rank, .nranks = now->nranks, .host_of = now->host_of, .prove_later = now->prove_later};
+    tutti_plan_config config = tutti_job_plan_config(job, &seat);
+    tutti_plan *plan = NULL;
+    config.batch = now->batch;
+    config.engine = now->engine;
+    config.method = now->method;
+    const tutti_status st = tutti_plan_build(r->graph, &config, &plan, err);
+    if (st) return st;
+    tutti_plan_destroy(r->plan);
+    r->plan = plan;
+    return TUTTI_OK;
+}
+
+/* ---- the choice ---- */
+
+void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS])
+{
+    const tutti_plan_config *c = &plan->config;
+    char rows[2][TUTTI_ALGORITHM_TEXT], buckets[64] = "one bucket";
+    const bool rule = !tutti_plan_algorithms(c->algorithm, rows);
+    int64_t largest = 0;
+    for (int b = 0; b < plan->nbuckets; b++)
+        largest = plan->buckets[b].count > largest ? plan->buckets[b].count : largest;
+    const double mib = (double)largest * sizeof(float) / (1 << 20);
+    if (plan->nbuckets > 1)
+        snprintf(buckets, sizeof buckets, "%d buckets of up to %.1f %s", plan->nbuckets, mib >= 0.1 ? mib : mib * 1024,
+                 mib >= 0.1 ? "MiB" : "KiB");
+    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s",
+             rule ? tutti_schedule_head(plan->schedules[0].compiled)->algorithm : c->algorithm, buckets,
+             c->replicated ? "replicated" : "sharded", c->early ? ", early updates" : "",
+             c->by_need && !c->early ? ", by need" : "");
+}
+
+/* All of `graph`, as the job's plan has it, but for what is chosen. */
+static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti_resolved *r, tutti_job_choice *out,
+                           tutti_failure *err)
+{
+    tutti_exchange_choice found;
+    const double began = tutti_clock_s();
+    q->graph = r->graph;
+    q->method = tutti_method_find(job->method.name);
+    q->config = r->plan->config;
+    q->open = open_keys(job);
+    tutti_status st = tutti_choose_exchange(q, &found, err);
+    if (st || !found.is_chosen) return st;
+    out->text = overrides_of(&found, &q->open);
+    tutti_job *chosen = tutti_job_with(job, out->text);
+    st = chosen ? tutti_job_replan(chosen, r, err)
+                : tutti_fail(err, TUTTI_ERR_FAILED, "exchange: what was chosen is no job: %s", out->text);
+    if (!st) tutti_job_exchange_words(r->plan, out->words);
+    out->step_s = found.step_s;
+    out->nplayed = found.nplayed;
+    out->nsimulated = found.nsimulated;
+    out->seconds = tutti_clock_s() - began;
+    tutti_job_forget(chosen);
+    tutti_exchange_choice_release(&found);
+    return st;
+}
+
+tutti_status tutti_job_choose(const tutti_job *job, const tutti_topology *t, const tutti_profile *profile,
+                              int most_fan_in, tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
+{
+    tutti_profile assumed = {0};
+    const double network = profile ? NETWORK_MARGIN : ASSUMED_MARGIN;
+    tutti_choice_question q = {.topology = t,
+                               .profile = profile,
+                               .margin = t->kind == TUTTI_TOPOLOGY_HOST ? HOST_MARGIN : network,
+                               .most_fan_in = most_fan_in};
+    *out = (tutti_job_choice){0};
+    if (!tutti_job_is_open(job) || r->plan->config.nranks == 1) return TUTTI_OK;
+    if (!profile) {
+        tutti_job_assume(r, !r->device->shares_host, &assumed);
+        q.profile = &assumed;
+    }
+    const tutti_status st = choose(job, &q, r, out, err);
+    tutti_profile_release(&assumed);
+    return st;
+}
