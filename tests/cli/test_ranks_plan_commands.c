@@ -122,16 +122,16 @@ static void plan_check_proves_visits(void **state)
 static void auto_shows_what_exchanges_cost_and_when_they_travel(void **state)
 {
     (void)state;
-    char *text = command_says("plan examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference", 0,
+    char *text = command_says("plan examples/mlp.yaml --set exchange.buckets=soonest --set kernels=reference", 0,
                               "0 % of it can run beside");
     if (!strstr(text, "ready ms")) fail_msg("no times of buckets:\n%s", text);
     free(text);
-    expect("plan check examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference "
+    expect("plan check examples/mlp.yaml --set exchange.buckets=soonest --set kernels=reference "
            "--topology star,bw=1Gb,lat=50us",
            0, "two steps of all ranks");
     expect("plan examples/mlp.yaml --topology star,bw=1Gb --set kernels=reference", 0, "beside the backward pass");
     expect("plan examples/mlp.yaml --topology star --costs docs/jobs.md", 2, "give one");
-    expect("plan examples/mlp.yaml --set exchange.buckets=auto --costs docs/jobs.md", 3, "docs/jobs.md");
+    expect("plan examples/mlp.yaml --set exchange.buckets=soonest --costs docs/jobs.md", 3, "docs/jobs.md");
 }
 
 static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)

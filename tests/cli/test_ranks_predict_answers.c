@@ -101,7 +101,13 @@ static void devices_plan_weakly_and_say_whether_it_fits(void **state)
     char *text = command_says(line, 0, "; fits in 14.90 GiB.");
     assert_non_null(strstr(text, "64 ranks: a batch is more than the 640 samples"));
     assert_non_null(strstr(text, "16 a rank and step"));
-    assert_non_null(strstr(text, "on the efficiency is below 50 %"));
+    assert_non_null(strstr(text, "the efficiency is still 50 % or more"));
+    assert_non_null(strstr(text, "\nExchange at 64 ranks: "));
+    free(text);
+    text = command_says("predict examples/resnet50/job.yaml --device v100 --topology @v100-25gbe --weak --ranks 64 "
+                        "--set exchange.buckets=layer",
+                        0, "\nPyTorch DDP's model takes ");
+    assert_non_null(strstr(text, "here the job fixes exchange.buckets.\n"));
     free(text);
     snprintf(command, sizeof command, "%s --strong", line);
     expect(command, 2, "batch 16 does not divide");

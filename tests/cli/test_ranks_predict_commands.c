@@ -74,7 +74,9 @@ static void the_trace_among_the_examples_foretells_weak_scaling(void **state)
 {
     (void)state;
     char *text = command_says("predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 "
-                              "--topology star,bw=1Gb,lat=50us --set kernels=reference",
+                              "--topology star,bw=1Gb,lat=50us --set kernels=reference --set exchange.algorithm=rule "
+                              "--set exchange.buckets=size --set exchange.order=ready --set exchange.update=sharded "
+                              "--set exchange.update_when=late",
                               0, "a step of 102.441 MB in all");
     assert_non_null(strstr(
         text,
@@ -193,7 +195,9 @@ static void predict_says_how_steps_of_a_trace_differ(void **state)
 static double compute_of(const char *options, const char *profile)
 {
     char arguments[400];
-    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 2 --topology star,bw=1Gb --json - %s %s",
+    snprintf(arguments, sizeof arguments,
+             "predict examples/mlp.yaml --ranks 2 --topology star,bw=1Gb --set exchange.update=sharded --set "
+             "exchange.update_when=late --json - %s %s",
              options, profile);
     char *text = command_says(arguments, 0, "\"compute_s\"");
     cJSON *row = cJSON_Parse(text);

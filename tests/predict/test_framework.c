@@ -76,9 +76,11 @@ static void a_transport_slows_the_network_between_hosts(void **state)
     assert_true(servers.figure[TUTTI_FIGURE_LATENCY] == 1.5);
     assert_true(star.figure[TUTTI_FIGURE_BANDWIDTH] == 1e9); /* no more than its most */
     tutti_framework_sets sets;
-    assert_int_equal(tutti_framework_overrides(&f, sets), 4);
+    assert_int_equal(tutti_framework_overrides(&f, sets), 6);
     assert_string_equal(sets[0], "exchange.algorithm=ring");
-    assert_string_equal(sets[3], "exchange.bucket_bytes=2097152");
+    assert_string_equal(sets[3], "exchange.order=ready");
+    assert_string_equal(sets[4], "exchange.update_when=late");
+    assert_string_equal(sets[5], "exchange.bucket_bytes=2097152");
     tutti_framework_release(&f);
 }
 
@@ -164,7 +166,7 @@ static void bad_files_of_frameworks_are_refused_with_words(void **state)
         {"about: x\n", "no line 'overlap.read'"},
         {MADE_UP("maybe", "no", "no"), "line 2: overlap.read is 'maybe'; wanted yes or no"},
         {MADE_UP("yes", "no", "no") "speed 3 given: x\n", "no framework has 'speed'"},
-        {"buckets some given: x\n", "wanted size, auto, layer or one"},
+        {"buckets some given: x\n", "wanted size, auto, soonest, layer or one"},
         {"bucket -1MiB given: x\n", "wanted a size"},
         {"read fast given: x\n", "read is 'fast'"},
     };

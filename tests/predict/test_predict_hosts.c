@@ -16,7 +16,9 @@
 #include "predict/profile.h"
 #include "tutti/predict.h"
 
-static const char job_text[] = "model: mlp\nbatch: 16\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n";
+static const char job_text[] = "model: mlp\nbatch: 16\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
+                               "exchange: {algorithm: rule, buckets: size, order: ready, update: sharded, "
+                               "update_when: late}\n";
 
 /* For any rank count. */
 static tutti_job *job_with(const char *const *keys)

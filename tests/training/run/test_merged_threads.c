@@ -28,7 +28,7 @@ static void buckets_change_no_bit_of_direct_sums(void **state)
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, bucket_bytes: 0}\n", nranks, NULL));
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: one}\n", nranks, NULL));
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: layer}\n", nranks, NULL));
-        assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: auto}\n", nranks, NULL));
+        assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: soonest}\n", nranks, NULL));
         assert_true(want ==
                     bits_of(JOB "exchange: {algorithm: direct, bucket_bytes: 0, order: priority}\n", nranks, NULL));
     }
@@ -49,7 +49,7 @@ static tutti_manifest manifest_of(const char *dir, int step)
 static void a_resumed_run_has_the_buckets_and_the_bits_that_it_had(void **state)
 {
     (void)state;
-    static const char job[] = JOB "exchange: {algorithm: ring, buckets: auto}\n";
+    static const char job[] = JOB "exchange: {algorithm: ring, buckets: soonest}\n";
     char dir[] = "/tmp/tutti-merged-XXXXXX";
     assert_non_null(mkdtemp(dir));
     const uint64_t want = bits_of(job, 3, dir);
@@ -63,7 +63,7 @@ static void a_resumed_run_has_the_buckets_and_the_bits_that_it_had(void **state)
     assert_true(bits_of(job, 3, dir) == want);
     assert_true(manifest_of(dir, 4).plan_hash == whole.plan_hash);
 
-    bits_of(JOB "exchange: {algorithm: ring, buckets: auto}\nseed: 1\nlog_every: 1\n", 2,
+    bits_of(JOB "exchange: {algorithm: ring, buckets: soonest}\nseed: 1\nlog_every: 1\n", 2,
             dir); /* nothing is left to do */
     if (tutti_file_remove_tree(dir, &err)) fail_msg("%s", err.text);
     bits_of(job, 3, dir);
@@ -71,10 +71,45 @@ static void a_resumed_run_has_the_buckets_and_the_bits_that_it_had(void **state)
     if (tutti_file_remove_tree(dir, &err)) fail_msg("%s", err.text);
 }
 
+/* Whatever the run was begun with: another processor, which would choose otherwise, goes on so, too. */
+static void a_resumed_run_keeps_what_was_chosen(void **state)
+{
+    (void)state;
+    static const char *const begun[] = {JOB "exchange: {algorithm: ring, update: replicated, buckets: layer}\n",
+                                        JOB "exchange: {algorithm: bruck, buckets: one, order: priority}\n",
+                                        JOB "exchange: {algorithm: direct, cut: [1, 3], update: sharded}\n"};
+    for (int i = 0; i < 3; i++) {
+        char dir[] = "/tmp/tutti-kept-XXXXXX";
+        tutti_failure err = {0};
+        assert_non_null(mkdtemp(dir));
+        const uint64_t want = bits_of(begun[i], 3, dir);
+        const tutti_manifest whole = manifest_of(dir, 4);
+        char *last = tutti_checkpoint_path("%s/checkpoints/step_%09d", dir, 4);
+        if (tutti_file_remove_tree(last, &err)) fail_msg("%s", err.text);
+        free(last);
+        assert_true(bits_of(JOB, 3, dir) == want);
+        assert_true(manifest_of(dir, 4).plan_hash == whole.plan_hash);
+        if (tutti_file_remove_tree(dir, &err)) fail_msg("%s", err.text);
+    }
+}
+
+static void canonical_sums_have_the_same_bits_whatever_is_chosen(void **state)
+{
+    (void)state;
+#define CANONICAL JOB "reduction: canonical\nslots: 4\n"
+    static const char *const ways[] = {CANONICAL, CANONICAL "exchange: {algorithm: halving-doubling, buckets: one}\n",
+                                       CANONICAL "exchange: {algorithm: binomial, cut: [2, 2]}\n",
+                                       CANONICAL "exchange: {algorithm: direct, buckets: layer, update: replicated}\n"};
+    const uint64_t want = bits_of(ways[0], 2, NULL);
+    for (int i = 0; i < 4; i++) assert_true(bits_of(ways[i], 4, NULL) == want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buckets_change_no_bit_of_direct_sums),
+        cmocka_unit_test(a_resumed_run_keeps_what_was_chosen),
+        cmocka_unit_test(canonical_sums_have_the_same_bits_whatever_is_chosen),
         cmocka_unit_test(a_resumed_run_has_the_buckets_and_the_bits_that_it_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,10 +101,10 @@ static void runs_count_the_bytes_that_the_formula_says(void **state)
     static const struct {
         const char *text;
         int there, back; /* bytes of an element */
-    } cases[] = {{JOB("precision: f32"), 4, 4},
-                 {JOB("precision: bf16"), 2, 4},
-                 {JOB("precision: bf16, update: replicated"), 2, 2},
-                 {JOB("update: replicated"), 4, 4}};
+    } cases[] = {{JOB("algorithm: rule, precision: f32, update: sharded"), 4, 4},
+                 {JOB("algorithm: rule, precision: bf16, update: sharded"), 2, 4},
+                 {JOB("algorithm: rule, precision: bf16, update: replicated"), 2, 2},
+                 {JOB("algorithm: rule, update: replicated"), 4, 4}};
     const int64_t sizes[] = {1296, 100352, 128}; /* fc2's two parameters; fc1's, one a bucket */
     int64_t own = 0;
     for (int b = 0; b < 3; b++) own += sizes[b] / 3;

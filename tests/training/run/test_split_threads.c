@@ -146,7 +146,7 @@ static void a_wire_gives_the_same_bits(void **state)
 static void other_settings_of_exchanges_end_there_too(void **state)
 {
     folder *f = *state;
-    static const char *const settings[] = {"exchange: {order: priority, buckets: auto}\n",
+    static const char *const settings[] = {"exchange: {order: priority, buckets: soonest}\n",
                                            "exchange: {algorithm: ring, bucket_bytes: 0}\n",
                                            "exchange: {buckets: one}\nfuse: false\n"};
     char plain[64], split[64], text[800];

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_choice.c: what of `exchange` is auto becomes what no other is faster than, the same for equal questions, at a cost that is counted. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/job_choice.h"
+#include "job/job_impl.h"
+#include "parsed.h"
+
+static const char job_text[] = "model: lenet\nbatch: 64\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n";
+static const char *const networks[] = {"star,bw=1Gb,lat=50us", "cluster,hosts=4,ranks=2,nic=1GbE", "@v100-10gbe"};
+enum { NNETWORKS = 3 };
+
+/* Kernels of so long each; the choice's text is the caller's. */
+static tutti_job_choice chosen(const char *override, const char *line, int nranks, double kernel_s)
+{
+    tutti_job *job = parse_job(job_text, override);
+    tutti_topology t = parse_topology(line);
+    tutti_topology_grow(&t, nranks);
+    int32_t host_of[64];
+    tutti_topology_machines(&t, nranks, host_of);
+    const tutti_job_seat seat = {.nranks = nranks, .host_of = host_of, .prove_later = true};
+    tutti_resolved r = {0};
+    tutti_failure err = {0};
+    tutti_job_choice out;
+    if (tutti_job_resolve(job, &seat, &r, &err)) fail_msg("%s", err.text);
+    tutti_profile profile = {
+        .samples_per_call = r.plan->samples_per_call, .nlayers = r.graph->model->nlayers, .update_s_per_element = 1e-9};
+    profile.layers = tutti_alloc(sizeof *profile.layers * (size_t)profile.nlayers);
+    for (int l = 0; l < profile.nlayers; l++)
+        profile.layers[l] =
+            (tutti_layer_time){.name = "", .forward_s = kernel_s, .params_s = kernel_s, .data_s = kernel_s};
+    if (tutti_job_choose(job, &t, &profile, 0, &r, &out, &err)) fail_msg("%s: %s", line, err.text);
+    free(profile.layers);
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+    return out;
+}
+
+static void equal_questions_have_equal_answers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NNETWORKS; i++) {
+        const tutti_job_choice a = chosen(NULL, networks[i], 8, 1e-3), b = chosen(NULL, networks[i], 8, 1e-3);
+        assert_string_equal(a.text, b.text);
+        assert_string_equal(a.words, b.words);
+        assert_true(a.step_s == b.step_s && a.nplayed == b.nplayed);
+        free(a.text), free(b.text);
+    }
+}
+
+static void nothing_that_one_can_force_is_faster(void **state)
+{
+    (void)state;
+    static const char *const forced[] = {"exchange.algorithm=ring",
+                                         "exchange.algorithm=halving-doubling",
+                                         "exchange.algorithm=direct",
+                                         "exchange.algorithm=split-rail",
+                                         "exchange.algorithm=hierarchical",
+                                         "exchange.update=replicated",
+                                         "exchange.update=sharded",
+                                         "exchange.buckets=one",
+                                         "exchange.buckets=layer",
+                                         "exchange.buckets=size",
+                                         "exchange.order=ready",
+                                         "exchange.update_when=late"};
+    for (int i = 0; i < NNETWORKS; i++) {
+        const tutti_job_choice a = chosen(NULL, networks[i], 8, 1e-3);
+        for (size_t k = 0; k < sizeof forced / sizeof *forced; k++) {
+            const tutti_job_choice b = chosen(forced[k], networks[i], 8, 1e-3);
+            if (a.step_s > 1.02 * b.step_s)
+                fail_msg("%s: %s takes %g s, %s by %s", networks[i], a.words, a.step_s, b.words, forced[k]);
+            free(b.text);
+        }
+        free(a.text);
+    }
+}
+
+/* Nothing is hidden there, so that times of kernels, which a run has not measured, must not matter. */
+static void on_a_host_it_does_not_matter_who_timed_the_kernels(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"host,cores=2,cache=4MiB", "host,cores=4,cache=34MiB",
+                                        "host,cores=8,cache=64MiB,lat=2us"};
+    for (int i = 0; i < 3; i++) {
+        const tutti_job_choice fast = chosen(NULL, hosts[i], 4, 1e-6), slow = chosen(NULL, hosts[i], 4, 1e-2);
+        assert_string_equal(fast.text, slow.text);
+        free(fast.text), free(slow.text);
+    }
+}
+
+static void what_is_fixed_stays_and_what_was_chosen_is_kept(void **state)
+{
+    (void)state;
+    static const char *const fixed[] = {"exchange.algorithm=ring", "exchange.update=replicated",
+                                        "exchange.order=priority", "exchange.buckets=layer",
+                                        "exchange.update_when=late"};
+    for (int i = 0; i < 5; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "%.*s=", (int)strcspn(fixed[i], "="), fixed[i]);
+        tutti_job *job = parse_job(job_text, fixed[i]);
+        const tutti_job_choice c = chosen(fixed[i], networks[0], 8, 1e-3);
+        if (strstr(c.text, key)) fail_msg("%s is among %s", key, c.text);
+        tutti_job *with = tutti_job_with(job, c.text);
+        assert_non_null(with);
+        assert_false(tutti_job_is_open(with));
+        char *kept = tutti_job_keep(job, with);
+        assert_string_equal(kept, c.text);
+        free(kept), free(c.text);
+        tutti_job_forget(with);
+        tutti_job_destroy(job);
+    }
+}
+
+/* In counts, as this machine may be busy: a plan of ResNet-50 takes a thousandth of a second. */
+static void a_choice_looks_at_a_bounded_number_of_plans(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 8, 64};
+    for (int i = 0; i < 3; i++) {
+        const tutti_job_choice c = chosen(NULL, "@v100-10gbe", ranks[i], 1e-3);
+        if (c.nplayed > 250 || c.nsimulated > 80)
+            fail_msg("%d ranks: %d plans and %d schedules", ranks[i], c.nplayed, c.nsimulated);
+        assert_true(c.nplayed > 10 && c.nsimulated > 5);
+        free(c.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_questions_have_equal_answers),
+        cmocka_unit_test(nothing_that_one_can_force_is_faster),
+        cmocka_unit_test(on_a_host_it_does_not_matter_who_timed_the_kernels),
+        cmocka_unit_test(what_is_fixed_stays_and_what_was_chosen_is_kept),
+        cmocka_unit_test(a_choice_looks_at_a_bounded_number_of_plans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
