@@ -171,6 +171,7 @@ typedef struct {
     tutti_wire_class wire;
     const int32_t *host_of; /* mixed: the host of each rank, 0 .. nranks - 1; the schedule's own. Else NULL */
     tutti_determinism determinism;
+    int32_t room; /* two-sided: messages that a channel holds; 0 = a send ends when it was received. Else 0 */
 } tutti_schedule_header;
 
 typedef struct tutti_schedule tutti_schedule;

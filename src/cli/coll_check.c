@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../collective/check/check_source.h"
 #include "../collective/interpret/interpret.h"
 #include "coll.h"
 #include "tutti/check.h"
@@ -34,6 +35,12 @@ static void print_report(const tutti_schedule *s, const tutti_check_report *r, d
     printf("  %-13s %s\n", "sums", tutti_determinism_name(r->determinism));
 }
 
+/* Proved as its own interpreter would run it. */
+static bool is_program(const tutti_coll_schedule *s)
+{
+    return s->program && s->schedule == s->source;
+}
+
 /* The judge's opinion, at a length that no rank count divides. */
 static tutti_status interpret(const tutti_schedule *s, long ntries, tutti_failure *err)
 {
@@ -45,44 +52,70 @@ static tutti_status interpret(const tutti_schedule *s, long ntries, tutti_failur
     return TUTTI_OK;
 }
 
-/* A program of MSCCL, over connections as they are there: those of protocol Simple hold 2 messages, of LL 8. What ends at one
- * number ends at every larger one. *room: the smallest. */
-static tutti_status check_program(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
-                                  tutti_failure *err)
+static tutti_status prove(const tutti_coll_schedule *s, int32_t capacity, tutti_check_report *report,
+                          tutti_failure *err)
 {
-    static const int32_t capacities[] = {0, 2, 8};
-    const int32_t has = tutti_msccl_room(s->program);
-    tutti_strbuf remarks = {0};
+    if (is_program(s)) return tutti_msccl_check(s->program, capacity, report, err);
+    tutti_part_source source = tutti_part_source_of(s->schedule);
+    source.capacity = capacity;
+    return tutti_check_source(&source, report, err);
+}
+
+static void print_room(const tutti_coll_schedule *s, int32_t room, const char *stops)
+{
+    if (!is_program(s) && room == 0)
+        printf("channels: it never waits for room, so it is right at any capacity\n");
+    else if (!is_program(s))
+        printf("channels: right where they hold %d messages, as it says; with none: %s\n", room, stops);
+    else if (room == 0)
+        printf("connections: it never waits for room, so it is right at any capacity: 0, 2 (Simple), 8 (LL)\n");
+    else
+        printf("connections: right where they hold %d messages%s; with less: %s\n", room,
+               room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
+}
+
+/* Over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or 8 (LL), or a text that says how
+ * many. What ends at one number ends at every larger one. *room: the smallest. */
+static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
+                                    tutti_failure *err)
+{
+    const bool program = is_program(s);
+    const int32_t has = program ? tutti_msccl_room(s->program) : tutti_schedule_head(s->schedule)->room;
+    const int32_t capacities[] = {0, program ? tutti_msccl_holds(false) : has, tutti_msccl_holds(true)};
+    const int n = program ? 3 : 2;
     tutti_failure stops = {0};
     tutti_status st = TUTTI_ERR_FAILED;
     int i = -1;
-    tutti_msccl_remarks(s->program, &remarks);
-    fputs(remarks.text, stdout);
-    tutti_strbuf_release(&remarks);
-    while (st != TUTTI_OK && ++i < 3) {
+    while (st != TUTTI_OK && ++i < n) {
         tutti_failure now = {0};
-        st = tutti_msccl_check(s->program, capacities[i], report, &now);
+        st = prove(s, capacities[i], report, &now);
         if (st != TUTTI_OK && !strstr(now.text, "deadlock")) return tutti_fail(err, st, "%s", now.text);
         if (st != TUTTI_OK && (i == 0 || capacities[i] <= has)) stops = now;
     }
-    if (st != TUTTI_OK) return tutti_fail(err, st, "even where connections hold 8 messages: %s", stops.text);
+    if (st != TUTTI_OK)
+        return tutti_fail(err, st, "even where %s hold %d messages: %s", program ? "connections" : "channels",
+                          capacities[n - 1], stops.text);
     *room = capacities[i];
     if (*room > has)
         return tutti_fail(err, TUTTI_ERR_FAILED, "connections must hold %d messages, those of its protocol hold %d: %s",
                           *room, has, stops.text);
-    if (i == 0)
-        printf("connections: it never waits for room, so it is right at any capacity: 0, 2 (Simple), 8 (LL)\n");
-    else
-        printf("connections: right where they hold %d messages%s; with less: %s\n", *room,
-               i == 1 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops.text);
+    print_room(s, *room, stops.text);
     return TUTTI_OK;
+}
+
+static void print_remarks(const tutti_msccl *program)
+{
+    tutti_strbuf remarks = {0};
+    tutti_msccl_remarks(program, &remarks);
+    fputs(remarks.text, stdout);
+    tutti_strbuf_release(&remarks);
 }
 
 static tutti_status allow(const tutti_flags *f, const tutti_coll_schedule *s, tutti_failure *err)
 {
     const char *what = tutti_cli_value(f, "allow", NULL);
     if (!what) return TUTTI_OK;
-    if (!s->program || s->schedule != s->source)
+    if (!is_program(s))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--allow is for programs of MSCCL, proved as their reader runs them");
     return tutti_msccl_allow(s->program, what, err);
 }
@@ -102,8 +135,9 @@ static tutti_status check(const tutti_flags *f, tutti_failure *err)
     }
     tutti_check_report report;
     const double begin = tutti_clock_s();
-    st = s.program && s.schedule == s.source ? check_program(&s, &room, &report, err)
-                                             : tutti_schedule_check(s.schedule, &report, err);
+    if (is_program(&s)) print_remarks(s.program);
+    st = tutti_schedule_head(s.schedule)->room ? check_with_room(&s, &room, &report, err)
+                                               : tutti_schedule_check(s.schedule, &report, err);
     if (st == TUTTI_OK) {
         print_report(s.schedule, &report, tutti_clock_s() - begin);
         if (room && ntries)

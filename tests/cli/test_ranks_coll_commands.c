@@ -90,6 +90,7 @@ static void programs_of_msccl_are_checked_and_converted(void **state)
     expect("coll check " WRONG "untold.xml --allow races", 2, "'races' cannot be allowed; hasdep can");
     expect("coll check ring --ranks 4 --allow hasdep", 2, "--allow is for programs of MSCCL");
     expect("coll convert " GOLDEN "bruck_5.xml --to text", 0, "algorithm bruck-rotated");
+    expect("coll convert " GOLDEN "ring_fused_4.xml --to text", 0, "\nroom 2\n");
     expect("coll convert ring --ranks 3 --to msccl", 0, "coll=\"allreduce\"");
     expect("coll convert ring --ranks 3 --to svg", 0, "</svg>");
     expect("coll convert ring --ranks 20 --to svg -o /dev/null", 0, "hard to read beyond 16");

@@ -83,6 +83,47 @@ static void a_schedule_written_by_hand_is_proved(void **state)
     tutti_schedule_destroy(s);
 }
 
+/* Both ranks send two messages before they receive: right where a channel holds as many. */
+static void a_text_is_proved_with_the_room_that_it_states(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *room;
+        tutti_status st;
+    } cases[] = {
+        {"", TUTTI_ERR_FAILED}, {"room 1\n", TUTTI_ERR_FAILED}, {"room 2\n", TUTTI_OK}, {"room 9 # more\n", TUTTI_OK}};
+    static const char steps[] = "  buffer in in leaves %d\n  buffer out out\n  buffer s scratch\n"
+                                "0 seq 0 stage 0 send in[0/2] to %d channel 0 needs ready\n"
+                                "1 seq 0 stage 0 send in[1/2] to %d channel 0 needs ready\n"
+                                "2 seq 0 stage 1 recv s[0/2] from %d channel 0\n"
+                                "3 seq 0 stage 1 recv s[1/2] from %d channel 0\n"
+                                "4 seq 0 stage 2 reduce out <- (in s) needs ready free\n";
+    uint64_t hash[4];
+    for (int i = 0; i < 4; i++) {
+        char text[3000], *again;
+        int n = snprintf(text, sizeof text, "%s%srank 0\n", head, cases[i].room);
+        n += snprintf(text + n, sizeof text - (size_t)n, steps, 0, 1, 1, 1, 1);
+        n += snprintf(text + n, sizeof text - (size_t)n, "rank 1\n");
+        snprintf(text + n, sizeof text - (size_t)n, steps, 1, 0, 0, 0, 0);
+        tutti_schedule *s = NULL, *parsed = NULL, *lowered = NULL;
+        tutti_failure err = {0};
+        if (tutti_schedule_parse("ahead", text, strlen(text), &s, &err) != TUTTI_OK) fail_msg("%s", err.text);
+        assert_int_equal(tutti_schedule_check(s, NULL, &err), cases[i].st);
+        again = tutti_schedule_print(s);
+        assert_int_equal(tutti_schedule_parse("again", again, strlen(again), &parsed, &err), TUTTI_OK);
+        hash[i] = tutti_schedule_hash(s);
+        assert_int_equal(tutti_schedule_head(parsed)->room, tutti_schedule_head(s)->room);
+        assert_true(tutti_schedule_hash(parsed) == hash[i]);
+        for (int k = 0; k < i; k++) assert_true(hash[k] != hash[i]);
+        assert_int_equal(tutti_schedule_lower(s, TUTTI_WIRE_MAPPED, &lowered, &err), TUTTI_OK);
+        assert_int_equal(tutti_schedule_head(lowered)->room, 0);
+        tutti_schedule_destroy(lowered);
+        tutti_schedule_destroy(parsed);
+        tutti_schedule_destroy(s);
+        free(again);
+    }
+}
+
 static void must_refuse(const char *text, const char *words)
 {
     tutti_schedule *s = NULL;
@@ -132,6 +173,12 @@ static void bad_text_is_refused_with_its_line(void **state)
     must_refuse_with("needs ready free", "needs free soon", "(ready, free) is wanted, not 'soon'");
     must_refuse_with("needs ready free", "after 3", "rank 0: a step is after step 3, but there are 3");
     must_refuse_with("needs ready free", "now", "not 'now'");
+    must_refuse_with("fixed\n", "fixed\nroom 0\n", "line 10: a number of messages from 1");
+    must_refuse_with("fixed\n", "fixed\nroom many\n", "line 10: a number of messages");
+    must_refuse_with("fixed\n", "fixed\nroom 2 3\n", "the end of the line is wanted, not '3'");
+    must_refuse_with("fixed\n", "fixed\nroom 2\nroom 2\n", "line 11: 'rank' is wanted");
+    must_refuse_with("two-sided\ndeterminism fixed\n", "mapped\ndeterminism fixed\nroom 2\n",
+                     "line 10: a wire that is mapped has no messages");
 }
 
 /* A small generator of its own: each run breaks the same bytes. */
@@ -165,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_parses_back_to_its_text),
         cmocka_unit_test(a_schedule_written_by_hand_is_proved),
+        cmocka_unit_test(a_text_is_proved_with_the_room_that_it_states),
         cmocka_unit_test(bad_text_is_refused_with_its_line),
         cmocka_unit_test(broken_bytes_are_refused_or_round_trip),
     };

@@ -39,6 +39,7 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
 /* Messages that its connections hold: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);
+int32_t tutti_msccl_holds(bool low_latency); /* of LL, else of Simple */
 /* What a reader should know beside the proof, a line each: operands that tools and interpreter read differently, limits of
  * the readers, attributes that some want. Empty if there is nothing to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);

@@ -14,7 +14,12 @@ tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m)
 
 int32_t tutti_msccl_room(const tutti_msccl *m)
 {
-    return strcmp(m->protocol, "LL") ? 2 : 8;
+    return tutti_msccl_holds(!strcmp(m->protocol, "LL"));
+}
+
+int32_t tutti_msccl_holds(bool low_latency)
+{
+    return low_latency ? 8 : 2;
 }
 
 static void part_of(const void *owner, int32_t rank, tutti_part *out)

@@ -31,6 +31,8 @@ static tutti_status header_fits(const tutti_schedule_header *h, tutti_failure *e
     if (h->slots) return refuse(err, "canonical sums have several inputs a rank, the format has one");
     if (tutti_collective_has_root(h->collective) && h->root)
         return refuse(err, "the format cannot name a root; number the ranks so that it is rank 0");
+    if (h->room > tutti_msccl_holds(true))
+        return refuse(err, "its channels hold more messages than connections of any protocol (8, LL)");
     return TUTTI_OK;
 }
 

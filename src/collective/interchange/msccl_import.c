@@ -305,7 +305,7 @@ static void write_gpu(writer *w, tutti_strbuf *text)
 
 static void write_head(const tutti_msccl *m, tutti_strbuf *text)
 {
-    char name[32];
+    char name[TUTTI_ALGORITHM_TEXT];
     size_t n = 0;
     for (const char *at = m->name; *at && n + 1 < sizeof name; at++) {
         char c = *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at;
@@ -315,9 +315,10 @@ static void write_head(const tutti_msccl *m, tutti_strbuf *text)
     name[n] = '\0';
     tutti_strbuf_printf(text,
                         "tutti-schedule 1\nalgorithm %s\ncollective %s\nranks %d\nroot %d\nslots 0\nin-place %s\n"
-                        "wire two-sided\ndeterminism per-slice\n",
+                        "wire two-sided\ndeterminism per-slice\nroom %d\n",
                         n ? name : "unnamed", tutti_collective_name(m->collective), m->ngpus,
-                        tutti_collective_has_root(m->collective) ? m->root : 0, m->in_place ? "yes" : "no");
+                        tutti_collective_has_root(m->collective) ? m->root : 0, m->in_place ? "yes" : "no",
+                        tutti_msccl_room(m));
 }
 
 tutti_status msccl_make_schedule(tutti_msccl *m, tutti_failure *err)

@@ -194,9 +194,10 @@ void msccl_write_algo(msccl_writer *w)
             if (w->parts[r].steps[i].channel >= nchannels) nchannels = w->parts[r].steps[i].channel + 1;
     tutti_strbuf_printf(
         w->text,
-        "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=\"%s\" "
+        "<algo name=\"%s\" proto=\"%s\" nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=\"%s\" "
         "inplace=\"%d\" outofplace=\"%d\" minBytes=\"0\" maxBytes=\"134217728\">\n",
-        h->algorithm, nchannels, nchunks, h->nranks, names[h->collective], h->in_place, !h->in_place);
+        h->algorithm, h->room > tutti_msccl_holds(false) ? "LL" : "Simple", nchannels, nchunks, h->nranks,
+        names[h->collective], h->in_place, !h->in_place);
 }
 
 static tutti_status limits_hold(const msccl_writer *w, tutti_failure *err)

@@ -52,6 +52,7 @@ static tutti_status lower(const tutti_schedule *s, tutti_wire_class wire, const 
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s is lowered already, for the wire class %s", head.algorithm,
                           tutti_wire_class_name(head.wire));
     head.wire = wire;
+    head.room = 0;
     head.host_of = host_of;
     const tutti_schedule **source = tutti_alloc(sizeof(const tutti_schedule *));
     *source = s;

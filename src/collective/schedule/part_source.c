@@ -9,6 +9,7 @@ static void part_of_schedule(const void *owner, int32_t rank, tutti_part *out)
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s)
 {
+    const tutti_schedule_header *head = tutti_schedule_head(s);
     return (tutti_part_source){
-        .head = tutti_schedule_head(s), .part = part_of_schedule, .release = tutti_part_release, .owner = s};
+        .head = head, .part = part_of_schedule, .release = tutti_part_release, .owner = s, .capacity = head->room};
 }

@@ -113,6 +113,7 @@ uint64_t tutti_schedule_hash(const tutti_schedule *s)
                               head->in_place,   head->wire,   head->determinism};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) add_number(h, fields[i]);
     for (int32_t r = 0; head->host_of && r < head->nranks; r++) add_number(h, head->host_of[r]);
+    if (head->room) add_number(h, head->room);
     for (int32_t r = 0; r < head->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(s, r, &part);

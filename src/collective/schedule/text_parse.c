@@ -127,6 +127,15 @@ static tutti_status read_header_line(tutti_text *t, tutti_lexer *x, int nread)
     return st;
 }
 
+/* The line behind the header that may stand there. */
+static tutti_status read_room(tutti_text *t, tutti_lexer *x)
+{
+    if (t->head.wire != TUTTI_WIRE_TWO_SIDED)
+        return tutti_fail(x->err, TUTTI_ERR_DATA, "%s: line %d: a wire that is %s has no messages, so no room for them",
+                          x->file, x->line, tutti_wire_class_name(t->head.wire));
+    return tutti_lex_number(x, "a number of messages", 1, TUTTI_TEXT_MAX_NUMBER, &t->head.room);
+}
+
 /* ---- ranks and buffers ---- */
 
 static tutti_status read_leaves(tutti_lexer *x, tutti_buffer *b)
@@ -238,6 +247,9 @@ static tutti_status read_line(tutti_text *t, tutti_lexer *x, int nread, bool ste
     tutti_status st;
     if (tutti_lex_accept(x, "rank")) {
         st = read_rank(t, x, rank);
+    } else if (nread == NHEADER + 1 && tutti_lex_accept(x, "room")) {
+        if (steps) return TUTTI_OK;
+        st = read_room(t, x);
     } else if (*rank < 0) {
         return tutti_lex_fail(x, "'rank' is wanted");
     } else if (tutti_lex_accept(x, "buffer")) {

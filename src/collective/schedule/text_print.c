@@ -154,6 +154,7 @@ char *tutti_schedule_print(const tutti_schedule *s)
     tutti_strbuf_printf(&p.out, "in-place %s\nwire %s", h->in_place ? "yes" : "no", tutti_wire_class_name(h->wire));
     for (int32_t r = 0; h->host_of && r < h->nranks; r++) tutti_strbuf_printf(&p.out, " %d", h->host_of[r]);
     tutti_strbuf_printf(&p.out, "\ndeterminism %s\n", tutti_determinism_name(h->determinism));
+    if (h->room) tutti_strbuf_printf(&p.out, "room %d\n", h->room);
     for (int32_t r = 0; r < h->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(s, r, &part);

@@ -155,6 +155,51 @@ static void malformed_files_are_refused_with_their_line(void **state)
 
 /* ---- there and back ---- */
 
+/* As text and as XML again it holds what its connections held, and is as right as it was. */
+static void must_keep_its_room(const char *name, const char *xml, int32_t room, tutti_status verdict)
+{
+    tutti_failure err = {0};
+    tutti_schedule *s = NULL;
+    char *text, *back = NULL;
+    tutti_msccl *m = read_text(name, xml), *again;
+    assert_int_equal(tutti_msccl_room(m), room);
+    text = tutti_schedule_print(tutti_msccl_schedule(m));
+    if (tutti_schedule_parse(name, text, strlen(text), &s, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    assert_int_equal(tutti_schedule_head(s)->room, room);
+    if (tutti_schedule_check(s, NULL, &err) != verdict) fail_msg("%s: %s", name, err.text);
+    if (tutti_msccl_export(s, &back, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    again = read_text(name, back);
+    assert_int_equal(tutti_msccl_room(again), room);
+    if (tutti_msccl_check(again, room, NULL, &err) != verdict) fail_msg("%s: %s", name, err.text);
+    tutti_msccl_destroy(again);
+    tutti_msccl_destroy(m);
+    tutti_schedule_destroy(s);
+    free(text), free(back);
+}
+
+static void as_text_a_program_keeps_what_its_connections_hold(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"three_ahead", "nine_ahead", "receives_first"};
+    static const bool is_right_over_ll[] = {true, false, false};
+    glob_t files;
+    assert_int_equal(glob(TUTTI_SOURCE_DIR "/tests/golden/msccl/*.xml", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc + 3; i++) {
+        char path[300];
+        const bool right = i < files.gl_pathc;
+        snprintf(path, sizeof path, "%s/tests/must_fail/msccl_%s.xml", TUTTI_SOURCE_DIR,
+                 right ? "" : wrong[i - files.gl_pathc]);
+        char *xml = read_file(right ? files.gl_pathv[i] : path), *at = strstr(xml, "proto=\"Simple\"");
+        if (at) {
+            must_keep_its_room(path, xml, 2, right ? TUTTI_OK : TUTTI_ERR_FAILED);
+            memcpy(at, "proto=\"LL\"    ", strlen("proto=\"Simple\""));
+        }
+        must_keep_its_room(path, xml, 8, right || is_right_over_ll[i - files.gl_pathc] ? TUTTI_OK : TUTTI_ERR_FAILED);
+        free(xml);
+    }
+    globfree(&files);
+}
+
 typedef struct {
     int nthere, nrefused;
 } tally;
@@ -304,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_fused_ring_needs_room_for_a_message),
         cmocka_unit_test(every_wrong_program_is_refused_with_the_promised_words),
         cmocka_unit_test(malformed_files_are_refused_with_their_line),
+        cmocka_unit_test(as_text_a_program_keeps_what_its_connections_hold),
         cmocka_unit_test(what_is_exported_and_imported_proves_the_same),
         cmocka_unit_test(what_cannot_be_exported_is_refused_with_the_reason),
         cmocka_unit_test(who_is_told_nothing_is_named_unless_his_reader_tells_all_the_same),
