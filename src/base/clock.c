@@ -3,6 +3,8 @@
 #include "clock.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <time.h>
 
 int64_t tutti_clock_ns(void)
@@ -37,4 +39,22 @@ void tutti_clock_sleep_s(double seconds)
     int64_t end = tutti_clock_ns() + (int64_t)(seconds * 1e9);
     struct timespec t = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) continue;
+}
+
+tutti_time_text tutti_time_words(double seconds)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+    tutti_time_text out = {"-"};
+    int unit = 0;
+    if (seconds == 0) return (tutti_time_text){"0 s"};
+    if (!isfinite(seconds)) return out;
+    while (unit < 3 && fabs(seconds) / units[unit].seconds >= 999.95) unit++; /* which would be rounded to 1000 */
+    const double value = seconds / units[unit].seconds, size = fabs(value);
+    const int digits = size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0;
+    snprintf(out.text, sizeof out.text, size < 1e6 ? "%.*f %s" : "%.*g %s", size < 1e6 ? digits : 4, value,
+             units[unit].name);
+    return out;
 }

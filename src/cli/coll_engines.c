@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/clock.h"
 #include "../base/json.h"
 #include "../base/options.h"
 
@@ -107,7 +108,7 @@ static void print_row(const tutti_engine_row *row, int width, unsigned engines)
     for (int e = 0; e < tutti_engine_count(); e++) {
         if (!(engines >> e & 1)) continue;
         if (row->of[e].can)
-            printf(" %12.2fus", row->of[e].seconds * 1e6);
+            printf(" %14s", tutti_time_words(row->of[e].seconds).text);
         else
             printf(" %14s", "-");
     }

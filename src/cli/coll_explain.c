@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/clock.h"
 #include "../base/json.h"
 #include "../collective/simulate/choose.h"
 #include "cli.h"
@@ -23,6 +24,7 @@ static const tutti_flag flags[] = {
     TUTTI_TOPO_CORES_FLAG,
     {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
     {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", 0},
+    {"svg", "FILE", "draw the times of all algorithms over sizes, the choice marked", TUTTI_FLAG_WRITES},
     {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", 0},
     {"max-fan-in", "N", "no algorithm by which more than N ranks send to one of another host at a time (default: any)",
      0},
@@ -62,10 +64,8 @@ static void print_candidates(const tutti_choice *choice)
                    c->skipped ? " (--all does it)" : "");
             continue;
         }
-        printf("%-*s %9.2fus %9.2fus %9.2fus %9.2fus %9.2fus %7d %9lld  %s %.0f%%%s\n", width, c->algorithm,
-               s->seconds * 1e6, s->latency_s * 1e6, s->transfer_s * 1e6, s->local_s * 1e6, s->lower_s * 1e6,
-               s->nrounds, (long long)s->nmessages, s->bottleneck < 0 ? "-" : s->bottleneck_name,
-               100 * s->bottleneck_busy, i == choice->best ? "  <-" : "");
+        tutti_coll_print_times(c->algorithm, width, s);
+        printf("%s\n", i == choice->best ? "  <-" : tutti_choice_ties(choice, i) ? "  tie" : "");
     }
 }
 
@@ -76,24 +76,30 @@ static void print_reason(const tutti_choice *choice)
         return;
     }
     const tutti_candidate *best = &choice->candidates[choice->best], *second = NULL;
+    int nties = 0;
     for (int i = 0; i < choice->ncandidates; i++) {
         const tutti_candidate *c = &choice->candidates[i];
-        if (c->can && c != best && (!second || c->sim.seconds < second->sim.seconds)) second = c;
+        if (i != choice->best && tutti_choice_ties(choice, i))
+            nties++;
+        else if (c->can && c != best && (!second || c->sim.seconds < second->sim.seconds))
+            second = c;
     }
     const tutti_simulation *s = &best->sim;
     const char *most = s->latency_s >= s->transfer_s && s->latency_s >= s->local_s ? "waiting (latency)"
                        : s->transfer_s >= s->local_s                               ? "its busiest link"
                                                                                    : "reading, adding and writing";
-    printf("\nchoice: %s, %.2f us", best->algorithm, s->seconds * 1e6);
+    printf("\nchoice: %s, %s", best->algorithm, tutti_time_words(s->seconds).text);
+    if (nties) printf("; %d tie%s with it: within a thousandth the earlier row is taken", nties, nties == 1 ? "s" : "");
     if (second && s->seconds > 0)
         printf("; the next, %s, takes %.2f times as long", second->algorithm, second->sim.seconds / s->seconds);
     printf(".\nMost of its time is %s.\n", most);
     const tutti_bounds *b = &choice->bounds;
-    printf("bounds: latency %.2f us, bandwidth %.2f us, compute %.2f us; the choice takes %.2f times the best bound "
+    printf("bounds: latency %s, bandwidth %s, compute %s; the choice takes %.2f times the best bound "
            "(%s).\n",
-           b->latency_s * 1e6, b->bandwidth_s * 1e6, b->compute_s * 1e6, b->best_s > 0 ? s->seconds / b->best_s : 1.0,
-           b->best);
-    if (b->in_network_s > 0) printf("If switches added, too: no less than %.2f us.\n", b->in_network_s * 1e6);
+           tutti_time_words(b->latency_s).text, tutti_time_words(b->bandwidth_s).text,
+           tutti_time_words(b->compute_s).text, b->best_s > 0 ? s->seconds / b->best_s : 1.0, b->best);
+    if (b->in_network_s > 0)
+        printf("If switches added, too: no less than %s.\n", tutti_time_words(b->in_network_s).text);
     printf("Not in the model: packets, congestion control, other users of the machine.\n");
 }
 
@@ -107,6 +113,7 @@ static void print_json(const tutti_choice *choice)
         tutti_json_text(&j, "algorithm", c->algorithm);
         tutti_json_bool(&j, "can", c->can);
         tutti_json_bool(&j, "chosen", i == choice->best);
+        tutti_json_bool(&j, "tie", i != choice->best && tutti_choice_ties(choice, i));
         if (c->can) {
             tutti_json_real(&j, "seconds", c->sim.seconds);
             tutti_json_real(&j, "lower_s", c->sim.lower_s);
@@ -221,6 +228,23 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
     return st;
 }
 
+/* With --ranges up to --bytes; else --bytes is marked, and there are larger ones. */
+static tutti_status draw_times(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
+                               int64_t bytes, const tutti_topology *t, tutti_failure *err)
+{
+    enum { LARGEST = 1 << 30 };
+    const bool ranges = tutti_cli_has(f, "ranges");
+    const int64_t least = 4 * TUTTI_ELEMENT_BYTES, most = ranges || bytes > LARGEST ? bytes : LARGEST;
+    const tutti_coll_times times = {.policy = policy,
+                                    .most_steps = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES,
+                                    .q = q,
+                                    .most = most > least ? most : least,
+                                    .at = ranges || bytes < TUTTI_ELEMENT_BYTES ? 0 : bytes,
+                                    .t = t,
+                                    .topology = tutti_cli_value(f, "topology", "host")};
+    return tutti_coll_draw_times(&times, tutti_cli_value(f, "svg", ""), err);
+}
+
 static tutti_status explain(const tutti_flags *f, tutti_failure *err)
 {
     tutti_compile_request request = {.in_place = true};
@@ -251,8 +275,12 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     policy.most_fan_in = (int32_t)fan_in;
     request.nranks = (int32_t)ranks;
     if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
+    if (tutti_cli_has(f, "svg") && tutti_cli_has(f, "engine"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--svg goes by the round evaluator alone: without --engine");
     if (ranges && tutti_cli_has(f, "engine"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranges goes by the round evaluator alone: without --engine");
+    if (tutti_cli_has(f, "svg")) st = draw_times(f, &policy, &request, bytes, &t, err);
+    if (st) return st;
     if (ranges) return explain_ranges(f, &policy, &request, bytes, &t, err);
     if (tutti_cli_has(f, "engine")) return explain_engines(f, &policy, &request, bytes, &t, err);
     if (tutti_cli_has(f, "limit") || tutti_cli_has(f, "late"))

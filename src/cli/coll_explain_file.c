@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/clock.h"
 #include "../base/json.h"
 #include "../collective/compile/algorithms.h"
 #include "../collective/simulate/choose.h"
@@ -75,11 +76,12 @@ static void print_json(const char *path, const tutti_schedule_header *h, const t
     tutti_strbuf_release(&out);
 }
 
-static void print_row(const char *name, int width, const tutti_simulation *s)
+void tutti_coll_print_times(const char *name, int width, const tutti_simulation *s)
 {
-    printf("%-*s %9.2fus %9.2fus %9.2fus %9.2fus %9.2fus %7d %9lld  %s %.0f%%\n", width, name, s->seconds * 1e6,
-           s->latency_s * 1e6, s->transfer_s * 1e6, s->local_s * 1e6, s->lower_s * 1e6, (int)s->nrounds,
-           (long long)s->nmessages, s->bottleneck < 0 ? "-" : s->bottleneck_name, 100 * s->bottleneck_busy);
+    printf("%-*s %11s %11s %11s %11s %11s %7d %9lld  %s %.0f%%", width, name, tutti_time_words(s->seconds).text,
+           tutti_time_words(s->latency_s).text, tutti_time_words(s->transfer_s).text, tutti_time_words(s->local_s).text,
+           tutti_time_words(s->lower_s).text, (int)s->nrounds, (long long)s->nmessages,
+           s->bottleneck < 0 ? "-" : s->bottleneck_name, 100 * s->bottleneck_busy);
 }
 
 static void print(const char *path, const tutti_schedule_header *h, int64_t bytes, const tutti_topology *t,
@@ -92,9 +94,10 @@ static void print(const char *path, const tutti_schedule_header *h, int64_t byte
            tutti_collective_name(h->collective), (long long)bytes, h->nranks, described);
     printf("%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "", "predicted", "latency", "transfer", "local",
            "at least", "rounds", "messages", "busiest");
-    print_row(path, width, s);
-    if (best) print_row(best->algorithm, width, &best->sim);
+    tutti_coll_print_times(path, width, s);
     printf("\n");
+    if (best) tutti_coll_print_times(best->algorithm, width, &best->sim);
+    printf(best ? "\n\n" : "\n");
     if (best && best->sim.seconds > 0)
         printf("It takes %.3f times as long as %s, the fastest of the table.\n", s->seconds / best->sim.seconds,
                best->algorithm);
@@ -106,7 +109,7 @@ static void print(const char *path, const tutti_schedule_header *h, int64_t byte
 /* What no file goes with. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
-    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in"};
+    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", others[i], path);

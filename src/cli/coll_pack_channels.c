@@ -3,6 +3,7 @@
  * Blink). From the rates of the packings, with a set-up; as one schedule, without: trees on wires=split. */
 #include <stdio.h>
 
+#include "../base/clock.h"
 #include "../collective/pack/channels.h"
 #include "coll_pack.h"
 
@@ -47,9 +48,9 @@ tutti_status tutti_coll_pack_channels(const tutti_topology *machine, const tutti
     double together = tutti_channels_fill(channels, 2, bytes, carried);
     printf("%s of %.6g bytes, rates of exact packings:\n", tutti_packing_use_name(q->use), bytes);
     for (int i = 0; i < 2; i++)
-        printf("  %-7s %8.4g GB/s after %6.1f us: %12.0f bytes (%4.1f %%); alone %10.2f us\n", names[i],
-               channels[i].rate / 1e9, channels[i].setup_s * 1e6, carried[i], bytes > 0 ? 100 * carried[i] / bytes : 0,
-               1e6 * (channels[i].setup_s + bytes / channels[i].rate));
-    printf("  together %.2f us\n", together * 1e6);
+        printf("  %-7s %8.4g GB/s after %8s: %12.0f bytes (%4.1f %%); alone %10s\n", names[i], channels[i].rate / 1e9,
+               tutti_time_words(channels[i].setup_s).text, carried[i], bytes > 0 ? 100 * carried[i] / bytes : 0,
+               tutti_time_words(channels[i].setup_s + bytes / channels[i].rate).text);
+    printf("  together %s\n", tutti_time_words(together).text);
     return TUTTI_OK;
 }

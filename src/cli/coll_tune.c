@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/sort.h"
 #include "../base/strbuf.h"
@@ -60,9 +61,9 @@ static void print_cases(const tutti_tune_case *cases)
         if (!cases[i].n)
             printf("%-7s not fitted: more memory than is left would be needed to get past the caches\n", cases[i].what);
         else
-            printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, algorithm_of(&cases[i]),
+            printf("%-7s %-10s %-15s %6d %12lld %14s\n", cases[i].what, algorithm_of(&cases[i]),
                    tutti_collective_name(cases[i].collective), cases[i].nranks,
-                   (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
+                   (long long)cases[i].n * TUTTI_ELEMENT_BYTES, tutti_time_words(cases[i].measured_s).text);
 }
 
 static tutti_status check(const tutti_topology *t, tutti_failure *err)
@@ -78,8 +79,8 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
         const tutti_tune_check *r = &rows[i];
         double error = r->predicted_s / r->measured_s - 1;
         errors[i] = error < 0 ? -error : error;
-        printf("%-18s %6d %12lld %12.3fus %12.3fus %+7.0f%%\n", r->algorithm, r->nranks,
-               (long long)r->n * TUTTI_ELEMENT_BYTES, r->predicted_s * 1e6, r->measured_s * 1e6, error * 100);
+        printf("%-18s %6d %12lld %14s %14s %+7.0f%%\n", r->algorithm, r->nranks, (long long)r->n * TUTTI_ELEMENT_BYTES,
+               tutti_time_words(r->predicted_s).text, tutti_time_words(r->measured_s).text, error * 100);
     }
     tutti_sort_doubles(errors, (size_t)n);
     if (n) printf("error: median %.0f%%, p95 %.0f%%\n", errors[n / 2] * 100, errors[(n * 95 - 1) / 100] * 100);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/json.h"
 #include "../metrics/chart.h"
@@ -166,9 +167,10 @@ static void print_table(const question *q)
            (long long)q->one.samples, q->one.pairs, (long long)q->one.rounds, q->one.nthreads,
            q->one.nthreads > 1 ? "s" : "");
     if (last->nranks > 1)
-        printf("a round at %d ranks: the worst pair %.1f us, candidates of %.1f kB %.1f us, rows of %.1f kB %.1f us\n",
-               last->nranks, last->extremes_s * 1e6, (double)last->offers_bytes / 1e3, last->offers_s * 1e6,
-               (double)last->gather_bytes / 1e3, last->rows_s * 1e6);
+        printf("a round at %d ranks: the worst pair %s, candidates of %.1f kB %s, rows of %.1f kB %s\n", last->nranks,
+               tutti_time_words(last->extremes_s).text, (double)last->offers_bytes / 1e3,
+               tutti_time_words(last->offers_s).text, (double)last->gather_bytes / 1e3,
+               tutti_time_words(last->rows_s).text);
     printf("\n");
     print_rows(q);
     print_bound(q);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../base/clock.h"
 #include "../base/json.h"
 #include "../collective/simulate/limits.h"
 #include "coll.h"
@@ -36,13 +37,14 @@ static void print_table(const question *q, const tutti_limit *limits)
         if (l->kind == TUTTI_LIMIT_NONE)
             printf("%-13s %-8s %14s  %s: %s\n", l->name, "-", "-", l->meaning, l->where);
         else
-            printf("%-13s %-8s %12.3fus  %s: %s\n", l->name, tutti_limit_kind_name(l->kind), l->seconds * 1e6,
-                   l->meaning, l->where);
+            printf("%-13s %-8s %14s  %s: %s\n", l->name, tutti_limit_kind_name(l->kind),
+                   tutti_time_words(l->seconds).text, l->meaning, l->where);
         if (i < 3 || i == 6) endpoint = fmax(endpoint, l->seconds);
     }
-    printf("\nNo schedule whose sums are made by the ranks is faster than %.3f us (L1, L2, L3, L7)", endpoint * 1e6);
+    printf("\nNo schedule whose sums are made by the ranks is faster than %s (L1, L2, L3, L7)",
+           tutti_time_words(endpoint).text);
     if (limits[1].kind != TUTTI_LIMIT_NONE)
-        printf("; with switches that add, than %.3f us (L2)", limits[1].seconds * 1e6);
+        printf("; with switches that add, than %s (L2)", tutti_time_words(limits[1].seconds).text);
     printf(".\n");
     printf("bound: nothing is faster. exact: and schedules come as close as one likes. reached: what a plain way "
            "takes.\n");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/clock.h"
 #include "../collective/simulate/map.h"
 #include "coll.h"
 #include "topo.h"
@@ -47,8 +48,8 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
 
 static void print_load(const char *what, const tutti_map_load *l, double lower_s, double simulated_s)
 {
-    printf("%-7s %14.3f us %8.3f %10d %14.3f us\n", what, l->seconds * 1e6, l->seconds / lower_s, (int)l->messages,
-           simulated_s * 1e6);
+    printf("%-7s %17s %8.3f %10d %17s\n", what, tutti_time_words(l->seconds).text, l->seconds / lower_s,
+           (int)l->messages, tutti_time_words(simulated_s).text);
 }
 
 static tutti_status map(const question *q, tutti_failure *err)
@@ -71,7 +72,8 @@ static tutti_status map(const question *q, tutti_failure *err)
         printf("%-7s %17s %8s %10s %17s\n", "", "fullest links", "x bound", "messages", "simulated");
         print_load("before", &m.before, m.lower_s, before.seconds);
         print_load("after", &m.after, m.lower_s, after.seconds);
-        printf("%-7s %14.3f us   what the busiest rank sends, stage by stage\n\n%s\n", "bound", m.lower_s * 1e6, text);
+        printf("%-7s %17s   what the busiest rank sends, stage by stage\n\n%s\n", "bound",
+               tutti_time_words(m.lower_s).text, text);
         printf("\nfullest links: sum over stages of the most seconds on a link. messages: most on one link between\n"
                "switches in a stage.\n");
         free(text);

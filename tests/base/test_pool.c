@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/pool.h"
@@ -58,9 +60,37 @@ static void a_streamed_hash_equals_the_whole_one(void **state)
     assert_string_equal(text, "2d06800538d394c2");
 }
 
+static void times_are_said_with_four_digits_in_the_unit_that_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *words;
+    } cases[] = {{0, "0 s"},
+                 {0.148827, "148.8 ms"},
+                 {37.92e-6, "37.92 us"},
+                 {1.25, "1.250 s"},
+                 {999.94e-9, "999.9 ns"},
+                 {999.96e-9, "1.000 us"},
+                 {999.96e-6, "1.000 ms"},
+                 {0.99996, "1.000 s"},
+                 {9.9996e-6, "10.00 us"},
+                 {99.996e-3, "100.0 ms"},
+                 {59.2, "59.20 s"},
+                 {5900, "5900 s"},
+                 {3e7, "3e+07 s"},
+                 {-0.0025, "-2.500 ms"},
+                 {4e-12, "0.004 ns"},
+                 {NAN, "-"},
+                 {INFINITY, "-"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(tutti_time_words(cases[i].seconds).text, cases[i].words);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_said_with_four_digits_in_the_unit_that_fits),
         cmocka_unit_test(every_index_is_visited_once_for_any_number_of_threads),
         cmocka_unit_test(without_a_pool_the_caller_works_alone),
         cmocka_unit_test(sleeping_takes_at_least_the_time_asked_for),

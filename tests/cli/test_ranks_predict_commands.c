@@ -61,8 +61,13 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect("coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
     expect("coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
     expect("coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
-    expect("coll explain --bytes 4 --ranks 1", 0,
-           "choice: direct, 0.00 us.\n"); /* not nan times faster than the next */
+    expect("coll explain --bytes 4 --ranks 1", 0, "choice: direct, 0 s; "); /* not nan times faster than the next */
+    expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10GbE,lat=5us", 0,
+           "choice: ring, 148.8 ms; 6 tie with it: within a thousandth the earlier row is taken; the next, torus");
+    expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10GbE,lat=5us", 0, "up(0) 94%  tie\n");
+    expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10GbE,lat=5us --json", 0, "\"tie\":true");
+    expect("coll explain --bytes 4 --ranks 4 --svg /tmp/x.svg --engine all", 2, "without --engine");
+    expect("coll explain --bytes 4 --svg /tmp/x.svg examples/mlp.yaml", 2, "--svg is for all algorithms");
     expect("coll explain --bytes 4 star", 2, "no file");
     expect("coll explain --bytes 4 ring", 2, "'ring' is one of them");
     expect("coll explain --bytes 4 a.xml b.xml", 2, "unexpected argument 'b.xml'");

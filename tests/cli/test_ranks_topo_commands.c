@@ -105,8 +105,8 @@ static void the_library_of_the_driver_is_the_loaders_to_find(void **state)
 static void bounds_say_what_stands_in_the_way(void **state)
 {
     (void)state;
-    expect("topo bounds dgx1v,wires=nvlink", 0, "L3 partition  exact        1458.333us");
-    expect("topo bounds dgx1v,wires=nvlink --collective broadcast", 0, "L5 broadcast  exact         833.333us");
+    expect("topo bounds dgx1v,wires=nvlink", 0, "L3 partition  exact          1.458 ms");
+    expect("topo bounds dgx1v,wires=nvlink --collective broadcast", 0, "L5 broadcast  exact          833.3 us");
     expect("topo bounds dgx1v --json", 0, "\"kind\":\"exact\"");
     expect("topo bounds host --ranks 4", 0, "a host has no links between ranks");
     expect("topo bounds dgx1v --ranks 9", 2, "1 to 8 ranks");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/clock.h"
 #include "../../base/strbuf.h"
 #include "comm_impl.h"
 
@@ -22,10 +23,10 @@ static void list_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_s
     for (int i = 0; i < choice->ncandidates; i++) {
         const tutti_candidate *c = &choice->candidates[i];
         if (c->can)
-            tutti_strbuf_printf(out, "  %c %-40s %10.2f us\n", i == choice->best ? '*' : ' ', c->algorithm,
-                                1e6 * c->sim.seconds);
+            tutti_strbuf_printf(out, "  %c %-40s %10s\n", i == choice->best ? '*' : ' ', c->algorithm,
+                                tutti_time_words(c->sim.seconds).text);
     }
-    tutti_strbuf_printf(out, "  bound: %.2f us (%s)\n", 1e6 * choice->bounds.best_s, choice->bounds.best);
+    tutti_strbuf_printf(out, "  bound: %s (%s)\n", tutti_time_words(choice->bounds.best_s).text, choice->bounds.best);
     free(choice);
 }
 
@@ -48,7 +49,7 @@ static void list_ways(const tutti_comm *comm, const tutti_call *call, const tutt
         tutti_strbuf_printf(out, "  %c %-9s %-66s", w == (int)best ? '*' : ' ', tutti_way_at((tutti_way)w)->algorithm,
                             tutti_way_at((tutti_way)w)->words);
         if (c && c->record[w].cost > 0)
-            tutti_strbuf_printf(out, " %10.2f us (%lld calls)\n", 1e6 * c->record[w].cost * (double)bytes,
+            tutti_strbuf_printf(out, " %10s (%lld calls)\n", tutti_time_words(c->record[w].cost * (double)bytes).text,
                                 (long long)c->record[w].tries);
         else
             tutti_strbuf_puts(out, comm->rank == 0 ? "  no time yet\n" : "  rank 0 knows\n");

@@ -35,3 +35,10 @@ void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, con
 {
     tutti_choose_by(tutti_policy_at(0), TUTTI_CHOOSE_STEPS, request, n, t, out);
 }
+
+bool tutti_choice_ties(const tutti_choice *choice, int i)
+{
+    if (choice->best < 0 || !choice->candidates[i].can) return false;
+    const double best = choice->candidates[choice->best].sim.seconds, own = choice->candidates[i].sim.seconds;
+    return !tutti_is_faster(best, own) && !tutti_is_faster(own, best);
+}

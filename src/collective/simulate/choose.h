@@ -43,6 +43,9 @@ typedef struct {
     tutti_bounds bounds;
 } tutti_choice;
 
+/* Does candidate i take the best one's time, within a thousandth? So does the best itself; false where none can. */
+bool tutti_choice_ties(const tutti_choice *choice, int i);
+
 enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* a second or so a schedule */
 /* n elements, the policy "fastest", schedules of at most TUTTI_CHOOSE_STEPS. Cost: every schedule once; direct has ranks^2
  * messages. */

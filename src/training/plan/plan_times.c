@@ -3,6 +3,7 @@
  * travels, and what the two groupings that need no thought would have cost. The same arithmetic that merged them. */
 #include <stdlib.h>
 
+#include "../../base/clock.h"
 #include "../../base/strbuf.h"
 #include "plan_impl.h"
 
@@ -18,7 +19,7 @@ static void add_cost(const tutti_exchange_cost *cost, tutti_strbuf *sb)
 {
     tutti_strbuf_puts(sb, "\ntimes of exchanges, predicted from their costs\n  an exchange takes");
     for (int i = 0; i < cost->npoints; i++) {
-        tutti_strbuf_printf(sb, "%s %.1f us for ", i ? "," : "", (double)cost->ns[i] / 1e3);
+        tutti_strbuf_printf(sb, "%s %s for ", i ? "," : "", tutti_time_words((double)cost->ns[i] / 1e9).text);
         add_size(sb, cost->bytes[i]);
     }
     tutti_strbuf_printf(sb, "; %.0f %% of it can run beside the backward pass\n", cost->overlap * 100);
