@@ -40,6 +40,8 @@ typedef struct {
     int32_t (*nlinks)(const tutti_topology *t, int32_t nranks);
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
+    bool (*cell)(const tutti_topology *t, int32_t node,
+                 double at[2]); /* on the grid of a picture; NULL or false: on none */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* NULL: "node>node" */
     /* src != dst */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
@@ -49,6 +51,11 @@ enum { TUTTI_TOPOLOGY_MAX_KINDS = 64 };
 const tutti_topology_row *tutti_topology_row_at(int kind); /* tutti_topology_kind; NULL past the end */
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
                                           tutti_figure f); /* NULL: it has no such figure */
+
+/* Where a picture shows a node, to the right and down, in cells of a grid that nodes fill; false: on no grid. */
+bool tutti_topology_cell(const tutti_topology *t, int32_t nranks, int32_t node, double at[2]);
+/* Is link l the way back of the one before it? */
+bool tutti_link_goes_back(const tutti_fabric *net, int32_t l);
 
 /* A figure as a whole number. */
 static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)

@@ -146,6 +146,12 @@ void tutti_topology_node_name(const tutti_topology *t, int32_t nranks, int32_t n
         snprintf(out, 40, "rank%d", (int)node);
 }
 
+bool tutti_topology_cell(const tutti_topology *t, int32_t nranks, int32_t node, double at[2])
+{
+    const tutti_topology_row *row = rows[t->kind];
+    return row->cell && row->cell(t, node_in_row(t, nranks, node), at);
+}
+
 tutti_link tutti_topology_link(const tutti_topology *t, int32_t nranks, int32_t link)
 {
     const tutti_topology_row *row = rows[t->kind];

@@ -89,6 +89,17 @@ static void torus_node_name(const tutti_topology *t, int32_t nranks, int32_t nod
              (int)coordinate(&s, node, 2));
 }
 
+/* Layers in z lie behind each other, a little aside. One row is a ring, which is no grid. */
+static bool torus_cell(const tutti_topology *t, int32_t node, double at[2])
+{
+    const shape s = shape_of(t);
+    const double x = coordinate(&s, node, 0), y = coordinate(&s, node, 1), z = coordinate(&s, node, 2),
+                 layers = s.side[2] - 1;
+    at[0] = x * (1 + 0.75 * layers) + 0.75 * z;
+    at[1] = y * (1 + 0.6 * layers) + 0.6 * z;
+    return s.side[1] > 1 || s.side[2] > 1;
+}
+
 static int torus_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                        int32_t links[TUTTI_MAX_HOPS])
 {
@@ -133,5 +144,6 @@ const tutti_topology_row tutti_topology_torus_row = {
     .nlinks = torus_nlinks,
     .link = torus_link,
     .node_name = torus_node_name,
+    .cell = torus_cell,
     .route = torus_route,
 };

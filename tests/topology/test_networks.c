@@ -272,25 +272,138 @@ static void hashed_paths_follow_the_seed_and_d_mod_k_the_destination(void **stat
     assert_int_equal(tutti_topology_npaths(&hashed), 4);
 }
 
-static void drawn_cables_between_gpus_pass_below_the_gpus_between(void **state)
+/* ---- pictures ---- */
+
+enum { MOST_NODES = 200, MOST_POINTS = 4 };
+typedef struct {
+    double x[MOST_POINTS], y[MOST_POINTS];
+    int n;
+} drawn_cable;
+typedef struct {
+    double x[MOST_NODES], y[MOST_NODES]; /* middles of boxes */
+    drawn_cable cables[4 * MOST_NODES];
+    int nnodes, ncables;
+} drawn;
+
+/* Boxes and cables as the SVG has them: a cable is M, then lines. */
+static void picture_read(const char *text, int32_t nranks, drawn *out)
+{
+    const tutti_topology t = parsed(text);
+    char *svg = tutti_topology_svg(&t, nranks);
+    assert_non_null(svg);
+    *out = (drawn){.nnodes = 0};
+    for (const char *at = svg; (at = strstr(at, "<rect")); at++) {
+        double x, y;
+        const char *where = strstr(at, " x=\"");
+        if (sscanf(where, " x=\"%lf\" y=\"%lf\" width=\"58\" height=\"30\"", &x, &y) != 2) continue;
+        if (strncmp(strstr(where, " width"), " width=\"58\"", 11) != 0) continue; /* the page */
+        assert_true(out->nnodes < MOST_NODES);
+        out->x[out->nnodes] = x + 29;
+        out->y[out->nnodes++] = y + 15;
+    }
+    for (const char *at = svg; (at = strstr(at, " d=\"M")); at++) {
+        drawn_cable c = {.n = 0};
+        const char *p = at + 4;
+        if (strchr(p, 'h') && strchr(p, 'h') < strchr(p, '"')) continue; /* of the legend */
+        for (int read = 0; c.n < MOST_POINTS && sscanf(p, "%*1[ML]%lf %lf%n", &c.x[c.n], &c.y[c.n], &read) == 2;
+             p += read)
+            c.n++;
+        assert_true(*p == '"' && c.n >= 2);
+        out->cables[out->ncables++] = c;
+    }
+    free(svg);
+}
+
+/* Does a line between two points go through the box of a node at whose edge or middle neither of its ends is? */
+static bool is_crossed(const drawn *p, int node, double x1, double y1, double x2, double y2)
+{
+    enum { STEPS = 400 };
+    const double w = 28, h = 14;
+    for (int i = 0; i <= STEPS; i++) {
+        const double x = x1 + (x2 - x1) * i / STEPS, y = y1 + (y2 - y1) * i / STEPS;
+        if (fabs(x - p->x[node]) < w && fabs(y - p->y[node]) < h) return true;
+    }
+    return false;
+}
+
+static bool is_at(const drawn *p, int node, double x, double y)
+{
+    return fabs(x - p->x[node]) <= 29.1 && fabs(y - p->y[node]) <= 15.1;
+}
+
+static void drawn_cables_pass_by_the_nodes_that_they_do_not_join(void **state)
 {
     (void)state;
-    const tutti_topology dgx = parsed("dgx1v");
-    char *svg = tutti_topology_svg(&dgx, 8);
-    int straight = 0, hanging = 0;
-    double height = 0, x1, y1, x, y, x2, y2;
-    assert_int_equal(sscanf(strstr(svg, " height=\""), " height=\"%lf", &height), 1);
-    for (const char *at = svg; (at = strstr(at, " d=\"M")); at++) {
-        assert_int_equal(sscanf(at, " d=\"M%lf %lfQ%lf %lf %lf %lf", &x1, &y1, &x, &y, &x2, &y2), 6);
-        if (y1 != y2 || y1 < 200) continue; /* up to the switches, or between them */
-        if (fabs(x2 - x1) < 80)
-            straight += y == y1;
-        else
-            hanging += (y1 + y) / 2 > y1 + 20 && (y1 + y) / 2 < height - 10; /* of the curve, the lowest point */
+    static const struct {
+        const char *text;
+        int32_t nranks;
+    } cases[] = {{"dgx1v", 8},
+                 {"dgx1p,hosts=2", 16},
+                 {"cluster,hosts=5,ranks=3", 15},
+                 {"fat-tree,leaves=3,hosts=4,spines=3", 12},
+                 {"torus,x=5,y=4", 20},
+                 {"torus,x=3,y=2,z=2", 12},
+                 {"star", 9},
+                 {"dgx2", 16},
+                 {"pcie,hosts=2", 16},
+                 {"dgx1v,wires=nvlink", 8}};
+    drawn *p = malloc(sizeof *p);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        picture_read(cases[i].text, cases[i].nranks, p);
+        assert_true(p->nnodes >= cases[i].nranks && p->ncables > 0);
+        for (int c = 0; c < p->ncables; c++) {
+            const drawn_cable *cable = &p->cables[c];
+            for (int v = 0; v < p->nnodes; v++) {
+                const int last = cable->n - 1;
+                if (is_at(p, v, cable->x[0], cable->y[0]) || is_at(p, v, cable->x[last], cable->y[last])) continue;
+                for (int k = 0; k < last; k++)
+                    if (is_crossed(p, v, cable->x[k], cable->y[k], cable->x[k + 1], cable->y[k + 1]))
+                        fail_msg("%s: cable %d runs through node %d", cases[i].text, c, v);
+            }
+        }
+        for (int v = 0; v < p->nnodes; v++)
+            for (int u = 0; u < v; u++) assert_false(fabs(p->x[u] - p->x[v]) < 58 && fabs(p->y[u] - p->y[v]) < 30);
     }
-    assert_int_equal(straight + hanging, 16); /* pairs with NVLinks, single or double */
-    assert_int_equal(straight, 6);
-    free(svg);
+    free(p);
+}
+
+static void drawn_nvlinks_have_lanes_of_their_own(void **state)
+{
+    (void)state;
+    drawn *p = malloc(sizeof *p);
+    int around = 0;
+    picture_read("dgx1v", 8, p);
+    for (int c = 0; c < p->ncables; c++) {
+        const drawn_cable *a = &p->cables[c];
+        around += a->n == 4;
+        for (int d = 0; d < c; d++) {
+            const drawn_cable *b = &p->cables[d];
+            if (a->n != 4 || b->n != 4 || fabs(a->y[1] - b->y[1]) > 1) continue;
+            assert_true(a->x[2] < b->x[1] || b->x[2] < a->x[1]); /* one behind the other */
+        }
+    }
+    assert_int_equal(around, 10); /* of 16 pairs with NVLinks 6 are neighbours */
+    free(p);
+}
+
+static void a_drawn_torus_is_a_grid_and_a_switch_stands_in_the_middle(void **state)
+{
+    (void)state;
+    drawn *p = malloc(sizeof *p);
+    picture_read("torus,x=4,y=3", 12, p);
+    for (int v = 0; v < 12; v++) {
+        assert_true(p->x[v] == p->x[v % 4] && p->y[v] == p->y[v / 4 * 4]);
+        assert_true(v % 4 == 0 || p->x[v] > p->x[v - 1]);
+        assert_true(v < 4 || p->y[v] > p->y[v - 4]);
+    }
+    picture_read("cluster,hosts=4,ranks=4", 16, p);
+    int top = 0;
+    double middle = 0;
+    for (int v = 0; v < p->nnodes; v++) top = p->y[v] < p->y[top] ? v : top;
+    for (int v = 0; v < 16; v++) middle += p->x[v] / 16;
+    for (int v = 0; v < p->nnodes; v++) assert_true(v == top || p->y[v] > p->y[top]); /* the switch alone */
+    assert_true(fabs(p->x[top] - middle) < 1);
+    free(p);
 }
 
 int main(void)
@@ -305,7 +418,9 @@ int main(void)
         cmocka_unit_test(gpus_without_an_nvlink_talk_over_pcie),
         cmocka_unit_test(a_nic_of_its_own_keeps_the_root_complex_free),
         cmocka_unit_test(hashed_paths_follow_the_seed_and_d_mod_k_the_destination),
-        cmocka_unit_test(drawn_cables_between_gpus_pass_below_the_gpus_between),
+        cmocka_unit_test(drawn_cables_pass_by_the_nodes_that_they_do_not_join),
+        cmocka_unit_test(drawn_nvlinks_have_lanes_of_their_own),
+        cmocka_unit_test(a_drawn_torus_is_a_grid_and_a_switch_stands_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_layout.c: places of nodes, and ways of cables around the nodes that stand between their ends. Cables in the row of the ranks
+ * run below it, each in a lane of its own where they would lie on each other; the longer, the lower. */
+#include "topology_layout.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../base/arena.h"
+
+enum { CELL_X = 96, CELL_Y = 76, SPACE = 74, APART = 110, ROW = 110, EDGE = 24, LANE = 9, PORT = 7, AROUND = 10 };
+
+/* Distance from the ranks, whichever way cables carry. */
+static int32_t rows_find(const tutti_fabric *net, int32_t *row)
+{
+    int32_t most = 0;
+    for (int32_t v = 0; v < net->nnodes; v++) row[v] = v < net->nranks ? 0 : INT32_MAX / 2;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t l = 0; l < net->nlinks; l++) {
+            const int32_t a = net->links[l].src, b = net->links[l].dst;
+            if (row[a] + 1 < row[b]) row[b] = row[a] + 1, changed = true;
+            if (row[b] + 1 < row[a]) row[a] = row[b] + 1, changed = true;
+        }
+    }
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        if (row[v] == INT32_MAX / 2) row[v] = 0; /* a seat that nobody reaches */
+        most = row[v] > most ? row[v] : most;
+    }
+    return most;
+}
+
+static bool cells_take(const tutti_topology *t, const tutti_fabric *net, double top, tutti_layout *out)
+{
+    double cell[2];
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        if (!tutti_topology_cell(t, net->nranks, v, cell)) return false;
+        out->x[v] = EDGE + AROUND + TUTTI_NODE_WIDTH / 2.0 + CELL_X * cell[0];
+        out->y[v] = top + AROUND + TUTTI_NODE_HEIGHT / 2.0 + CELL_Y * cell[1];
+    }
+    return true;
+}
+
+static void circle_take(const tutti_fabric *net, double top, tutti_layout *out)
+{
+    const double radius = fmax(120, 14.0 * net->nnodes);
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        const double angle = 2 * M_PI * v / net->nnodes - M_PI / 2;
+        out->x[v] = EDGE + TUTTI_NODE_WIDTH / 2.0 + radius + radius * cos(angle);
+        out->y[v] = top + TUTTI_NODE_HEIGHT / 2.0 + radius + radius * sin(angle);
+    }
+}
+
+typedef struct {
+    double middle; /* of what it joins in the row below */
+    int32_t node;
+} sitter;
+
+static int by_middle(const void *x, const void *y)
+{
+    const sitter *a = x, *b = y;
+    if (a->middle != b->middle) return a->middle < b->middle ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Each over the middle of what it joins, side by side where these are one, the row as a whole where its nodes would like to be. */
+static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sitter *list, tutti_layout *out)
+{
+    int32_t n = 0;
+    double excess = 0, last = -INFINITY;
+    for (int32_t v = 0; v < net->nnodes; v++)
+        if (row[v] == r) list[n++] = (sitter){0, v};
+    for (int32_t i = 0; i < n; i++) {
+        double sum = 0;
+        int32_t count = 0;
+        for (int32_t l = 0; r && l < net->nlinks; l++) {
+            const tutti_link *link = &net->links[l];
+            const int32_t other = link->src == list[i].node ? link->dst : link->dst == list[i].node ? link->src : -1;
+            if (other >= 0 && row[other] == r - 1) sum += out->x[other], count++;
+        }
+        list[i].middle = r ? sum / fmax(count, 1) : SPACE * i;
+    }
+    qsort(list, (size_t)n, sizeof *list, by_middle);
+    for (int32_t i = 0; i < n; i++) {
+        last = out->x[list[i].node] = fmax(list[i].middle, last + (r ? APART : SPACE));
+        excess += last - list[i].middle;
+    }
+    for (int32_t i = 0; i < n; i++) out->x[list[i].node] -= excess / n;
+}
+
+static void rows_take(const tutti_fabric *net, const int32_t *row, int32_t highest, double top, tutti_layout *out)
+{
+    sitter *list = tutti_alloc((size_t)net->nnodes * sizeof *list);
+    double least = INFINITY;
+    for (int32_t r = 0; r <= highest; r++) row_seat(net, row, r, list, out);
+    for (int32_t v = 0; v < net->nnodes; v++) least = fmin(least, out->x[v]);
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        out->x[v] += EDGE + TUTTI_NODE_WIDTH / 2.0 - least;
+        out->y[v] = top + TUTTI_NODE_HEIGHT / 2.0 + (double)ROW * (highest - row[v]);
+    }
+    free(list);
+}
+
+/* ---- cables ---- */
+
+static bool is_between(double a, double x, double b)
+{
+    return x > fmin(a, b) + 1 && x < fmax(a, b) - 1;
+}
+
+/* Is a node in the way of a level or an upright line between a and b? */
+static bool is_blocked(const tutti_fabric *net, const tutti_layout *at, int32_t a, int32_t b)
+{
+    const bool level = at->y[a] == at->y[b], upright = at->x[a] == at->x[b];
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        if (level && at->y[v] == at->y[a] && is_between(at->x[a], at->x[v], at->x[b])) return true;
+        if (upright && at->x[v] == at->x[a] && is_between(at->y[a], at->y[v], at->y[b])) return true;
+    }
+    return false;
+}
+
+typedef struct {
+    int32_t link, lane;
+    double from, to; /* nodes' middles, from left to right */
+} span;
+
+static int by_length(const void *x, const void *y)
+{
+    const span *a = x, *b = y;
+    const double d = (a->to - a->from) - (b->to - b->from);
+    return d < 0 ? -1 : d > 0 ? 1 : a->link < b->link ? -1 : a->link > b->link;
+}
+
+/* Lane of each, and its ends beside those of others at the same node: the shorter, the farther out. */
+static void lanes_give(span *spans, int32_t n, double bottom, tutti_layout *out)
+{
+    qsort(spans, (size_t)n, sizeof *spans, by_length);
+    for (int32_t i = 0; i < n; i++) {
+        span *s = &spans[i];
+        int32_t left = 0, right = 0; /* shorter ones to the right of its left end, to the left of its right end */
+        for (int32_t k = 0; k < i; k++) {
+            const bool apart = spans[k].to < s->from - 1 || spans[k].from > s->to + 1;
+            left += fabs(spans[k].from - s->from) < 1;
+            right += fabs(spans[k].to - s->to) < 1;
+            if (!apart && spans[k].lane >= s->lane) s->lane = spans[k].lane + 1;
+        }
+        const double reach = TUTTI_NODE_WIDTH / 2.0 - 4;
+        out->ways[s->link] = (tutti_cable_way){s->from + fmax(reach - PORT * left, 2),
+                                               bottom,
+                                               s->to - fmax(reach - PORT * right, 2),
+                                               bottom,
+                                               0,
+                                               AROUND + LANE * s->lane};
+    }
+}
+
+static tutti_cable_way way_around(const tutti_layout *at, int32_t a, int32_t b)
+{
+    const double half = TUTTI_NODE_HEIGHT / 2.0, side = TUTTI_NODE_WIDTH / 2.0;
+    if (at->y[a] == at->y[b])
+        return (tutti_cable_way){at->x[a], at->y[a] - half, at->x[b], at->y[b] - half, 0, -AROUND};
+    return (tutti_cable_way){at->x[a] - side, at->y[a], at->x[b] - side, at->y[b], -AROUND, 0};
+}
+
+/* lowest: the y of the row whose cables get lanes below it; NAN: none. */
+static void ways_take(const tutti_fabric *net, double lowest, tutti_layout *out)
+{
+    span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);
+    int32_t n = 0;
+    for (int32_t l = 0; l < net->nlinks; l++) {
+        const int32_t a = net->links[l].src, b = net->links[l].dst;
+        const double xa = out->x[a], xb = out->x[b];
+        const double up =
+            isnan(lowest) || out->y[a] == out->y[b] ? 0 : TUTTI_NODE_HEIGHT / 2.0 * (out->y[a] > out->y[b] ? -1 : 1);
+        out->ways[l] = (tutti_cable_way){xa, out->y[a] + up, xb, out->y[b] - up, 0, 0};
+        if (!is_blocked(net, out, a, b)) continue;
+        if (out->y[a] == lowest && out->y[b] == lowest) {
+            if (!tutti_link_goes_back(net, l)) spans[n++] = (span){l, 0, fmin(xa, xb), fmax(xa, xb)};
+        } else {
+            out->ways[l] = way_around(out, a, b);
+        }
+    }
+    if (n) lanes_give(spans, n, lowest + TUTTI_NODE_HEIGHT / 2.0, out);
+    free(spans);
+}
+
+void tutti_layout_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_layout *out)
+{
+    *out = (tutti_layout){tutti_alloc((size_t)net->nnodes * sizeof(double)),
+                          tutti_alloc((size_t)net->nnodes * sizeof(double)),
+                          tutti_alloc(((size_t)net->nlinks + 1) * sizeof(tutti_cable_way)), 0, 0};
+    int32_t *row = tutti_alloc((size_t)net->nnodes * sizeof *row);
+    const int32_t highest = rows_find(net, row);
+    double lowest = (double)NAN;
+    if (cells_take(t, net, top, out)) {
+        /* a grid */
+    } else if (highest == 0) {
+        circle_take(net, top, out);
+    } else {
+        rows_take(net, row, highest, top, out);
+        lowest = out->y[0];
+    }
+    ways_take(net, lowest, out);
+    for (int32_t v = 0; v < net->nnodes; v++) {
+        out->width = fmax(out->width, out->x[v] + TUTTI_NODE_WIDTH / 2.0 + EDGE);
+        out->height = fmax(out->height, out->y[v] + TUTTI_NODE_HEIGHT / 2.0 + EDGE);
+    }
+    for (int32_t l = 0; l < net->nlinks; l++) out->height = fmax(out->height, out->ways[l].y1 + out->ways[l].dy + EDGE);
+    free(row);
+}
+
+void tutti_layout_release(tutti_layout *layout)
+{
+    free(layout->x);
+    free(layout->y);
+    free(layout->ways);
+}
