@@ -87,7 +87,7 @@ static void rates_explain(const rates *r, const char *kind, tutti_strbuf *out)
                             r->rate[i] / 1e9);
 }
 
-static void cables_draw(const tutti_fabric *net, const tutti_layout *at, const rates *r, tutti_strbuf *out)
+static void cables_draw(const tutti_fabric *net, const tutti_drawing *at, const rates *r, tutti_strbuf *out)
 {
     for (int32_t l = 0; l < net->nlinks; l++) {
         const tutti_cable_way *w = &at->ways[l];
@@ -102,7 +102,7 @@ static void cables_draw(const tutti_fabric *net, const tutti_layout *at, const r
     }
 }
 
-static void node_draw(const tutti_topology *t, int32_t nranks, int32_t v, const tutti_layout *at, tutti_strbuf *out)
+static void node_draw(const tutti_topology *t, int32_t nranks, int32_t v, const tutti_drawing *at, tutti_strbuf *out)
 {
     char name[40];
     tutti_topology_node_name(t, nranks, v, name);
@@ -119,11 +119,11 @@ static void node_draw(const tutti_topology *t, int32_t nranks, int32_t v, const 
 char *tutti_topology_svg(const tutti_topology *t, int32_t nranks)
 {
     tutti_fabric net;
-    tutti_layout at;
+    tutti_drawing at;
     rates r;
     tutti_strbuf out = {0};
     if (!tutti_topology_graph(t, nranks, &net)) return NULL;
-    tutti_layout_make(t, &net, TOP, &at);
+    tutti_drawing_make(t, &net, TOP, &at);
     rates_take(&net, &r);
     at.width = fmax(at.width, 60 + LEGEND_WIDTH * (r.n + 1));
     tutti_strbuf_printf(
@@ -138,7 +138,7 @@ char *tutti_topology_svg(const tutti_topology *t, int32_t nranks)
     cables_draw(&net, &at, &r, &out);
     for (int32_t v = 0; v < net.nnodes; v++) node_draw(t, nranks, v, &at, &out);
     tutti_strbuf_puts(&out, "</svg>\n");
-    tutti_layout_release(&at);
+    tutti_drawing_release(&at);
     tutti_fabric_release(&net);
     return tutti_strbuf_detach(&out);
 }

@@ -30,7 +30,7 @@ static int32_t rows_find(const tutti_fabric *net, int32_t *row)
     return most;
 }
 
-static bool cells_take(const tutti_topology *t, const tutti_fabric *net, double top, tutti_layout *out)
+static bool cells_take(const tutti_topology *t, const tutti_fabric *net, double top, tutti_drawing *out)
 {
     double cell[2];
     for (int32_t v = 0; v < net->nnodes; v++) {
@@ -41,7 +41,7 @@ static bool cells_take(const tutti_topology *t, const tutti_fabric *net, double 
     return true;
 }
 
-static void circle_take(const tutti_fabric *net, double top, tutti_layout *out)
+static void circle_take(const tutti_fabric *net, double top, tutti_drawing *out)
 {
     const double radius = fmax(120, 14.0 * net->nnodes);
     for (int32_t v = 0; v < net->nnodes; v++) {
@@ -64,7 +64,7 @@ static int by_middle(const void *x, const void *y)
 }
 
 /* Each over the middle of what it joins, side by side where these are one, the row as a whole where its nodes would like to be. */
-static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sitter *list, tutti_layout *out)
+static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sitter *list, tutti_drawing *out)
 {
     int32_t n = 0;
     double excess = 0, last = -INFINITY;
@@ -88,7 +88,7 @@ static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sit
     for (int32_t i = 0; i < n; i++) out->x[list[i].node] -= excess / n;
 }
 
-static void rows_take(const tutti_fabric *net, const int32_t *row, int32_t highest, double top, tutti_layout *out)
+static void rows_take(const tutti_fabric *net, const int32_t *row, int32_t highest, double top, tutti_drawing *out)
 {
     sitter *list = tutti_alloc((size_t)net->nnodes * sizeof *list);
     double least = INFINITY;
@@ -109,7 +109,7 @@ static bool is_between(double a, double x, double b)
 }
 
 /* Is a node in the way of a level or an upright line between a and b? */
-static bool is_blocked(const tutti_fabric *net, const tutti_layout *at, int32_t a, int32_t b)
+static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t a, int32_t b)
 {
     const bool level = at->y[a] == at->y[b], upright = at->x[a] == at->x[b];
     for (int32_t v = 0; v < net->nnodes; v++) {
@@ -132,7 +132,7 @@ static int by_length(const void *x, const void *y)
 }
 
 /* Lane of each, and its ends beside those of others at the same node: the shorter, the farther out. */
-static void lanes_give(span *spans, int32_t n, double bottom, tutti_layout *out)
+static void lanes_give(span *spans, int32_t n, double bottom, tutti_drawing *out)
 {
     qsort(spans, (size_t)n, sizeof *spans, by_length);
     for (int32_t i = 0; i < n; i++) {
@@ -154,7 +154,7 @@ static void lanes_give(span *spans, int32_t n, double bottom, tutti_layout *out)
     }
 }
 
-static tutti_cable_way way_around(const tutti_layout *at, int32_t a, int32_t b)
+static tutti_cable_way way_around(const tutti_drawing *at, int32_t a, int32_t b)
 {
     const double half = TUTTI_NODE_HEIGHT / 2.0, side = TUTTI_NODE_WIDTH / 2.0;
     if (at->y[a] == at->y[b])
@@ -163,7 +163,7 @@ static tutti_cable_way way_around(const tutti_layout *at, int32_t a, int32_t b)
 }
 
 /* lowest: the y of the row whose cables get lanes below it; NAN: none. */
-static void ways_take(const tutti_fabric *net, double lowest, tutti_layout *out)
+static void ways_take(const tutti_fabric *net, double lowest, tutti_drawing *out)
 {
     span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);
     int32_t n = 0;
@@ -184,11 +184,11 @@ static void ways_take(const tutti_fabric *net, double lowest, tutti_layout *out)
     free(spans);
 }
 
-void tutti_layout_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_layout *out)
+void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_drawing *out)
 {
-    *out = (tutti_layout){tutti_alloc((size_t)net->nnodes * sizeof(double)),
-                          tutti_alloc((size_t)net->nnodes * sizeof(double)),
-                          tutti_alloc(((size_t)net->nlinks + 1) * sizeof(tutti_cable_way)), 0, 0};
+    *out = (tutti_drawing){tutti_alloc((size_t)net->nnodes * sizeof(double)),
+                           tutti_alloc((size_t)net->nnodes * sizeof(double)),
+                           tutti_alloc(((size_t)net->nlinks + 1) * sizeof(tutti_cable_way)), 0, 0};
     int32_t *row = tutti_alloc((size_t)net->nnodes * sizeof *row);
     const int32_t highest = rows_find(net, row);
     double lowest = (double)NAN;
@@ -209,9 +209,9 @@ void tutti_layout_make(const tutti_topology *t, const tutti_fabric *net, double 
     free(row);
 }
 
-void tutti_layout_release(tutti_layout *layout)
+void tutti_drawing_release(tutti_drawing *drawing)
 {
-    free(layout->x);
-    free(layout->y);
-    free(layout->ways);
+    free(drawing->x);
+    free(drawing->y);
+    free(drawing->ways);
 }

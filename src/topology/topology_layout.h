@@ -16,11 +16,11 @@ typedef struct {
     double *x, *y;         /* middles of nodes */
     tutti_cable_way *ways; /* of links */
     double width, height;
-} tutti_layout;
+} tutti_drawing;
 
 /* What the row's cells say; else without switches on a circle; else in rows by the distance from the ranks, ranks at the bottom, each
  * switch over the middle of what it joins. top: above all of it. */
-void tutti_layout_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_layout *out);
-void tutti_layout_release(tutti_layout *layout);
+void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_drawing *out);
+void tutti_drawing_release(tutti_drawing *drawing);
 
 #endif
