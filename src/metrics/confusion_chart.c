@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* confusion_chart.c: the confusion matrix as a picture: a square a cell, as dark as its share of the row's samples, with that share in
  * hundredths; ten classes are as wide as a phone. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,17 @@ static void lay_out(const tutti_confusion *c, picture *p)
     p->height = p->top + p->shown.n * p->cell + FOOT;
 }
 
+/* Per cent: a digit behind the point below 10, and where 100 would say more than there is. */
+static void share_words(int64_t n, int64_t of, char out[16])
+{
+    const double percent = 100 * (double)n / (double)of;
+    const bool fine = percent < 9.95 || (percent >= 99.5 && n < of);
+    if (percent < 0.05)
+        snprintf(out, 16, "&lt;.1");
+    else
+        snprintf(out, 16, fine ? "%.1f" : "%.0f", fine && n < of ? fmin(percent, 99.9) : percent);
+}
+
 static void draw_cell(const picture *p, int row, int column, int64_t n, tutti_strbuf *out)
 {
     const int label = p->shown.class_number[row];
@@ -93,9 +105,9 @@ static void draw_cell(const picture *p, int row, int column, int64_t n, tutti_st
                         "fill-opacity=\"%.2f\"/>\n",
                         (long long)n, (long long)p->c->seen[label], x, y, p->cell, p->cell,
                         tutti_svg_colour(right ? RIGHT_COLOUR : WRONG_COLOUR), 0.08 + 0.92 * share);
-    snprintf(words, sizeof words, share < 0.005 ? "&lt;1" : "%.0f", 100 * share);
+    share_words(n, p->c->seen[label], words);
     tutti_strbuf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"%d\"%s>%s</text></g>\n",
-                        x + p->cell / 2.0, y + p->cell / 2 + 4, p->cell > 24 ? 11 : 10,
+                        x + p->cell / 2.0, y + p->cell / 2 + 4, p->cell > 24 ? 11 : 9,
                         share > 0.72 ? " fill=\"#fff\"" : "", words);
 }
 

@@ -132,6 +132,27 @@ static int cells_of(const tutti_confusion *c)
     return n - 1; /* the page */
 }
 
+static void shares_below_ten_per_cent_have_a_digit_behind_the_point(void **state)
+{
+    (void)state;
+    static const struct {
+        int wrong, of;
+        const char *words[2]; /* of the wrong ones, of the right ones */
+    } cases[] = {{5, 1000, {">0.5<", ">99.5<"}}, {1, 1000, {">0.1<", ">99.9<"}}, {1, 5000, {">&lt;.1<", ">99.9<"}},
+                 {94, 1000, {">9.4<", ">91<"}},  {100, 1000, {">10<", ">90<"}},  {1, 2, {">50<", ">50<"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_confusion c = make(2);
+        tutti_strbuf out = {0};
+        add(&c, 0, 1, cases[i].wrong), add(&c, 0, 0, cases[i].of - cases[i].wrong);
+        tutti_confusion_svg(&c, &out);
+        for (int k = 0; k < 2; k++)
+            if (!strstr(out.text, cases[i].words[k]))
+                fail_msg("%d of %d: no %s", cases[i].wrong, cases[i].of, cases[i].words[k]);
+        tutti_strbuf_release(&out);
+        drop(&c);
+    }
+}
+
 static void the_picture_has_a_square_for_each_cell_that_is_not_empty(void **state)
 {
     (void)state;
@@ -156,6 +177,7 @@ int main(void)
         cmocka_unit_test(classes_stand_by_accuracy_and_unseen_ones_are_said),
         cmocka_unit_test(the_matrix_has_labels_down_and_predictions_across),
         cmocka_unit_test(of_many_classes_the_worst_are_shown_and_the_rest_is_summed_up),
+        cmocka_unit_test(shares_below_ten_per_cent_have_a_digit_behind_the_point),
         cmocka_unit_test(the_picture_has_a_square_for_each_cell_that_is_not_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ enum {
     ROW = 46,
     COLUMN = 84,
     EDGE = 14,
-    FOOT = 56,
+    FOOT = 76,
     HEAD_LENGTH = 7,
     MIDDLES = 96,
     WIDEST = 20000
@@ -159,8 +159,10 @@ static void legend(const picture *p, const tutti_schedule_header *h)
     }
     tutti_svg_text(LEFT + 1.5 * MIDDLES + 8, y, "", "from the first to the last element; dots add, squares copy",
                    p->out);
+    tutti_strbuf_printf(p->out, "<rect x=\"%d\" y=\"%.1f\" width=\"10\" height=\"9\" fill=\"#555\"/>", LEFT, y + 8);
+    tutti_svg_text(LEFT + 18, y + 16, "", "the whole vector", p->out);
     if (h->wire != TUTTI_WIRE_TWO_SIDED)
-        tutti_svg_text(LEFT, y + 16, "class=\"quiet\"",
+        tutti_svg_text(LEFT, y + 32, "class=\"quiet\"",
                        "dashed: signals; other arrows: data that is read or written there", p->out);
 }
 

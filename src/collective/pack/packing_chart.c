@@ -111,14 +111,15 @@ static void draw_legend(const drawing *d)
     char text[120];
     const double unit = tutti_ratio_value(d->p->unit);
     const double giga = tutti_ratio_value(d->p->bound) > 1e6 ? 1e9 : 1; /* bytes/s, else links */
-    snprintf(text, sizeof text, "%s: %.5g of at most %.5g%s", tutti_packing_use_name(d->p->use),
-             tutti_packing_rate(d->p) / giga, tutti_ratio_value(d->p->bound) / giga, giga > 1 ? " GB/s" : "");
+    snprintf(text, sizeof text, "%s: %.4g of at most %.4g%s", tutti_packing_use_name(d->p->use),
+             tutti_packing_rate(d->p) / giga, tutti_ratio_value(d->p->bound) / giga, giga > 1 ? " GB/s" : " links");
     tutti_svg_text(LEGEND_X, 64, "", text, d->out);
     for (int32_t i = 0; i < d->p->ntrees && i < MAX_LEGEND; i++) {
         const double y = 90 + 17.0 * i;
         tutti_strbuf_printf(d->out, "<rect x=\"%d\" y=\"%.1f\" width=\"18\" height=\"8\" fill=\"%s\"/>\n", LEGEND_X,
                             y - 8, colours[i % NCOLOURS]);
-        snprintf(text, sizeof text, "tree %d: %.5g", i, (double)d->p->trees[i].weight * unit / giga);
+        snprintf(text, sizeof text, "tree %d: %.4g%s", i, (double)d->p->trees[i].weight * unit / giga,
+                 giga > 1 ? " GB/s" : " links");
         tutti_svg_text(LEGEND_X + 26, y, "", text, d->out);
     }
     if (d->p->ntrees <= MAX_LEGEND) return;
