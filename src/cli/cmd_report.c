@@ -8,6 +8,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/sort.h"
 #include "../metrics/chart.h"
 #include "../metrics/cost.h"
 #include "../metrics/layer_chart.h"
@@ -28,31 +29,52 @@ static tutti_status read_run(const char *path, tutti_run_lines *r, tutti_failure
     return st;
 }
 
-static tutti_status draw(const tutti_run_lines *r, const char *title, const char *path, tutti_failure *err)
+static tutti_status write_picture(tutti_strbuf *svg, const char *path, tutti_failure *err)
 {
-    double *steps = tutti_alloc(sizeof *steps * (size_t)(r->ntests + 1)),
-           *percent = tutti_alloc(sizeof *percent * (size_t)(r->ntests + 1));
-    for (int i = 0; i < r->ntests; i++) {
+    const tutti_status st = tutti_file_write_atomic(path, svg->text, svg->length, err);
+    tutti_strbuf_release(svg);
+    return st;
+}
+
+/* Losses of single steps are pale behind their mean, tests are dots. */
+static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *path, tutti_failure *err)
+{
+    enum { LOW = 170 };
+    const int n = r->ntests, nlines = r->loss.n;
+    double *room = tutti_alloc(sizeof *room * (size_t)(3 * n + 2 * nlines + 1));
+    double *steps = room, *percent = room + n, *tested = room + 2 * n, *mean = room + 3 * n, *speed = mean + nlines;
+    for (int i = 0; i < n; i++) {
         steps[i] = (double)r->tests[i].step;
         percent[i] = 100 * r->tests[i].accuracy;
+        tested[i] = r->tests[i].loss;
     }
-    const tutti_chart_series loss = {.name = "training loss", .x = r->loss.x, .y = r->loss.y, .n = r->loss.n};
-    const tutti_chart_series accuracy = {
-        .name = "test accuracy", .x = steps, .y = percent, .n = r->ntests, .points = true};
-    const tutti_chart_panel panels[] = {{"loss", &loss, 1}, {"accuracy, %", &accuracy, 1}};
-    tutti_strbuf svg = {0};
-    tutti_chart_svg(title, "step", panels, r->ntests ? 2 : 1, &svg);
-    const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
-    tutti_strbuf_release(&svg);
-    free(steps);
-    free(percent);
-    return st;
+    tutti_chart_smooth(r->loss.y, nlines, mean);
+    tutti_chart_smooth(r->speed.y, nlines, speed);
+    const tutti_chart_series losses[] = {{"training, mean", r->loss.x, mean, nlines, .points = false},
+                                         {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true},
+                                         {"test", steps, tested, n, .points = true}};
+    const tutti_chart_series accuracy = {"test", steps, percent, n, .points = true};
+    const tutti_chart_series speeds[] = {{"mean", r->speed.x, speed, nlines, .points = false},
+                                         {"each line", r->speed.x, r->speed.y, nlines, .pale = true}};
+    tutti_chart_panel panels[3];
+    int npanels = 0;
+    panels[npanels++] = (tutti_chart_panel){.title = "loss", .series = losses, .nseries = n ? 3 : 2};
+    if (n)
+        panels[npanels++] = (tutti_chart_panel){
+            .title = "accuracy, %", .series = &accuracy, .nseries = 1, .least_range = 5, .height = LOW};
+    panels[npanels++] = (tutti_chart_panel){.title = "samples a second", .series = speeds, .nseries = 2, .height = LOW};
+    tutti_strbuf svg = {0}, title = {0};
+    tutti_strbuf_printf(&title, "Training in %s", dir);
+    tutti_chart_svg(title.text, "step", panels, npanels, &svg);
+    tutti_strbuf_release(&title);
+    free(room);
+    return write_picture(&svg, path, err);
 }
 
 /* drawn: DIR/layers.svg was, because there is a DIR/layers.txt. */
 static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err)
 {
-    tutti_strbuf from = {0}, to = {0}, svg = {0};
+    tutti_strbuf from = {0}, to = {0}, svg = {0}, title = {0};
     tutti_layer_trace trace;
     tutti_status st = TUTTI_OK;
     tutti_strbuf_printf(&from, "%s/layers.txt", dir);
@@ -60,29 +82,31 @@ static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err
     *drawn = access(from.text, F_OK) == 0;
     if (*drawn) st = tutti_layer_trace_read(from.text, &trace, err);
     if (*drawn && !st) {
-        tutti_layer_chart_svg(dir, trace.layers, trace.nlayers, &svg);
-        st = tutti_file_write_atomic(to.text, svg.text, svg.length, err);
+        tutti_strbuf_printf(&title, "Time of each layer, %s", dir);
+        tutti_layer_chart_svg(title.text, trace.layers, trace.nlayers, &svg);
+        st = write_picture(&svg, to.text, err);
         tutti_layer_trace_release(&trace);
     }
     tutti_strbuf_release(&from);
     tutti_strbuf_release(&to);
-    tutti_strbuf_release(&svg);
+    tutti_strbuf_release(&title);
     return st;
 }
 
 /* DIR/sparsity.svg, where zeros of ReLUs have been counted. */
 static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tutti_failure *err)
 {
-    tutti_strbuf to = {0}, svg = {0};
+    tutti_strbuf to = {0}, svg = {0}, title = {0};
     if (r->nrelus == 0) return TUTTI_OK;
     tutti_sparsity_row *rows = tutti_alloc(sizeof *rows * (size_t)r->nrelus);
     for (int i = 0; i < r->nrelus; i++)
         rows[i] = (tutti_sparsity_row){r->relus[i].name, r->relus[i].first, r->relus[i].last};
     tutti_strbuf_printf(&to, "%s/sparsity.svg", dir);
-    tutti_sparsity_chart_svg(dir, rows, r->nrelus, &svg);
-    const tutti_status st = tutti_file_write_atomic(to.text, svg.text, svg.length, err);
+    tutti_strbuf_printf(&title, "Zeros that ReLUs make, %s", dir);
+    tutti_sparsity_chart_svg(title.text, rows, r->nrelus, &svg);
+    const tutti_status st = write_picture(&svg, to.text, err);
     tutti_strbuf_release(&to);
-    tutti_strbuf_release(&svg);
+    tutti_strbuf_release(&title);
     free(rows);
     return st;
 }
@@ -97,9 +121,10 @@ static void print_sparsity(const tutti_run_lines *r, const char *dir)
         least = fmin(least, r->relus[i].last);
         most = fmax(most, r->relus[i].last);
     }
+    char range[48] = "";
+    if (100 * (most - least) >= 0.1) snprintf(range, sizeof range, " (%.1f to %.1f %%)", 100 * least, 100 * most);
     if (elements > 0)
-        printf("sparsity  %.1f %% of what ReLUs make is zero (%.1f to %.1f %%), %s/sparsity.svg\n",
-               100 * zeros / elements, 100 * least, 100 * most, dir);
+        printf("sparsity  %.1f %% of what ReLUs make is zero%s, %s/sparsity.svg\n", 100 * zeros / elements, range, dir);
 }
 
 static void print_cost(const tutti_run_lines *r)
@@ -109,6 +134,30 @@ static void print_cost(const tutti_run_lines *r)
     tutti_cost_table(r->cost, r->nranks, &table);
     fputs(table.text, stdout);
     tutti_strbuf_release(&table);
+}
+
+/* The middle one of all lines, each the mean of the steps since the line before, and how far they differ. */
+static void print_speed(const tutti_run_lines *r)
+{
+    const size_t n = (size_t)r->speed.n;
+    double *sorted = tutti_alloc(sizeof *sorted * n);
+    memcpy(sorted, r->speed.y, sizeof *sorted * n);
+    tutti_sort_doubles(sorted, n);
+    printf("speed     %.0f samples/s", sorted[n / 2]);
+    if (n > 1) printf(" (median of %zu lines, %.0f to %.0f)", n, sorted[0], sorted[n - 1]);
+    printf("\n");
+    free(sorted);
+}
+
+/* Of all that the run took, as in the table below; while there is none, of its steps. */
+static void print_exchange(const tutti_run_lines *r)
+{
+    double all = 0;
+    for (int p = 0; p < TUTTI_NCOSTS; p++) all += r->cost[p];
+    if (r->nranks && all > 0)
+        printf("exchange  %.1f %% of the run's time\n", 100 * r->cost[TUTTI_COST_EXCHANGE] / all);
+    else if (!r->nranks && r->step_ms > 0)
+        printf("exchange  %.1f %% of the time of the steps so far\n", 100 * r->comm_ms / r->step_ms);
 }
 
 static void print_summary(const tutti_run_lines *r, const char *path)
@@ -121,8 +170,8 @@ static void print_summary(const tutti_run_lines *r, const char *path)
         printf("loss      %.6g\n", loss);
     if (r->ntests) printf("accuracy  %.2f %%\n", 100 * r->tests[r->ntests - 1].accuracy);
     if (r->has_diverged) printf("diverged  at step %lld\n", (long long)r->diverged_step);
-    printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
-    if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);
+    print_speed(r);
+    print_exchange(r);
     if (r->bound) printf("bound     %s\n", r->bound);
     if (r->weights[0]) printf("weights   %s\n", r->weights);
     printf("picture   %s\n", path);
@@ -178,7 +227,8 @@ static int run_command(int argc, char **argv)
     static const tutti_cli_form form = {
         .name = "report",
         .usage = "tutti report DIR|FILE [--out FILE]",
-        .about = "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
+        .about = "Sums up a run from DIR/metrics.jsonl and draws its loss, accuracy and speed as SVG; the costs of its "
+                 "layers "
                  "as DIR/layers.svg if\nsteps were traced (tutti train --trace N), zeros of its ReLUs as "
                  "DIR/sparsity.svg. Of a FILE made by `tutti svm-train "
                  "--trace FILE`: active samples and gap "

@@ -68,11 +68,15 @@ static void draw(const tutti_predict_question *q, tutti_strbuf *out)
 {
     curves c;
     curves_of(q, &c);
-    const tutti_chart_series fast[] = {{"predicted", c.ranks, c.speedup, c.n, true},
-                                       {"as many as ranks", c.ranks, c.ranks, c.n, false}},
-                             used = {"efficiency", c.ranks, c.efficiency, c.n, true};
-    const tutti_chart_panel panels[] = {{"speed-up", fast, 2}, {"efficiency, %", &used, 1}};
-    tutti_chart_svg(q->job_path, "ranks", panels, 2, out);
+    const tutti_chart_series fast[] = {{"predicted", c.ranks, c.speedup, c.n, .points = true},
+                                       {"as many as ranks", c.ranks, c.ranks, c.n, .points = false}},
+                             used = {"efficiency", c.ranks, c.efficiency, c.n, .points = true};
+    const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
+                                        {.title = "efficiency, %", .series = &used, .nseries = 1}};
+    tutti_strbuf title = {0};
+    tutti_strbuf_printf(&title, "Scaling of %s", q->job_path);
+    tutti_chart_svg(title.text, "ranks", panels, 2, out);
+    tutti_strbuf_release(&title);
 }
 
 /* ---- the page ---- */

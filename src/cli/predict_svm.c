@@ -183,12 +183,16 @@ static tutti_status draw(const question *q, const char *path, tutti_failure *err
     for (int i = 0; i < q->n; i++) {
         ranks[i] = q->at[i].nranks, speedup[i] = q->at[i].speedup, efficiency[i] = 100 * q->at[i].efficiency;
     }
-    const tutti_chart_series fast[] = {{"predicted", ranks, speedup, q->n, true},
-                                       {"as many as ranks", ranks, ranks, q->n, false}},
-                             used = {"efficiency", ranks, efficiency, q->n, true};
-    const tutti_chart_panel panels[] = {{"speed-up", fast, 2}, {"efficiency, %", &used, 1}};
+    const tutti_chart_series fast[] = {{"predicted", ranks, speedup, q->n, .points = true},
+                                       {"as many as ranks", ranks, ranks, q->n, .points = false}},
+                             used = {"efficiency", ranks, efficiency, q->n, .points = true};
+    const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
+                                        {.title = "efficiency, %", .series = &used, .nseries = 1}};
     tutti_strbuf svg = {0};
-    tutti_chart_svg(q->path, "ranks", panels, 2, &svg);
+    tutti_strbuf title = {0};
+    tutti_strbuf_printf(&title, "Scaling of %s", q->path);
+    tutti_chart_svg(title.text, "ranks", panels, 2, &svg);
+    tutti_strbuf_release(&title);
     const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
     tutti_strbuf_release(&svg);
     return st;

@@ -53,13 +53,16 @@ static void sum_up(const tutti_svm_trace *t, svm_run *r)
     }
 }
 
-static tutti_status draw(const svm_run *r, const char *title, const char *picture, tutti_failure *err)
+static tutti_status draw(const svm_run *r, const char *path, const char *picture, tutti_failure *err)
 {
-    const tutti_chart_series active = {"active samples", r->seconds, r->active, r->n, false},
-                             gap = {"gap", r->seconds, r->gap, r->n, false};
-    const tutti_chart_panel panels[] = {{"active samples", &active, 1}, {"log10 of the gap", &gap, 1}};
-    tutti_strbuf svg = {0};
-    tutti_chart_svg(title, "seconds", panels, 2, &svg);
+    const tutti_chart_series active = {"active samples", r->seconds, r->active, r->n, .steps = true},
+                             gap = {"gap", r->seconds, r->gap, r->n, .points = false};
+    const tutti_chart_panel panels[] = {{.title = "active samples", .series = &active, .nseries = 1},
+                                        {.title = "log10 of the gap", .series = &gap, .nseries = 1}};
+    tutti_strbuf svg = {0}, title = {0};
+    tutti_strbuf_printf(&title, "Samples still in training, %s", path);
+    tutti_chart_svg(title.text, "seconds", panels, 2, &svg);
+    tutti_strbuf_release(&title);
     const tutti_status st = tutti_file_write_atomic(picture, svg.text, svg.length, err);
     tutti_strbuf_release(&svg);
     return st;

@@ -10,7 +10,18 @@
 #include "../base/arena.h"
 #include "svg.h"
 
-enum { WIDTH = 820, PANEL = 250, LEFT = 64, RIGHT = 150, TOP = 44, GAP = 34, BOTTOM = 46, LINE = 18, MAX_PANELS = 2 };
+enum {
+    WIDTH = 820,
+    PANEL = 250,
+    LEFT = 64,
+    RIGHT = 150,
+    TOP = 44,
+    GAP = 34,
+    BOTTOM = 46,
+    LINE = 18,
+    MAX_PANELS = 3,
+    SMOOTH = 12
+};
 /* Inside a page. */
 enum { NARROW = 400, LOW = 210, MARGIN = 42, EDGE = 14, BAR_ROW = 38, BAR = 14, BAR_NUMBER = 44, A_TICK = 80 };
 
@@ -44,6 +55,8 @@ static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x
             f->y1 = fmax(f->y1, series->y[i]);
         }
     }
+    if (f->y0 > 0 && f->y0 < f->y1 / 2) f->y0 = 0;
+    if (f->y1 >= f->y0 && f->y1 - f->y0 < panel->least_range) f->y0 = f->y1 - panel->least_range;
     widen(&f->y0, &f->y1);
     double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
     f->y0 = floor(f->y0 / step) * step;
@@ -55,13 +68,15 @@ static void take_ranges(const tutti_chart_panel *panels, int npanels, frame *fra
     double x0 = INFINITY, x1 = -INFINITY;
     for (int p = 0; p < npanels; p++) take_panel_range(&panels[p], &frames[p], &x0, &x1);
     widen(&x0, &x1);
+    double top = TOP;
     for (int p = 0; p < npanels; p++) {
         frames[p].x0 = x0;
         frames[p].x1 = x1;
         frames[p].left = LEFT;
         frames[p].width = WIDTH - LEFT - RIGHT;
-        frames[p].top = TOP + p * (PANEL + GAP);
-        frames[p].height = PANEL;
+        frames[p].top = top;
+        frames[p].height = panels[p].height ? panels[p].height : PANEL;
+        top += frames[p].height + GAP;
     }
 }
 
@@ -112,7 +127,7 @@ static void draw_axes(const frame *f, const char *title, bool numbers_below, tut
 static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf *out)
 {
     int column = -1;
-    double low = 0, high = 0;
+    double low = 0, high = 0, last = 0;
     const char *letter = "M";
     for (int i = 0; i <= s->n; i++) {
         if (i < s->n && !isfinite(s->y[i])) continue;
@@ -121,28 +136,41 @@ static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf 
         if (c == column) {
             low = fmin(low, y);
             high = fmax(high, y);
+            last = y;
             continue;
         }
         if (column >= 0) {
             tutti_strbuf_printf(out, "%s%d %.1f", letter, column, low);
             if (high > low) tutti_strbuf_printf(out, "L%d %.1f", column, high);
             letter = "L";
+            if (s->steps && c >= 0) tutti_strbuf_printf(out, "L%d %.1fL%d %.1f", column, last, c, last);
         }
         column = c;
-        low = high = y;
+        low = high = last = y;
     }
 }
 
-/* The number at the end of a line stands below its point and below the legend, which is beside it. */
+/* The number at the end of a line stands inside the plot, over its point or, at the top, below it. */
+static void draw_end(const frame *f, double x, double y, tutti_strbuf *out)
+{
+    char words[24];
+    const double py = at_y(f, y);
+    snprintf(words, sizeof words, fabs(y) < 9999.5 ? "%.4g" : "%.0f", y);
+    tutti_svg_text(at_x(f, x) - 4, py - f->top > LINE + 6 ? py - 8 : py + LINE, "class=\"title\" text-anchor=\"end\"",
+                   words, out);
+}
+
 static void draw_series(const frame *f, const tutti_chart_panel *panel, int index, tutti_strbuf *out)
 {
     const tutti_chart_series *s = &panel->series[index];
-    const char *colour = tutti_svg_colour(index);
+    const char *colour = tutti_svg_colour(index - (s->pale && index)),
+               *look = s->pale ? " stroke-opacity=\"0.35\"" : "";
     double legend = f->left + f->width + 24, py = f->top + 14 + LINE * index;
-    tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", legend, py - 9,
-                        colour);
+    tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"%s/>\n", legend, py - 9,
+                        colour, s->pale ? " fill-opacity=\"0.35\"" : "");
     tutti_svg_text(legend + 16, py, "", s->name, out);
-    tutti_strbuf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" d=\"", colour);
+    tutti_strbuf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s d=\"", colour,
+                        s->pale ? "1" : "1.6", look);
     draw_line(f, s, out);
     tutti_strbuf_puts(out, "\"/>\n");
     int last = -1;
@@ -152,9 +180,19 @@ static void draw_series(const frame *f, const tutti_chart_panel *panel, int inde
                             at_y(f, s->y[i]), colour);
         last = i;
     }
-    if (last >= 0)
-        tutti_svg_number(at_x(f, s->x[last]) + 8, fmax(at_y(f, s->y[last]) + 16, f->top + 14 + LINE * panel->nseries),
-                         "class=\"title\"", s->y[last], out);
+    if (last >= 0) draw_end(f, s->x[last], s->y[last], out);
+}
+
+void tutti_chart_smooth(const double *y, int n, double *out)
+{
+    const int reach = n / SMOOTH;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        int count = 0;
+        for (int k = i - reach < 0 ? 0 : i - reach; k < n && k <= i + reach; k++)
+            if (isfinite(y[k])) sum += y[k], count++;
+        out[i] = count ? sum / count : (double)NAN;
+    }
 }
 
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
@@ -163,7 +201,8 @@ void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_p
     frame frames[MAX_PANELS] = {0};
     if (npanels > MAX_PANELS) npanels = MAX_PANELS;
     take_ranges(panels, npanels, frames);
-    int height = TOP + npanels * PANEL + (npanels - 1) * GAP + BOTTOM;
+    const frame *lowest = &frames[npanels - 1];
+    const int height = (int)(lowest->top + lowest->height) + BOTTOM;
     tutti_svg_begin(WIDTH, height, out);
     tutti_svg_text(WIDTH / 2.0, 18, "class=\"title\" text-anchor=\"middle\" font-size=\"14\"", title, out);
     for (int p = 0; p < npanels; p++) {
@@ -233,12 +272,12 @@ static frame frame_of(const tutti_chart_band *bands, int nbands, double guide, b
     tutti_chart_series *all = tutti_alloc(sizeof *all * (size_t)(2 * nbands + 1));
     double x0 = INFINITY, x1 = -INFINITY;
     for (int b = 0; b < nbands; b++) {
-        all[2 * b] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].least, bands[b].n, false};
-        all[2 * b + 1] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].most, bands[b].n, false};
+        all[2 * b] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].least, bands[b].n, .points = false};
+        all[2 * b + 1] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].most, bands[b].n, .points = false};
     }
     if (isfinite(guide) && nbands && bands[0].n)
-        all[2 * nbands] = (tutti_chart_series){"", bands[0].x, &guide, 1, false};
-    const tutti_chart_panel panel = {"", all, 2 * nbands + 1};
+        all[2 * nbands] = (tutti_chart_series){"", bands[0].x, &guide, 1, .points = false};
+    const tutti_chart_panel panel = {.title = "", .series = all, .nseries = 2 * nbands + 1};
     take_panel_range(&panel, &f, &x0, &x1);
     if (by_powers) take_powers(all, 2 * nbands + 1, &f);
     widen(&x0, &x1);

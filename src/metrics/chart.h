@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chart.h: charts as SVG text, without fonts or scripts from elsewhere: lines on a page of their own, two panels at most, one above the
+/* chart.h: charts as SVG text, without fonts or scripts from elsewhere: lines on a page of their own, three panels at most, one above the
  * other, with a common x axis; lines with bands and stacked bars inside a page of HTML, which has the legend. Pure: the same series give the same bytes. Threads: shared. */
 #ifndef TUTTI_CHART_H
 #define TUTTI_CHART_H
@@ -13,17 +13,25 @@ typedef struct {
     const double *x, *y; /* n points, x growing; what is not finite is left out */
     int n;
     bool points; /* draw dots too, and label the last one */
+    bool pale;   /* a thin light line, for numbers whose mean is drawn too */
+    bool steps;  /* a number holds until the next */
 } tutti_chart_series;
 
 typedef struct {
     const char *title; /* of the y axis */
     const tutti_chart_series *series;
     int nseries;
+    double least_range; /* y goes over at least this much, up from the top; 0 = over the values */
+    int height;         /* of the panel in pixels; 0 = 250 */
 } tutti_chart_panel;
 
-/* At most 4 series a panel (they differ in colour). Series without points are named but not drawn. */
+/* At most 4 series a panel (they differ in colour; a pale one has that of the one before). Series without points are named but not drawn. y begins at 0 where no value is
+ * below 0 and the least is below half of the most. */
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
                      tutti_strbuf *out);
+
+/* The mean of each point and its neighbours, those within n/12 of it on both sides, what is not finite left out; NAN where there is none. */
+void tutti_chart_smooth(const double *y, int n, double *out);
 
 /* ---- inside a page of HTML: narrow, so that words can be read on a telephone ---- */
 

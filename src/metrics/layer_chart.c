@@ -16,7 +16,7 @@ enum { FORWARD, BACKWARD, COMM };
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
     int nrows;       /* the others included */
-    bool has_others; /* the last row: their share only, or their sum would set the scale */
+    bool has_others; /* the last row: cut where it is longer than the others, or their sum would set the scale */
     double total_us;
     double us_per_px;
     char others[48];
@@ -72,16 +72,22 @@ static void draw_bar(double x, double y, double width, int height, int colour, t
 static void draw_row(const picture *p, int row, tutti_strbuf *out)
 {
     const tutti_layer_cost *l = &p->rows[row];
-    const bool bars = !p->has_others || row < p->nrows - 1;
+    const double most_px = WIDTH - LEFT - RIGHT, scale = fmin(1 / p->us_per_px, most_px / fmax(whole_us(l), 1e-9));
+    const bool cut = scale < 0.999 / p->us_per_px; /* the others alone */
     const double us[] = {l->forward_us, l->backward_us, l->comm_us}, y = TOP + ROW * row + 2;
     double x = LEFT;
     char name[40], share[32];
     snprintf(name, sizeof name, "%.28s", l->name);
     snprintf(share, sizeof share, "%.1f %%", p->total_us > 0 ? 100 * whole_us(l) / p->total_us : 0);
     tutti_svg_text(LEFT - 8, y + BAR - 1, "text-anchor=\"end\"", name, out);
-    for (int i = FORWARD; i <= COMM && bars; i++) {
-        draw_bar(x, y, us[i] / p->us_per_px, BAR, i, out);
-        x += us[i] / p->us_per_px;
+    for (int i = FORWARD; i <= COMM; i++) {
+        draw_bar(x, y, us[i] * scale, BAR, i, out);
+        x += us[i] * scale;
+    }
+    if (cut) {
+        tutti_strbuf_printf(out, "<path stroke=\"#fff\" stroke-width=\"4\" d=\"M%.1f %.1fl-8 %d\"/>\n", x - 18, y - 2,
+                            BAR + 4);
+        snprintf(share, sizeof share, "%.3g ms, %.1f %%", whole_us(l) / 1000, 100 * whole_us(l) / p->total_us);
     }
     tutti_svg_text(x + 6, y + BAR - 1, "class=\"quiet\" font-size=\"11\"", share, out);
 }
@@ -96,7 +102,9 @@ static void draw_grid(const picture *p, double most_us, tutti_strbuf *out)
         tutti_svg_number(x, bottom + 16, "text-anchor=\"middle\"", i * step, out);
     }
     tutti_svg_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, bottom + 36, "text-anchor=\"middle\"",
-                   "milliseconds of a step; %: share of what is shown", out);
+                   p->has_others ? "milliseconds of a step; %: share of all layers; the last bar is cut"
+                                 : "milliseconds of a step; %: share of all layers",
+                   out);
 }
 
 static void draw_legend(bool exchanges, tutti_strbuf *out)

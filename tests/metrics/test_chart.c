@@ -17,8 +17,8 @@ static void a_long_line_is_thinned_but_keeps_its_spike(void **state)
         x[i] = i;
         y[i] = i == N / 2 ? 10 : 1 + 0.1 * (i % 3);
     }
-    tutti_chart_series s = {"a < b & c", x, y, N, false};
-    tutti_chart_panel panel = {"loss", &s, 1};
+    tutti_chart_series s = {"a < b & c", x, y, N, .points = false};
+    tutti_chart_panel panel = {.title = "loss", .series = &s, .nseries = 1};
     tutti_strbuf out = {0};
     tutti_chart_svg("t", "step", &panel, 1, &out);
     assert_true(out.length < 40000);
@@ -34,8 +34,9 @@ static void empty_and_constant_series_have_a_frame(void **state)
 {
     (void)state;
     double x[] = {3}, y[] = {0}, bad[] = {NAN};
-    tutti_chart_series series[] = {{"none", NULL, NULL, 0, true}, {"one", x, y, 1, true}, {"nan", x, bad, 1, true}};
-    tutti_chart_panel panel = {"loss", series, 3};
+    tutti_chart_series series[] = {
+        {"none", NULL, NULL, 0, .points = true}, {"one", x, y, 1, .points = true}, {"nan", x, bad, 1, .points = true}};
+    tutti_chart_panel panel = {.title = "loss", .series = series, .nseries = 3};
     tutti_strbuf out = {0};
     tutti_chart_svg("t", "step", &panel, 1, &out);
     assert_null(strstr(out.text, "nan "));
@@ -43,21 +44,85 @@ static void empty_and_constant_series_have_a_frame(void **state)
     tutti_strbuf_release(&out);
 }
 
-static void the_number_at_the_end_of_a_line_stands_clear_of_the_legend(void **state)
+/* Of the first element with these words, the number behind `key`. */
+static double figure_of(const char *svg, const char *words, const char *key)
+{
+    const char *at = strstr(svg, words);
+    assert_non_null(at);
+    while (memcmp(at, key, strlen(key)) != 0) at--;
+    return strtod(at + strlen(key), NULL);
+}
+
+static void the_number_at_the_end_of_a_line_stands_inside_the_plot(void **state)
 {
     (void)state;
-    double x[] = {1, 2}, y[] = {1, 5};
-    tutti_chart_series series[] = {{"up", x, y, 2, true}, {"more", x, y, 0, true}};
-    tutti_chart_panel panel = {"accuracy", series, 2};
+    static const struct {
+        double y[2];
+        const char *words;
+    } cases[] = {{{1, 5}, ">5<"},
+                 {{5, 1.23456}, ">1.235<"},
+                 {{3, 3.00001}, ">3<"},
+                 {{1, 12345.6}, ">12346<"},
+                 {{100, 33.8806}, ">33.88<"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double x[] = {1, 2};
+        const tutti_chart_series series = {"up", x, cases[i].y, 2, .points = true};
+        const tutti_chart_panel panel = {.title = "speed-up", .series = &series, .nseries = 1};
+        tutti_strbuf out = {0}, words = {0};
+        tutti_chart_svg("t", "step", &panel, 1, &out);
+        tutti_strbuf_printf(&words, "class=\"title\" text-anchor=\"end\"%s", cases[i].words);
+        const double px = figure_of(out.text, words.text, " x=\""), py = figure_of(out.text, words.text, " y=\"");
+        assert_true(px <= 670 && py >= 44 + 10 && py <= 294); /* the frame */
+        tutti_strbuf_release(&out);
+        tutti_strbuf_release(&words);
+    }
+}
+
+static void axes_begin_where_values_are_to_be_judged(void **state)
+{
+    (void)state;
+    static const struct {
+        double y[2], least_range;
+        const char *lowest;
+    } cases[] = {{{7000, 32561}, 0, ">0<"},     {{98.78, 99.42}, 5, ">94<"}, {{98.37, 98.37}, 5, ">93<"},
+                 {{98.78, 99.42}, 0, ">98.7<"}, {{0.3, 0.01}, 0, ">0<"},     {{-3, 1}, 0, ">-3<"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double x[] = {1, 2};
+        const tutti_chart_series series = {"up", x, cases[i].y, 2, .points = false};
+        const tutti_chart_panel panel = {
+            .title = "a", .series = &series, .nseries = 1, .least_range = cases[i].least_range};
+        tutti_strbuf out = {0};
+        tutti_chart_svg("t", "step", &panel, 1, &out);
+        assert_true(figure_of(out.text, cases[i].lowest, " y=\"") == 298); /* at the foot of the panel */
+        tutti_strbuf_release(&out);
+    }
+}
+
+static void what_holds_until_the_next_is_drawn_as_steps(void **state)
+{
+    (void)state;
+    double x[] = {0, 5, 10}, y[] = {4, 2, 4};
+    const tutti_chart_series series = {"active", x, y, 3, .steps = true};
+    const tutti_chart_panel panel = {.title = "a", .series = &series, .nseries = 1};
     tutti_strbuf out = {0};
     tutti_chart_svg("t", "step", &panel, 1, &out);
-    const char *legend = strstr(out.text, ">more<"), *number = strstr(out.text, " class=\"title\">5<");
-    assert_non_null(legend);
-    assert_non_null(number);
-    while (memcmp(legend, " y=\"", 4) != 0) legend--;
-    while (memcmp(number, " y=\"", 4) != 0) number--;
-    assert_true(strtod(number + 4, NULL) >= strtod(legend + 4, NULL) + 14); /* a line of text */
+    assert_non_null(strstr(out.text, "d=\"M64 44.0L64 44.0L367 44.0L367 294.0L367 294.0L670 294.0L670 44.0\""));
     tutti_strbuf_release(&out);
+}
+
+static void a_mean_leaves_out_what_is_not_finite(void **state)
+{
+    (void)state;
+    enum { N = 24 }; /* two neighbours on each side */
+    double y[N], mean[N];
+    for (int i = 0; i < N; i++) y[i] = i % 2 ? 3 : 1;
+    y[10] = NAN;
+    tutti_chart_smooth(y, N, mean);
+    assert_true(mean[0] == (1.0 + 3 + 1) / 3 && mean[5] == (3.0 + 1 + 3 + 1 + 3) / 5);
+    assert_true(mean[10] == (1.0 + 3 + 3 + 1) / 4);
+    for (int i = 0; i < N; i++) y[i] = NAN;
+    tutti_chart_smooth(y, N, mean);
+    assert_true(isnan(mean[0]) && isnan(mean[N - 1]));
 }
 
 static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
@@ -128,7 +193,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_line_is_thinned_but_keeps_its_spike),
         cmocka_unit_test(empty_and_constant_series_have_a_frame),
-        cmocka_unit_test(the_number_at_the_end_of_a_line_stands_clear_of_the_legend),
+        cmocka_unit_test(the_number_at_the_end_of_a_line_stands_inside_the_plot),
+        cmocka_unit_test(axes_begin_where_values_are_to_be_judged),
+        cmocka_unit_test(what_holds_until_the_next_is_drawn_as_steps),
+        cmocka_unit_test(a_mean_leaves_out_what_is_not_finite),
         cmocka_unit_test(bands_and_bars_of_a_page_are_drawn_to_scale),
         cmocka_unit_test(bands_by_powers_of_ten_are_drawn_to_scale),
         cmocka_unit_test(lines_of_one_colour_differ_in_their_dashes),

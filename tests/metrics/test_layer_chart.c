@@ -54,7 +54,9 @@ static void a_long_model_shows_its_forty_longest_layers_and_the_share_of_the_oth
     assert_int_equal(count(out.text, ">layer59.<"), 0);
     assert_int_equal(count(out.text, ">layer60.<"), 1);
     assert_int_equal(count(out.text, ">60 other layers<"), 1);
-    assert_int_equal(count(out.text, ">35.8 %<"), 1); /* 59 * 60 / 2 of 99 * 100 / 2 */
+    assert_int_equal(count(out.text, ">1.77 ms, 35.8 %<"), 1); /* 59 * 60 / 2 us of 99 * 100 / 2 */
+    assert_int_equal(count(out.text, "height=\"12\""), 41);    /* the others have a bar, */
+    assert_int_equal(count(out.text, "stroke=\"#fff\""), 1);   /* which is cut */
     tutti_strbuf_release(&out);
 }
 
