@@ -58,9 +58,11 @@ static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x
     if (f->y0 > 0 && f->y0 < f->y1 / 2) f->y0 = 0;
     if (f->y1 >= f->y0 && f->y1 - f->y0 < panel->least_range) f->y0 = f->y1 - panel->least_range;
     widen(&f->y0, &f->y1);
-    double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
-    f->y0 = floor(f->y0 / step) * step;
-    f->y1 = ceil(f->y1 / step) * step;
+    for (int again = 0; again < 2; again++) { /* a wider range may have longer steps */
+        const double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
+        f->y0 = floor(f->y0 / step + 1e-9) * step;
+        f->y1 = ceil(f->y1 / step - 1e-9) * step;
+    }
 }
 
 static void take_ranges(const tutti_chart_panel *panels, int npanels, frame *frames)
@@ -101,7 +103,7 @@ static void draw_levels(const frame *f, tutti_strbuf *out)
 {
     static const double digits[] = {1, 2, 5};
     const double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
-    for (double y = f->y0; !f->by_powers && y <= f->y1 + step / 2; y += step)
+    for (double y = f->y0; !f->by_powers && y <= f->y1 + step / 1000; y += step)
         draw_level(f, fabs(y) < step / 1000 ? 0 : y, out);
     for (double power = floor(f->y0); f->by_powers && power <= f->y1; power++)
         for (int i = 0; i < 3; i++) {

@@ -85,7 +85,7 @@ static void axes_begin_where_values_are_to_be_judged(void **state)
         double y[2], least_range;
         const char *lowest;
     } cases[] = {{{7000, 32561}, 0, ">0<"},     {{98.78, 99.42}, 5, ">94<"}, {{98.37, 98.37}, 5, ">93<"},
-                 {{98.78, 99.42}, 0, ">98.7<"}, {{0.3, 0.01}, 0, ">0<"},     {{-3, 1}, 0, ">-3<"}};
+                 {{98.78, 99.42}, 0, ">98.6<"}, {{0.3, 0.01}, 0, ">0<"},     {{-3, 1}, 0, ">-3<"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double x[] = {1, 2};
         const tutti_chart_series series = {"up", x, cases[i].y, 2, .points = false};
@@ -96,6 +96,26 @@ static void axes_begin_where_values_are_to_be_judged(void **state)
         assert_true(figure_of(out.text, cases[i].lowest, " y=\"") == 298); /* at the foot of the panel */
         tutti_strbuf_release(&out);
     }
+}
+
+static void all_ticks_lie_in_the_frame(void **state)
+{
+    (void)state;
+    for (int low = -40; low < 100; low += 7)
+        for (int high = low + 1; high < 130; high += 3) {
+            double x[] = {1, 2}, y[] = {low + 0.3, high + 0.4};
+            const tutti_chart_series series = {"up", x, y, 2, .points = false};
+            const tutti_chart_panel panel = {.title = "a", .series = &series, .nseries = 1};
+            tutti_strbuf out = {0};
+            int nticks = 0;
+            tutti_chart_svg("t", "step", &panel, 1, &out);
+            for (const char *at = out.text; (at = strstr(at, "class=\"grid\" d=\"M64.0 ")); at++, nticks++) {
+                const double level = strtod(at + strlen("class=\"grid\" d=\"M64.0 "), NULL);
+                if (level < 44 - 0.1 || level > 294 + 0.1) fail_msg("%d to %d: a tick at %g", low, high, level);
+            }
+            assert_in_range(nticks, 3, 10);
+            tutti_strbuf_release(&out);
+        }
 }
 
 static void what_holds_until_the_next_is_drawn_as_steps(void **state)
@@ -195,6 +215,7 @@ int main(void)
         cmocka_unit_test(empty_and_constant_series_have_a_frame),
         cmocka_unit_test(the_number_at_the_end_of_a_line_stands_inside_the_plot),
         cmocka_unit_test(axes_begin_where_values_are_to_be_judged),
+        cmocka_unit_test(all_ticks_lie_in_the_frame),
         cmocka_unit_test(what_holds_until_the_next_is_drawn_as_steps),
         cmocka_unit_test(a_mean_leaves_out_what_is_not_finite),
         cmocka_unit_test(bands_and_bars_of_a_page_are_drawn_to_scale),
