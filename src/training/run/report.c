@@ -170,8 +170,29 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
+/* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take steps together. A visit
+ * brings a vector and takes one along, on one host as between two; the centre is rank 0's, whose own visits move nothing. */
+static tutti_status sum_crossed(const tutti_trainer *t, int64_t *sum, tutti_failure *err)
+{
+    *sum = 0;
+    if (t->visits) {
+        tutti_staleness own;
+        tutti_visits_staleness(t->visits, &own);
+        *sum = 2 * (int64_t)sizeof(float) * t->plan->total * (tutti_visits_count(t->visits) - own.nvisits);
+        return TUTTI_OK;
+    }
+    const int64_t mine = tutti_shared_crossed_bytes(&t->shared);
+    int64_t *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    const tutti_status st = tutti_group_all_gather(t->group, "bytes that travelled", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++) *sum += all[r];
+    free(all);
+    return st;
+}
+
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err)
 {
+    int64_t crossed;
+    tutti_status st = sum_crossed(t, &crossed, err);
     const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
     const double accuracy = (double)r->correct / (double)r->nsamples;
     tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step),
@@ -179,11 +200,13 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
                                       TUTTI_METRIC_REAL("accuracy", accuracy),
                                       TUTTI_METRIC_REAL("loss", r->loss),
                                       TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
-                                      TUTTI_METRIC_REAL("train_seconds", t->seconds)};
-    const int n = 6 + put_replaced(t, "test", &r->replaced, &line[6]);
+                                      TUTTI_METRIC_REAL("train_seconds", t->seconds),
+                                      TUTTI_METRIC_INT("exchanged_bytes", crossed)};
+    if (st) return st;
+    const int n = 7 + put_replaced(t, "test", &r->replaced, &line[7]);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
     const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
-    tutti_status st = put(t, "eval", line, n, err);
+    st = put(t, "eval", line, n, err);
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
 }
 
@@ -288,14 +311,17 @@ tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOS
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)
 {
     char hash[17];
+    int64_t crossed;
+    tutti_status st = sum_crossed(t, &crossed, err);
     tutti_hash_text(r->weights_hash, hash);
     tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_TEXT("weights", hash),
                                       TUTTI_METRIC_INT("step", r->step),
                                       TUTTI_METRIC_REAL("loss", r->loss),
                                       TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
                                       TUTTI_METRIC_REAL("train_seconds", t->seconds),
-                                      TUTTI_METRIC_INT("exchanged_bytes", tutti_shared_crossed_bytes(&t->shared))};
+                                      TUTTI_METRIC_INT("exchanged_bytes", crossed)};
     int n = 6;
+    if (st) return st;
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
     n += put_replaced(t, "training", &r->replaced, &line[n]);
     if (t->nlost) {
@@ -303,6 +329,6 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
         line[n++] = TUTTI_METRIC_INT("unplayed_shares", tutti_visits_unplayed(t->visits));
     }
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
-    const tutti_status st = put(t, "end", line, n, err);
+    st = put(t, "end", line, n, err);
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }
