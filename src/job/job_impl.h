@@ -135,6 +135,7 @@ struct tutti_job {
     bool tensorboard;
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
+    int64_t eval_points;
     /* not keys */
     bool ranks_by_partition; /* nobody has said how many */
     const char *said_partition;

@@ -129,6 +129,7 @@ static const tutti_field own[] = {
     JOB(INT, "trace.steps", trace.steps, "0", 0, 1000, "trace so many steps; 0 = none; --trace overrides"),
     JOB(INT, "trace.warmup", trace.warmup, "10", 0, 1e9, "steps before those, not traced"),
     JOB(REAL, "eval_every_epochs", eval_every_epochs, "1", 0, 1e6, "test so often; 0 = only at the end"),
+    JOB(INT, "eval_points", eval_points, "0", 0, 1e6, "test at least so many times in a run, evenly; 0 = as above"),
 };
 
 /* Words stand in the order of their enums: the first and the last of each list. */

@@ -22,8 +22,8 @@
     "ranks", "threads", "device", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",     \
         "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.cut", "exchange.order",        \
         "parallel.layers", "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s",        \
-        "log_every", "eval_every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep",      \
-        "on_nan", "tensorboard", "trace.steps", "trace.warmup", NULL
+        "log_every", "eval_every_epochs", "eval_points", "checkpoint.every_steps", "checkpoint.every_minutes",         \
+        "checkpoint.keep", "on_nan", "tensorboard", "trace.steps", "trace.warmup", NULL
 
 static const char *const *free_keys(const tutti_job *job)
 {
@@ -99,6 +99,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .nsteps = job->epochs > 0 ? (wanted > 0 ? wanted : 1) : job->steps,
                                      .steps_per_epoch = per_epoch,
                                      .eval_every_epochs = job->eval_every_epochs,
+                                     .eval_points = job->eval_points,
                                      .checkpoint_every_steps = job->checkpoint.every_steps,
                                      .checkpoint_every_s = 60 * job->checkpoint.every_minutes,
                                      .checkpoint_keep = (int)job->checkpoint.keep,

@@ -4,6 +4,7 @@
  * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own kernels.
  * Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so the figures
  * do not depend on the rank count. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -228,4 +229,13 @@ tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const
     r.loss /= (double)r.nsamples;
     *out = r;
     return TUTTI_OK;
+}
+
+/* ---- when ---- */
+
+bool tutti_evaluator_is_due(const tutti_train_config *c, int64_t step)
+{
+    double interval = c->eval_every_epochs > 0 ? c->eval_every_epochs * (double)c->steps_per_epoch : INFINITY;
+    if (c->eval_points) interval = fmin(interval, (double)c->nsteps / (double)c->eval_points);
+    return floor((double)step / interval) > floor((double)(step - 1) / interval);
 }

@@ -37,17 +37,10 @@ void tutti_clock_tick(tutti_trainer *t)
 
 /* ---- test ---- */
 
-/* Whether an interval of so many steps ends with this step. */
-static bool ends_interval(int64_t step, double interval)
-{
-    return interval > 0 && floor((double)step / interval) > floor((double)(step - 1) / interval);
-}
-
 static bool eval_due(const tutti_trainer *t, int64_t step)
 {
     const tutti_train_config *c = t->config;
-    return t->evaluator && ((step == c->nsteps && !t->asked_to_stop) ||
-                            ends_interval(step, c->eval_every_epochs * (double)c->steps_per_epoch));
+    return t->evaluator && ((step == c->nsteps && !t->asked_to_stop) || tutti_evaluator_is_due(c, step));
 }
 
 /* Each rank tests its blocks; sums travel over the control plane. *own: the signal that this rank was stopped by. */

@@ -76,6 +76,7 @@ typedef struct {
     tutti_init_config init; /* where nothing is resumed */
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* 0 = only at the end */
+    int64_t eval_points;            /* tests of a run, at least; 0 = as many as that makes */
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
     double
         checkpoint_every_s; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with record or replay */

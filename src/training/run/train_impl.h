@@ -72,6 +72,8 @@ const struct tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_
 /* Who hears of each answer of the runs that follow. */
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
+/* Whether an interval between two tests ends with this step. */
+bool tutti_evaluator_is_due(const tutti_train_config *c, int64_t step);
 /* weights: the device's. */
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
                                  int nparts, tutti_eval_result *out, /* loss: the sum, not the mean */
