@@ -31,8 +31,9 @@ typedef struct {
 #field, offsetof(tutti_method_row, field)                                                                      \
     }
 static const column columns[] = {
-    COLUMN(parallelism), COLUMN(optimisation), COLUMN(schedule),    COLUMN(lock),   COLUMN(pattern), COLUMN(travels),
-    COLUMN(overlap),     COLUMN(local_rule),   COLUMN(centre_rule), COLUMN(period), COLUMN(refuses), COLUMN(source),
+    COLUMN(parallelism), COLUMN(optimisation), COLUMN(schedule),    COLUMN(lock),        COLUMN(pattern),
+    COLUMN(travels),     COLUMN(overlap),      COLUMN(local_rule),  COLUMN(centre_rule), COLUMN(period),
+    COLUMN(refuses),     COLUMN(source),       COLUMN(paper_rules),
 };
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
 

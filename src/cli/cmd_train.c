@@ -207,6 +207,7 @@ static void *play(void *arg)
     if (!st) print_wires(p);
     if (!st) print_method(p, s.parts.graph);
     if (!st) print_exchange(p, &s);
+    if (!st && tutti_group_rank(p->group) == 0) tutti_train_warn_of_rule(p->job);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -32,6 +32,15 @@ void tutti_train_print_method(const char *before, const char *name)
            m->optimisation, m->schedule, m->period, m->lock, m->pattern, m->travels);
 }
 
+void tutti_train_warn_of_rule(const tutti_job *job)
+{
+    tutti_strbuf words = {0};
+    if (tutti_method_rule_differs(tutti_method_find(job->method.name), tutti_rule_at(job->optimiser.rule)->name,
+                                  &words))
+        fprintf(stderr, "tutti train: method %s: %s\n", job->method.name, words.text);
+    tutti_strbuf_release(&words);
+}
+
 void tutti_train_print_preset(const char *before, const tutti_job *job)
 {
     tutti_strbuf words = {0};
@@ -178,6 +187,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
         tutti_train_print_method("\n# ", job->method.name);
         tutti_train_print_preset("# ", job);
         if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
+        tutti_train_warn_of_rule(job);
         show_plan(job, &s, &data);
         st = show_seats(job, &s, &data, err);
         if (!st) st = show_init(&s, err);

@@ -31,6 +31,7 @@ static void a_page_has_rules_source_and_keys_with_their_defaults(void **state)
         expect(command, 0, m->local_rule);
         expect(command, 0, m->centre_rule);
         expect(command, 0, m->source);
+        expect(command, 0, m->paper_rules);
         for (int k = 0; k < TUTTI_METHOD_MAX_KEYS && m->keys[k]; k++) expect(command, 0, m->keys[k]);
     }
     expect("methods local-sgd", 0, "method.period          1 ");

@@ -24,7 +24,8 @@ typedef struct {
     const char *period;                   /* "every step" */
     const char *overlap;                  /* what travels beside what: "gradients beside the backward pass" */
     const char *source;                   /* the paper */
-    const char *refuses;                  /* in words, what accept does */
+    const char *paper_rules; /* that its workers have there: "sgd, momentum"; "any": it is of no one rule */
+    const char *refuses;     /* in words, what accept does */
     const char *help;
     const char *keys[TUTTI_METHOD_MAX_KEYS]; /* of jobs, that concern it; up to the first NULL */
     bool saves_no_states;                    /* of the rule: workers that are resumed have new ones */
@@ -47,6 +48,9 @@ const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);
 /* Whether some method keeps a vector of this name (n letters) beside its centre. */
 bool tutti_method_has_state(const char *name, size_t n);
+
+/* Whether the workers of the row's paper have other rules than this one; then *words is one line on it, without a newline. */
+bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words);
 
 typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
 typedef struct {

@@ -8,7 +8,7 @@ static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_grad
 TUTTI_VISITING_ROW(
     bounded_sgd, "bounded-sgd", way, TUTTI_VISITING_GRADIENTS, .schedule = "bounded asynchronous",
     .lock = "one visit at a time, in order of arrival; nobody is more than method.staleness local steps ahead",
-    .pattern = "parameter server in the memory of rank 0",
+    .pattern = "parameter server in the memory of rank 0", .paper_rules = "sgd",
     .source = "Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
     .refuses = "lars and lamb; " TUTTI_VISITING_REFUSES,
     .help = "async-sgd whose workers wait for those that are too far behind", .keys = {"method.staleness"});

@@ -114,6 +114,7 @@ const tutti_method_row tutti_method_diloco = {
         "d = C - mean of all W; v <- m v + d; C <- C - o (d + m v); W <- C; o, m: method.outer.rate, .momentum",
     .period = "method.period steps",
     .overlap = "a bucket's outer step beside the travel of later buckets",
+    .paper_rules = "adamw",
     .source = "Douillard et al. 2023, arXiv 2311.08105 (500 steps of AdamW, o = 0.7, m = 0.9)",
     .refuses = "outer.rate 0; outer.momentum 1; reduction: canonical; update: replicated; update_when: early; period 0",
     .help = "every rank takes steps of its own; their mean is the gradient of an outer step with Nesterov momentum",

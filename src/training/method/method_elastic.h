@@ -41,6 +41,7 @@ tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, do
         .optimisation = "decentralised",                                                                               \
         .schedule = "synchronous",                                                                                     \
         .travels = "weights, then the centre",                                                                         \
+        .paper_rules = "sgd, momentum, nesterov",                                                                      \
         .local_rule = "W <- rule(W, g) - r rho (W - C), by W and C from before the step",                              \
         .period = "method.period steps",                                                                               \
         .refuses = "r rho of 2 / (P + 1) or more at the largest rate; reduction: canonical; update: replicated; "      \

@@ -120,6 +120,7 @@ const tutti_method_row tutti_method_local_sgd = {
     .centre_rule = "W <- mean of all W",
     .period = "method.period steps",
     .overlap = "means of later layers beside the next step's first layers",
+    .paper_rules = "sgd, momentum, nesterov",
     .source = "Stich 2019, arXiv 1805.09767; post-local: Lin et al. 2020, arXiv 1808.07217",
     .refuses = "reduction: canonical; update: replicated; update_when: early; period 0",
     .help = "every rank takes steps of its own; every method.period steps their weights are averaged",

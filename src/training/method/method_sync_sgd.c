@@ -257,6 +257,7 @@ const tutti_method_row tutti_method_sync_sgd = {
     .period = "every step",
     .overlap =
         "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
+    .paper_rules = "any",
     .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
     .refuses = "early updates with update: replicated, clip_norm, lars, lamb, a dynamic loss_scale or precision: f16; "
                "precision: bf16 or f16 with reduction: canonical; parallel.layers with any of these, accumulate or "

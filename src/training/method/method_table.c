@@ -28,6 +28,22 @@ const tutti_method_row *tutti_method_find(const char *name)
     return NULL;
 }
 
+bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words)
+{
+    const size_t length = strlen(rule);
+    if (!strcmp(row->paper_rules, "any")) return false;
+    for (const char *at = row->paper_rules; *at; at += strspn(at, ", ")) {
+        const size_t n = strcspn(at, ",");
+        if (n == length && !strncmp(at, rule, n)) return false;
+        at += n;
+    }
+    tutti_strbuf_printf(words,
+                        "its paper's workers go by %s, this job's by %s: what it found need not hold (optimiser.rule; "
+                        "'tutti methods %s')",
+                        row->paper_rules, rule, row->name);
+    return true;
+}
+
 bool tutti_method_has_state(const char *name, size_t n)
 {
     for (int i = 0; i < NROWS; i++)

@@ -54,7 +54,8 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
 
 /* Those that both kinds share. */
 #define TUTTI_VISITING_ELASTIC                                                                                         \
-    .saves_no_states = true, .optimisation = "decentralised", .travels = "weights, and the centre",                    \
+    .saves_no_states = true, .paper_rules = "sgd, momentum, nesterov", .optimisation = "decentralised",                \
+    .travels = "weights, and the centre",                                                                              \
     .local_rule = "W <- rule(W, g) - r rho (W - C), by W and C from before the step",                                  \
     .centre_rule = "C <- C + r rho (W - C), one worker after the other; running statistics: C <- C + (W - C) / P",     \
     .period = "method.period local steps", .accept_centre = tutti_visiting_accept_centre,                              \

@@ -113,6 +113,7 @@ const tutti_method_row tutti_method_central_sgd = {
     .centre_rule = "W <- rule(W, sum of all g / P), by rank 0",
     .period = "every step",
     .overlap = "gradients beside the backward pass",
+    .paper_rules = "any",
     .source = "Li et al. 2014, one server",
     .refuses = "method.period, method.average, update: replicated, clip_norm, a dynamic loss_scale",
     .help = "rank 0 updates all weights and sends them to everybody",
