@@ -8,6 +8,7 @@
 #include "run_lines.h"
 
 enum { TUTTI_COMPARE_MAX_METHODS = 30, TUTTI_COMPARE_MAX_KEYS = 16, TUTTI_COMPARE_MAX_SETS = 64 };
+enum { TUTTI_COMPARE_MAX_HANDICAPS = 2 * 2 * 64 }; /* words: two flags, each as often as a flag may stand there */
 
 /* One of the list: a row, with keys of its own. */
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     const tutti_method_row *row;
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
     int nkeys;
+    bool few_tests; /* its job does not say how many: eval_points is set */
 } tutti_compare_method;
 
 typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutti_compare_goal;
@@ -32,7 +34,9 @@ typedef struct {
     const char *path, *dir; /* the job, the report's folder */
     const char *const *sets;
     int nsets;
-    const char *ranks; /* NULL: the job's */
+    const char *ranks;            /* NULL: the job's */
+    const char *const *handicaps; /* words that each run gets: "--slow", "1=3" */
+    int nhandicaps;
     int64_t nranks;
     tutti_compare_goal goal;
     double goal_value; /* accuracy (0 .. 1), seconds */
@@ -62,6 +66,8 @@ void tutti_compare_release(tutti_compare *c);
 
 /* ---- compare_run.c ---- */
 
+/* A folder may hold a run that was held up otherwise, which is no part of this comparison: TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
 /* All runs that have not been done, one after the other, seed by seed; fills in lines. *signal: what asked for an end, 0 = nothing did. */
 tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *err);
 
@@ -71,6 +77,7 @@ typedef struct {
     bool is_there;   /* the goal was reached, there is a test; not of a run that diverged before its goal */
     double seconds;  /* at the test that counts */
     double samples;  /* then */
+    double bytes;    /* then, that had travelled between ranks; NAN: the run does not say so */
     double accuracy; /* then: the first test at the goal, the last within the seconds, the last */
     double last;     /* accuracy of the last test; NAN: none */
     double speed;    /* samples a second of all of the run */

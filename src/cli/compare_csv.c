@@ -28,7 +28,7 @@ static void add_number(double value, tutti_strbuf *out)
 
 void tutti_compare_csv(const tutti_compare *c, tutti_strbuf *out)
 {
-    tutti_strbuf_puts(out, "method,seed,step,samples,seconds,accuracy,loss,note\n");
+    tutti_strbuf_puts(out, "method,seed,step,samples,seconds,accuracy,loss,bytes,note\n");
     for (int i = 0; i < c->nmethods * c->nseeds; i++) {
         const tutti_compare_run *r = &c->runs[i];
         for (int t = 0; t < r->lines.ntests; t++) {
@@ -38,12 +38,13 @@ void tutti_compare_csv(const tutti_compare *c, tutti_strbuf *out)
             add_number(test->seconds, out);
             add_number(test->accuracy, out);
             add_number(test->loss, out);
+            add_number(test->bytes, out);
             tutti_strbuf_puts(out, ",\n");
         }
         if (r->lines.has_diverged) {
             const int64_t step = r->lines.diverged_step;
             add_text(r->method->label, out);
-            tutti_strbuf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",,,,diverged at step %" PRId64 "\n", r->seed,
+            tutti_strbuf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",,,,,diverged at step %" PRId64 "\n", r->seed,
                                 step, step * r->batch, step);
         }
     }

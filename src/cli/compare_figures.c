@@ -32,6 +32,7 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
         f.seconds = t->seconds;
         f.samples = (double)(t->step * r->batch);
         f.accuracy = t->accuracy;
+        f.bytes = t->bytes;
     }
     if (l->ntests) f.last = l->tests[l->ntests - 1].accuracy;
     f.speed = l->seconds > 0 ? (double)(l->last_step * r->batch) / l->seconds : NAN;

@@ -23,9 +23,9 @@ static const char style[] =
     ".legend svg,td svg{vertical-align:middle;margin-right:.35rem}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.25rem .7rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #e4e4e4}"
-    "th{font-weight:bold;border-bottom-color:#888}td.n,th.n{text-align:right;white-space:nowrap}"
-    "td:first-child{min-width:9rem}td:first-child,li,p{overflow-wrap:anywhere}td.w{min-width:11rem}td.v{min-width:"
-    "24rem}small{color:#666}";
+    "th{font-weight:bold;border-bottom-color:#888}td.n,th.n{text-align:right}td.n{white-space:nowrap}"
+    "td:first-child{min-width:10rem}td:first-child,li,p{overflow-wrap:anywhere}td.w{min-width:7.5rem}td.v{min-width:"
+    "18rem}small{color:#666}";
 
 static void add_html(const char *text, tutti_strbuf *out)
 {
@@ -68,6 +68,12 @@ static void add_begin(const tutti_compare *c, tutti_strbuf *out)
         add_html(c->sets[i], out);
     }
     tutti_strbuf_puts(out, c->nsets ? ". " : "");
+    for (int i = 0; i < c->nhandicaps; i += 2) {
+        tutti_strbuf_puts(out, i ? ", " : "Held up on purpose: ");
+        tutti_strbuf_printf(out, "%s ", c->handicaps[i]);
+        add_html(c->handicaps[i + 1], out);
+    }
+    tutti_strbuf_puts(out, c->nhandicaps ? ". " : "");
     add_goal(c, out);
     tutti_strbuf_puts(out, "</p>\n");
 }
@@ -137,6 +143,7 @@ static void add_result_row(const tutti_compare *c, int m, tutti_strbuf *out)
     if (c->goal != TUTTI_UNTIL_ACCURACY) add_spread(c, SPREAD(accuracy, true), 100, 2, lacks, out);
     add_spread(c, SPREAD(seconds, true), 1, -1, lacks, out);
     add_spread(c, SPREAD(samples, true), 1, 0, lacks, out);
+    add_spread(c, SPREAD(bytes, true), 1e-6, -1, lacks, out);
     if (c->goal != TUTTI_UNTIL_END) add_spread(c, SPREAD(last, false), 100, 2, "no test", out);
     add_spread(c, SPREAD(speed, false), 1, 0, "none", out);
     tutti_strbuf_puts(out, "</tr>\n");
@@ -152,6 +159,7 @@ static void add_heads(const tutti_compare *c, const char *before, tutti_strbuf *
                             100 * c->goal_value);
     else
         tutti_strbuf_puts(out, "<th class=\"n\">seconds</th><th class=\"n\">samples</th>");
+    tutti_strbuf_puts(out, "<th class=\"n\">MB sent</th>");
     if (c->goal != TUTTI_UNTIL_END) tutti_strbuf_puts(out, "<th class=\"n\">accuracy at the end, %</th>");
     tutti_strbuf_puts(out, "<th class=\"n\">samples/s</th>");
 }
@@ -168,8 +176,15 @@ static void add_result(const tutti_compare *c, tutti_strbuf *out)
 
 /* ---- charts ---- */
 
-/* Test errors of a method over seconds or samples, in percent. */
-static tutti_band band_of(const tutti_compare *c, int m, bool over_samples)
+typedef enum { OVER_SECONDS, OVER_SAMPLES, OVER_BYTES } axis;
+
+static double place_on(axis x, const tutti_compare_run *r, const tutti_run_test *t)
+{
+    return x == OVER_SECONDS ? t->seconds : x == OVER_SAMPLES ? (double)(t->step * r->batch) : 1e-6 * t->bytes;
+}
+
+/* Test errors of a method, in percent. */
+static tutti_band band_of(const tutti_compare *c, int m, axis over)
 {
     tutti_curve *curves = tutti_alloc(sizeof *curves * (size_t)c->nseeds);
     tutti_arena arena = {0};
@@ -177,12 +192,14 @@ static tutti_band band_of(const tutti_compare *c, int m, bool over_samples)
         const tutti_compare_run *r = tutti_compare_at(c, m, s);
         double *x = TUTTI_ARENA_NEW(&arena, double, r->lines.ntests + 1),
                *y = TUTTI_ARENA_NEW(&arena, double, r->lines.ntests + 1);
+        int n = 0;
         for (int i = 0; i < r->lines.ntests; i++) {
             const tutti_run_test *t = &r->lines.tests[i];
-            x[i] = over_samples ? (double)(t->step * r->batch) : t->seconds;
-            y[i] = 100 * (1 - t->accuracy);
+            x[n] = place_on(over, r, t);
+            y[n] = 100 * (1 - t->accuracy);
+            n += isfinite(x[n]) != 0;
         }
-        curves[s] = (tutti_curve){x, y, r->lines.ntests};
+        curves[s] = (tutti_curve){x, y, n};
     }
     const tutti_band band = tutti_band_make(curves, c->nseeds, GRID);
     tutti_arena_release(&arena);
@@ -190,21 +207,32 @@ static tutti_band band_of(const tutti_compare *c, int m, bool over_samples)
     return band;
 }
 
-static void add_lines(const tutti_compare *c, bool over_samples, tutti_strbuf *out)
+static void add_lines(const tutti_compare *c, axis over, tutti_strbuf *out)
 {
+    static const char *const titles[] = {"Test error over seconds, %", "Test error over samples, %",
+                                         "Test error over bytes sent, %"},
+                             *const words[] = {"seconds of training", "training samples",
+                                               "MB that travelled between ranks"};
     tutti_band bands[TUTTI_COMPARE_MAX_METHODS];
     tutti_chart_band drawn[TUTTI_COMPARE_MAX_METHODS];
     const double guide = c->goal == TUTTI_UNTIL_ACCURACY ? 100 * (1 - c->goal_value) : (double)NAN;
     for (int m = 0; m < c->nmethods; m++) {
-        const tutti_band b = bands[m] = band_of(c, m, over_samples);
+        const tutti_band b = bands[m] = band_of(c, m, over);
         drawn[m] = (tutti_chart_band){c->methods[m].label, b.x, b.mean, b.least, b.most, b.n};
     }
     tutti_strbuf_puts(out, "<figure>");
-    tutti_chart_bands_svg(over_samples ? "Test error over samples, %" : "Test error over seconds, %",
-                          over_samples ? "training samples" : "seconds of training", drawn, c->nmethods, guide, true,
-                          out);
+    tutti_chart_bands_svg(titles[over], words[over], drawn, c->nmethods, guide, true, out);
     tutti_strbuf_puts(out, "</figure>\n");
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
+}
+
+/* One rank alone sends nothing, and runs of earlier versions do not say it. */
+static bool has_bytes(const tutti_compare *c)
+{
+    for (int i = 0; i < c->nmethods * c->nseeds; i++)
+        for (int t = 0; t < c->runs[i].lines.ntests; t++)
+            if (c->runs[i].lines.tests[t].bytes > 0) return true;
+    return false;
 }
 
 static void add_charts(const tutti_compare *c, tutti_strbuf *out)
@@ -217,8 +245,9 @@ static void add_charts(const tutti_compare *c, tutti_strbuf *out)
         tutti_strbuf_puts(out, "</li>\n");
     }
     tutti_strbuf_puts(out, "</ul>\n<div class=\"figures\">\n");
-    add_lines(c, false, out);
-    add_lines(c, true, out);
+    add_lines(c, OVER_SECONDS, out);
+    add_lines(c, OVER_SAMPLES, out);
+    if (has_bytes(c)) add_lines(c, OVER_BYTES, out);
     tutti_strbuf_puts(out, "</div>\n");
 }
 
@@ -292,16 +321,16 @@ static void add_seed_row(const tutti_compare *c, int m, int s, tutti_strbuf *out
 {
     const tutti_compare_run *r = tutti_compare_at(c, m, s);
     const tutti_compare_figures f = tutti_compare_figures_of(c, r);
-    const double values[] = {100 * f.accuracy, f.seconds, f.samples, 100 * f.last, f.speed};
-    const int digits[] = {2, -1, 0, 2, 0};
-    const bool shown[] = {c->goal != TUTTI_UNTIL_ACCURACY, true, true, c->goal != TUTTI_UNTIL_END, true};
+    const double values[] = {100 * f.accuracy, f.seconds, f.samples, 1e-6 * f.bytes, 100 * f.last, f.speed};
+    const int digits[] = {2, -1, 0, -1, 2, 0};
+    const bool shown[] = {c->goal != TUTTI_UNTIL_ACCURACY, true, true, true, c->goal != TUTTI_UNTIL_END, true};
     tutti_strbuf_puts(out, "<tr>");
     add_name(c, m, out);
     tutti_strbuf_printf(out, "<td class=\"n\">%lld</td>", (long long)r->seed);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         if (!shown[i]) continue;
         tutti_strbuf_puts(out, "<td class=\"n\">");
-        if (i < 3 && !f.is_there)
+        if (i < 4 && !f.is_there)
             tutti_strbuf_puts(out, r->lines.has_diverged             ? "diverged"
                                    : c->goal == TUTTI_UNTIL_ACCURACY ? "not reached"
                                                                      : "no test");
@@ -359,8 +388,11 @@ void tutti_compare_html(const tutti_compare *c, tutti_strbuf *out)
     add_pairs(c, out);
     add_seeds(c, out);
     add_coordinates(c, out);
-    tutti_strbuf_puts(out, "<p><small>Seconds are of training, without set-up, tests and saving; of a run in several "
-                           "stretches their sum. Lines are means over seeds, bands go from the least to "
-                           "the most. Costs are all of the run, set-up and saving included. Every test stands in "
-                           "compare.csv.</small></p>\n</body>\n</html>\n");
+    tutti_strbuf_puts(
+        out,
+        "<p><small>Seconds are of training, without set-up, tests and saving; of a run in several "
+        "stretches their sum. Lines are means over seeds, bands go from the least to "
+        "the most. Bytes are those that travelled between all ranks in training, each once; a visit to a centre brings "
+        "a vector and takes one along. Costs are all of the run, set-up and saving included. Every test stands in "
+        "compare.csv.</small></p>\n</body>\n</html>\n");
 }

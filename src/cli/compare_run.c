@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "progress.h"
 
 enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
+static const char HANDICAPS[] = "handicaps.txt";
 static const double LOOK_S = 0.5, GRACE_S = 300; /* until a child that was asked to end is killed */
 
 typedef struct {
@@ -53,6 +55,59 @@ static bool is_same_job(const tutti_compare_run *r)
     free(text);
     free(path);
     return same;
+}
+
+/* The file keeps what the job does not say. "" where there is none. free() */
+static char *read_handicaps(const tutti_compare_run *r)
+{
+    char *path = path_in(r, HANDICAPS), *text = NULL;
+    size_t nbytes;
+    if (tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL)) text = strdup("");
+    free(path);
+    return text;
+}
+
+static char *handicaps_of(const tutti_compare *c)
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_puts(&words, "");
+    for (int i = 0; i < c->nhandicaps; i++) tutti_strbuf_printf(&words, "%s%s", i ? " " : "", c->handicaps[i]);
+    return tutti_strbuf_detach(&words);
+}
+
+static tutti_status check_run(const tutti_compare_run *r, const char *wanted, tutti_failure *err)
+{
+    struct stat info;
+    char *path = path_in(r, "metrics.jsonl"), *kept = read_handicaps(r);
+    tutti_status st = TUTTI_OK;
+    if (!stat(path, &info) && strcmp(kept, wanted) != 0)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s holds a run with %s, not with %s: give another --out", r->dir,
+                        *kept ? kept : "no --slow or --stall", *wanted ? wanted : "none");
+    free(path);
+    free(kept);
+    return st;
+}
+
+tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err)
+{
+    char *wanted = handicaps_of(c);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < c->nmethods * c->nseeds && !st; i++) st = check_run(&c->runs[i], wanted, err);
+    free(wanted);
+    return st;
+}
+
+static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_run *r, tutti_failure *err)
+{
+    char *path = path_in(r, HANDICAPS), *words = handicaps_of(c);
+    tutti_status st = TUTTI_OK;
+    if (*words)
+        st = tutti_file_write_atomic(path, words, strlen(words), err);
+    else
+        unlink(path);
+    free(path);
+    free(words);
+    return st;
 }
 
 /* Reads what it has kept; false: there is more to do, or nothing that can be read. */
@@ -143,8 +198,8 @@ static void become_run(const player *p, int log, pid_t parent, const char *const
 
 static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *err)
 {
-    const char *keys[TUTTI_COMPARE_MAX_SETS],
-        *argv[2 * TUTTI_COMPARE_MAX_SETS + 8] = {"tutti", "train", p->c->path, "--quiet", "--out", r->dir};
+    const char *keys[TUTTI_COMPARE_MAX_SETS], *argv[2 * TUTTI_COMPARE_MAX_SETS + TUTTI_COMPARE_MAX_HANDICAPS + 8] = {
+                                                  "tutti", "train", p->c->path, "--quiet", "--out", r->dir};
     char seed[24], *path = path_in(r, "train.log");
     int log, n = 6;
     snprintf(seed, sizeof seed, "%lld", (long long)r->seed);
@@ -153,7 +208,9 @@ static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *
         argv[n++] = "--set";
         argv[n++] = keys[i];
     }
+    for (int i = 0; i < p->c->nhandicaps; i++) argv[n++] = p->c->handicaps[i];
     tutti_status st = tutti_file_make_dir(r->dir, err);
+    if (!st) st = write_handicaps(p->c, r, err);
     if (!st) st = tutti_file_open_to_write(path, O_CREAT | O_APPEND, &log, err);
     free(path);
     if (st) return st;

@@ -2,7 +2,8 @@
 /* run_lines.c: reads metrics.jsonl.
  *
  * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says `seconds`, then by
- * the mean time of a step up to the step where the next one went on. */
+ * the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew, too; steps of earlier processes behind
+ * their last line that says them moved what a step of the next process moves. */
 #include "run_lines.h"
 
 #include <cjson/cJSON.h>
@@ -23,6 +24,9 @@ typedef struct {
     double before;     /* what earlier processes took */
     int64_t told_step; /* up to which `seconds` are of */
     double step_s;     /* a step, by the last line */
+    double bytes, bytes_before;
+    int64_t first_step, bytes_step,
+        untold_steps; /* of this process; up to which `bytes` are of; of earlier ones, behind that */
 } reader;
 
 static void add_point(tutti_run_points *p, double x, double y)
@@ -69,6 +73,18 @@ static void take_seconds(reader *c, const cJSON *line, int64_t step)
     c->told_step = step;
 }
 
+/* Bytes of all of the run up to this line; NAN: it says none. */
+static double take_bytes(reader *c, const cJSON *line, int64_t step)
+{
+    const double told = number(line, "exchanged_bytes", (double)NAN);
+    const int64_t steps = step - c->first_step;
+    if (isnan(told)) return told;
+    if (steps > 0) c->bytes_before += told / (double)steps * (double)c->untold_steps, c->untold_steps = 0;
+    c->bytes = c->bytes_before + told;
+    c->bytes_step = step;
+    return c->bytes;
+}
+
 static void take_step(reader *c, const cJSON *line, int64_t step)
 {
     tutti_run_lines *r = c->r;
@@ -86,8 +102,8 @@ static void take_test(reader *c, const cJSON *line, int64_t step)
     tutti_run_lines *r = c->r;
     take_seconds(c, line, step);
     r->tests = tutti_grow(r->tests, r->ntests, &r->test_capacity, sizeof *r->tests);
-    r->tests[r->ntests++] =
-        (tutti_run_test){step, r->seconds, number(line, "accuracy", 0), number(line, "loss", (double)NAN)};
+    r->tests[r->ntests++] = (tutti_run_test){step, r->seconds, number(line, "accuracy", 0),
+                                             number(line, "loss", (double)NAN), take_bytes(c, line, step)};
 }
 
 static void take_sparsity(tutti_run_lines *r, const cJSON *line)
@@ -110,12 +126,16 @@ static void take_resume(reader *c, int64_t step)
     c->r->seconds += c->step_s * (double)(step - c->told_step);
     c->before = c->r->seconds;
     c->told_step = step;
+    c->bytes_before = c->bytes;
+    c->untold_steps += step - c->bytes_step;
+    c->first_step = c->bytes_step = step;
 }
 
 static void take_end(reader *c, const cJSON *line, int64_t step)
 {
     tutti_run_lines *r = c->r;
     take_seconds(c, line, step);
+    take_bytes(c, line, step);
     r->has_ended = !cJSON_GetObjectItemCaseSensitive(line, "signal");
     snprintf(r->weights, sizeof r->weights, "%s", words(line, "weights"));
 }

@@ -19,6 +19,7 @@ typedef struct {
     int64_t step;
     double seconds; /* training since the first step of the run, over all its processes */
     double accuracy, loss;
+    double bytes; /* that travelled between ranks since the first step of the run; NAN: not told */
 } tutti_run_test;
 
 /* A ReLU's output, at the first and the last test. */

@@ -29,7 +29,8 @@ static void make(made *w, const double pace[2 * SEEDS])
         w->runs[r] = (tutti_compare_run){.method = &w->c.methods[r / SEEDS], .seed = r % SEEDS + 1, .batch = 10};
         w->runs[r].lines = (tutti_run_lines){.tests = w->tests[r], .ntests = 4, .seconds = 4 * pace[r], .last_step = 8};
         for (int t = 0; t < 4; t++)
-            w->tests[r][t] = (tutti_run_test){2 * (t + 1), pace[r] * (t + 1), 0.5 + 0.125 * t, 1.0 / (t + 1)};
+            w->tests[r][t] =
+                (tutti_run_test){2 * (t + 1), pace[r] * (t + 1), 0.5 + 0.125 * t, 1.0 / (t + 1), 4e6 * (t + 1)};
     }
 }
 
@@ -42,7 +43,7 @@ static void the_goal_says_which_test_counts(void **state)
     w.c.goal_value = 0.7;
     tutti_compare_figures f = tutti_compare_figures_of(&w.c, &w.runs[0]);
     assert_true(f.is_there && f.seconds == 3 && f.samples == 60 && f.accuracy == 0.75 && f.last == 0.875);
-    assert_true(f.speed == 20);
+    assert_true(f.speed == 20 && f.bytes == 12e6);
     w.c.goal_value = 0.9;
     assert_false(tutti_compare_figures_of(&w.c, &w.runs[0]).is_there);
     w.c.goal = TUTTI_UNTIL_SECONDS;
@@ -110,9 +111,11 @@ static void a_label_with_quotes_is_one_field(void **state)
     make(&w, (double[]){1, 1, 1, 1, 1, 2, 2, 2, 2, 2});
     w.c.methods[0].label = "a:init.from=\"x,y\"";
     w.tests[0][0].loss = (double)NAN;
+    w.tests[0][1].bytes = (double)NAN; /* of an earlier version */
     tutti_compare_csv(&w.c, &text);
-    assert_non_null(strstr(text.text, "\n\"a:init.from=\"\"x,y\"\"\",1,2,20,1,0.5,,\n"));
-    assert_non_null(strstr(text.text, "\nasync-sgd,5,8,80,8,0.875,0.25,\n"));
+    assert_non_null(strstr(text.text, "\n\"a:init.from=\"\"x,y\"\"\",1,2,20,1,0.5,,4000000,\n"));
+    assert_non_null(strstr(text.text, "\",1,4,40,2,0.625,0.5,,\n"));
+    assert_non_null(strstr(text.text, "\nasync-sgd,5,8,80,8,0.875,0.25,16000000,\n"));
     tutti_strbuf_release(&text);
 }
 

@@ -46,13 +46,115 @@ static void a_page_and_a_table_hold_all_runs(void **state)
     assert_null(strstr(page, "src="));
     assert_null(strstr(page, "href="));
     assert_null(strstr(page, "nan"));
-    assert_true(!strncmp(table, "method,seed,step,samples,seconds,accuracy,loss,note\n", 52));
-    assert_int_equal(count(table, "\n"), 1 + 2 * 2 * 2); /* 2 tests a run */
+    assert_true(!strncmp(table, "method,seed,step,samples,seconds,accuracy,loss,bytes,note\n", 58));
+    assert_int_equal(count(table, "\n"), 1 + 2 * 2 * 5); /* 5 tests a run */
     assert_int_equal(count(table, "\nsync-sgd,1,4,64,"), 1);
     assert_int_equal(count(table, "\nsync-sgd,1,8,128,"), 1);
     assert_int_equal(count(table, "\nasync-easgd:period=2,2,8,128,"), 1);
     free(page);
     free(table);
+}
+
+#define SHARDED "sync-sgd:exchange.algorithm=direct:exchange.update=sharded" /* not as the job chooses */
+
+/* The last but one field of the row that begins so. (Inlined, gcc 12 takes `table` for a local variable.) */
+__attribute__((noinline)) static long long bytes_of(const char *table, const char *begins)
+{
+    const char *field = strstr(table, begins);
+    assert_non_null(field);
+    field += strlen(begins);
+    for (int i = 0; i < 3; i++) field += strcspn(field, ",") + 1;
+    return atoll(field);
+}
+
+/* mlp's vector has 101,776 elements. Workers of easgd visit once a period each; rank 0 has the centre, so what moves is rank 1's: a vector
+ * there and one back. In sync-sgd each of two ranks reads half of the gradients and half of the weights, and 48 control numbers. */
+static void bytes_that_were_sent_stand_beside_each_test(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label;
+        int step;
+        long long bytes;
+    } want[] = {{SHARDED, 2, 2 * (2 * 101776 * 4 + 2 * 48 * 4)},
+                {SHARDED, 8, 8 * (2 * 101776 * 4 + 2 * 48 * 4)},
+                {"easgd", 2, 2 * 2 * 101776 * 4},
+                {"easgd", 8, 8 * 2 * 101776 * 4},
+                {"easgd:period=4", 8, 2 * 2 * 101776 * 4}};
+    free(says(LINE SHARDED ",easgd,easgd:period=4", 0, " MB sent "));
+    char *page = get("out/compare.html"), *table = get("out/compare.csv"), row[160];
+    assert_non_null(strstr(page, "Test error over bytes sent"));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        snprintf(row, sizeof row, "\n%s,1,%d,%d,", want[i].label, want[i].step, want[i].step * 16);
+        assert_int_equal(bytes_of(table, row), want[i].bytes);
+    }
+    free(page);
+    free(table);
+}
+
+static void tests_are_as_many_as_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sets;
+        int ntests;
+    } cases[] = {{"--set eval_points=8", 8}, {"--set eval_points=0", 2}, {"--set eval_every_epochs=0.25", 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "compare $/job.yaml --methods sync-sgd --out $/out%d %s", (int)i, cases[i].sets);
+        free(says(line, 0, "compare.csv"));
+        char name[32];
+        snprintf(name, sizeof name, "out%d/compare.csv", (int)i);
+        char *table = get(name);
+        assert_int_equal(count(table, "\n"), 1 + cases[i].ntests);
+        free(table);
+    }
+}
+
+static void a_rank_is_held_up_in_all_runs_or_in_none(void **state)
+{
+    (void)state;
+    check(LINE "sync-sgd --slow 2=3", 2, "--slow 2=3: there are ranks 0 to 1");
+    check(LINE "sync-sgd --stall 1=3", 2, "--stall 1=3: RANK=SECONDS@STEP, such as");
+    check(LINE "sync-sgd --slow 1=0.5", 2, "--slow 1=0.5: RANK=FACTOR with a factor of 1 to 1000");
+    assert_false(is_there("out"));
+    free(says(LINE "sync-sgd,easgd --set eval_points=0 --stall 1=0.3@6 --slow 0=2", 0, "compare.csv"));
+    char *page = get("out/compare.html"), *table = get("out/compare.csv");
+    assert_non_null(strstr(page, "Held up on purpose: --slow 0=2, --stall 1=0.3@6. "));
+    for (const char *line = table; (line = strstr(line, ",8,128,")); line++)
+        assert_true(strtod(line + 7, NULL) >= 0.3); /* the other one waits, before no test */
+    char *text = says(LINE "sync-sgd,easgd --set eval_points=0 --stall 1=0.3@6 --slow 0=2", 0, "done before");
+    assert_int_equal(count(text, "done before"), 4);
+    free(text);
+    check(LINE "sync-sgd,easgd --slow 0=2", 2, "/sync-sgd-1 holds a run with --slow 0=2 --stall 1=0.3@6, not with ");
+    check(LINE "sync-sgd,easgd", 2, "not with none: give another --out");
+    free(page);
+    free(table);
+}
+
+static void a_rule_that_is_not_the_papers_is_said(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {{"diloco:optimiser.rule=momentum", "go by adamw, this job's by momentum"},
+                                           {"hogwild-sgd:optimiser.rule=nesterov", "go by sgd, this job's by nesterov"},
+                                           {"easgd:optimiser.rule=adamw", "go by sgd, momentum, nesterov, this job's"},
+                                           {"diloco:optimiser.rule=adamw", NULL},
+                                           {"local-sgd:optimiser.rule=nesterov", NULL},
+                                           {"sync-sgd:optimiser.rule=lamb", NULL}};
+    char line[160], name[32];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(line, sizeof line, "compare $/job.yaml --ranks 2 --out $/p%d --methods %s", (int)i, cases[i][0]);
+        char *text = says(line, 0, "compare.csv");
+        assert_int_equal(count(text, "its paper's workers go by"), cases[i][1] != NULL);
+        if (cases[i][1]) assert_non_null(strstr(text, cases[i][1]));
+        free(text);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(cases[i][0], ":"), cases[i][0]);
+        snprintf(line, sizeof line, "train $/job.yaml --ranks 2 --dry-run --set method=%s --set %s", name,
+                 cases[i][0] + strlen(name) + 1);
+        text = says(line, 0, "# memory of a rank");
+        assert_int_equal(count(text, "its paper's workers go by"), cases[i][1] != NULL);
+        free(text);
+    }
 }
 
 static void what_has_been_done_is_not_done_again(void **state)
@@ -161,6 +263,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_page_and_a_table_hold_all_runs, make, folder_drop),
+        cmocka_unit_test_setup_teardown(bytes_that_were_sent_stand_beside_each_test, make, folder_drop),
+        cmocka_unit_test_setup_teardown(tests_are_as_many_as_asked_for, make, folder_drop),
+        cmocka_unit_test_setup_teardown(a_rank_is_held_up_in_all_runs_or_in_none, make, folder_drop),
+        cmocka_unit_test_setup_teardown(a_rule_that_is_not_the_papers_is_said, make, folder_drop),
         cmocka_unit_test_setup_teardown(what_has_been_done_is_not_done_again, make, folder_drop),
         cmocka_unit_test_setup_teardown(another_job_in_the_folder_is_not_taken_for_done, make, folder_drop),
         cmocka_unit_test_setup_teardown(what_cannot_be_run_is_refused_before_the_first_run, make, folder_drop),

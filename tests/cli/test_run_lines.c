@@ -54,6 +54,25 @@ static void seconds_go_on_where_the_run_went_on(void **state)
     tutti_run_lines_release(&r);
 }
 
+/* Killed at 12 after it had told of 8 at step 8: a step moves 1. Killed at 20 before a test: those behind 12 move what later ones do, 3. */
+static void bytes_go_on_where_the_run_went_on(void **state)
+{
+    (void)state;
+    tutti_run_lines r = read_lines("{\"ev\":\"eval\",\"step\":4}\n"
+                                   "{\"ev\":\"eval\",\"step\":8,\"exchanged_bytes\":8}\n"
+                                   "{\"ev\":\"resume\",\"step\":12}\n"
+                                   "{\"ev\":\"resume\",\"step\":16}\n"
+                                   "{\"ev\":\"eval\",\"step\":18,\"exchanged_bytes\":6}\n"
+                                   "{\"ev\":\"end\",\"step\":20,\"exchanged_bytes\":12,\"signal\":15}\n"
+                                   "{\"ev\":\"resume\",\"step\":20}\n"
+                                   "{\"ev\":\"eval\",\"step\":22,\"exchanged_bytes\":100}\n");
+    assert_true(isnan(r.tests[0].bytes));
+    assert_true(r.tests[1].bytes == 8);
+    assert_true(r.tests[2].bytes == 8 + 8 * 3 + 6);        /* eight steps of which nobody has told */
+    assert_true(r.tests[3].bytes == 8 + 8 * 3 + 12 + 100); /* it had told of all when it was stopped */
+    tutti_run_lines_release(&r);
+}
+
 static void what_is_no_json_is_refused_with_its_line(void **state)
 {
     (void)state;
@@ -72,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tests_costs_and_words_are_kept),
         cmocka_unit_test(seconds_go_on_where_the_run_went_on),
+        cmocka_unit_test(bytes_go_on_where_the_run_went_on),
         cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_drop);
