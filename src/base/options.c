@@ -3,9 +3,11 @@
  * maps: "optimiser.lr" is `lr` in the map `optimiser`. */
 #include "options.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "options_impl.h"
 
@@ -40,24 +42,49 @@ static const tutti_field *find_or_name(const tutti_field_table *table, const cha
     return field;
 }
 
+static bool is_same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Letters that are left out, added, changed, or have changed places with the next one; capitals are no difference. */
 static int edit_distance(const char *a, const char *b)
 {
-    int row[MAX_KEY + 1];
-    size_t n = strlen(b);
+    int rows[3][MAX_KEY + 1], *last = rows[0], *row = rows[1], *spare = rows[2];
+    const size_t n = strlen(b);
     if (n > MAX_KEY || strlen(a) > MAX_KEY) return FAR;
-    for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+    for (size_t j = 0; j <= n; j++) last[j] = (int)j;
     for (size_t i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
         row[0] = (int)i;
         for (size_t j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
+            int best = last[j - 1] + !is_same_letter(a[i - 1], b[j - 1]);
+            if (last[j] + 1 < best) best = last[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            const bool crossed =
+                i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) && is_same_letter(a[i - 2], b[j - 1]);
+            if (crossed && spare[j - 2] + 1 < best) best = spare[j - 2] + 1;
             row[j] = best;
         }
+        int *const older = spare;
+        spare = last, last = row, row = older;
     }
-    return row[n];
+    return last[n];
+}
+
+/* A third of the longer word: of four letters one, so that onnx is not taken for fcn5. */
+static int most_changes(const char *word, const char *known)
+{
+    const size_t a = strlen(word), b = strlen(known), third = (a > b ? a : b) / 3;
+    return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
+}
+
+/* Three letters that a known word begins with are as near as one change: "resnet" is no lenet. */
+static int distance_of(const char *word, const char *known)
+{
+    const size_t n = strlen(word);
+    const int distance = edit_distance(word, known);
+    if (n >= 3 && n < strlen(known) && !strncasecmp(word, known, n)) return 1;
+    return distance <= most_changes(word, known) ? distance : FAR;
 }
 
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown)
@@ -65,7 +92,7 @@ const char *tutti_options_nearest(const char *word, const char *const *known, in
     const char *nearest = NULL;
     int best = FAR;
     for (int i = 0; i < nknown; i++) {
-        int distance = edit_distance(word, known[i]);
+        const int distance = distance_of(word, known[i]);
         if (distance < best && distance < (int)strlen(known[i])) {
             best = distance;
             nearest = known[i];

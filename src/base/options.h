@@ -71,7 +71,8 @@ void tutti_options_print(const tutti_field_table *table, const void *target, tut
 void tutti_options_help(const tutti_field_table *table, tutti_strbuf *out);
 /* Whether a number begins there, and no blank, which strtol would go past. */
 bool tutti_options_is_number(const char *text);
-/* The known word nearest to `word`, or NULL if none is within distance 3. */
+/* The known word nearest to `word`, or NULL if none is near: of the longer word a third of the letters may be left out, added, changed or
+ * have changed places, one at least and three at most; or the known word begins with `word`, which has three letters at least. */
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
 
 #endif

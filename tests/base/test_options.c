@@ -145,6 +145,41 @@ static void refusals_name_file_line_and_remedy(void **state)
     }
 }
 
+static void only_what_is_really_near_is_called_near(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"mlp", "fcn5", "lenet", "resnet50", "googlenet", "overfeat-fast", "sgd", "lr"};
+    static const char *const cases[][2] = {
+        {"onnx", NULL},
+        {"vit", NULL},
+        {"bert", NULL},
+        {"llama", NULL},
+        {"adam", NULL},
+        {"unet", NULL},
+        {"ab", NULL},
+        {"densenet121", NULL},
+        {"mpl", "mlp"},
+        {"fcn", "fcn5"},
+        {"LeNet", "lenet"},
+        {"lente", "lenet"},
+        {"ResNet-50", "resnet50"},
+        {"resnet", "resnet50"},
+        {"googelnet", "googlenet"},
+        {"googlnt", "googlenet"},
+        {"sdg", "sgd"},
+        {"lt", "lr"},
+        {"overfeatfast", "overfeat-fast"},
+        {"google", "googlenet"},
+        {"OverFeat", "overfeat-fast"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *nearest = tutti_options_nearest(cases[i][0], known, sizeof known / sizeof *known);
+        if (!cases[i][1] && nearest) fail_msg("%s is called near to %s", nearest, cases[i][0]);
+        if (cases[i][1] && (!nearest || strcmp(nearest, cases[i][1]) != 0))
+            fail_msg("%s is not found near %s", cases[i][1], cases[i][0]);
+    }
+}
+
 static void a_field_knows_its_default_however_it_is_written(void **state)
 {
     (void)state;
@@ -168,6 +203,7 @@ int main(void)
         cmocka_unit_test(lists_and_maps_of_names_are_read_and_printed),
         cmocka_unit_test(a_group_with_one_value_is_where_it_is_from),
         cmocka_unit_test(refusals_name_file_line_and_remedy),
+        cmocka_unit_test(only_what_is_really_near_is_called_near),
         cmocka_unit_test(a_field_knows_its_default_however_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,8 @@ static void what_a_file_gets_wrong_is_told_with_its_line(void **state)
     refused("name: net\ninput: [1, 8, 8]\nclasses: 4\n", "layers is a list of at least one layer");
     refused("name: net\ninput: [1, 2, 3, 4]\nclasses: 4\nlayers: []\n", "line 2: input has one to three dims");
     refused("name: net\ninput: [1.5]\nclasses: 4\nlayers: []\n", "line 2: dims of the input are whole numbers");
-    refused("name: net\ninput: [8]\nclasses: 4\nlayer: []\n", "did you mean");
+    refused("name: net\ninput: [8]\nclasses: 4\nlayer: []\n", "line 4: unknown key 'layer'");
+    refused("name: net\ninput: [8]\nclases: 4\nlayers: []\n", "line 3: unknown key 'clases'; did you mean 'classes'?");
     refused(HEAD "  - konv: {kernel: 3}\n" TAIL, "line 5: there is no op konv (did you mean conv?)");
     refused(HEAD "  - conv: {kernal: 3, out_channels: 2}\n" TAIL, "kernel");
     refused(HEAD "  - conv: {kernel: 3}\n" TAIL, "out_channels");
