@@ -89,7 +89,8 @@ static int run_command(int argc, char **argv)
         .name = "papers",
         .usage = "tutti papers [NAME...] [options], tutti papers VERB --help",
         .about = "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
-                 "(pass within 10 %, near within 25 %; a figure that we only recall never passes).\n\n"
+                 "(pass within 10 %, near within 25 %; a figure that nobody has read again is \"as recalled\" within "
+                 "10 %, and never passes).\n\n"
                  "  ddl-table  a table of measured training steps beside predicted ones",
         .flags = flags,
         .nflags = NFLAGS,

@@ -14,6 +14,8 @@
 #include "../predict/ddl_table.h"
 #include "cli.h"
 
+#define TABLE "results/2020-05-29/README.md of https://github.com/HKBU-HPML/ddl-benchmarks"
+
 static const tutti_flag flags[] = {
     {"rows", "FILE", "judge these rows, in the layout as published; nothing is fitted", TUTTI_FLAG_READS},
     {"fit", "FILE", "make constants from the rows of --model in it: BSP-A2A, WFBP-A2A and BSP-PS alone",
@@ -434,8 +436,8 @@ static tutti_status ddl_table(const tutti_flags *f, tutti_failure *err)
     if (judges + fits + leaves != 1)
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
-            "wants --rows FILE, --fit FILE or --left-out FILE: the published table, which does not come with tutti "
-            "(docs/measured_table.md says where it is from)");
+            "wants --rows FILE, --fit FILE or --left-out FILE: the published table, which does not come with tutti: "
+            "FILE is " TABLE " (docs/measured_table.md)");
     if (!judges && (tutti_cli_has(f, "json") || tutti_cli_has(f, "constants")))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--json and --constants are of --rows");
     if (!fits && (tutti_cli_has(f, "out") || tutti_cli_has(f, "model")))

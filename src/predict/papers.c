@@ -31,8 +31,9 @@ const char *tutti_paper_verdict(const char *provenance, double published, double
     if (lo != hi) return published >= lo && published <= hi ? "in range" : "out of range";
     double off = fabs(lo / published - 1);
     bool recalled = !strcmp(provenance, "recalled");
-    if (off <= 0.10) return recalled ? "near (recalled)" : "pass";
-    return off <= 0.25 ? "near" : "off";
+    if (off <= 0.10) return recalled ? "as recalled" : "pass";
+    if (off <= 0.25) return recalled ? "near (recalled)" : "near";
+    return recalled ? "off (recalled)" : "off";
 }
 
 static tutti_status text_take(const tutti_yaml_node *root, const char *key, tutti_arena *arena, const char *page,

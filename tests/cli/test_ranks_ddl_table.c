@@ -67,6 +67,7 @@ static void what_cannot_be_judged_is_refused(void **state)
 {
     (void)state;
     check("papers ddl-table", 2, "wants --rows FILE, --fit FILE or --left-out FILE");
+    check("papers ddl-table", 2, "results/2020-05-29/README.md of https://github.com/HKBU-HPML/ddl-benchmarks");
     check("papers ddl-table --rows $/none.md", 3, "none.md");
     check("papers ddl-table --rows $/layers.txt", 3, "no row of measured figures");
     check("papers ddl-table --rows $/one.md", 2, "no layers of Mine");

@@ -34,7 +34,7 @@ static int fixture_free(void **state)
 static void papers_shows_published_and_ours_and_passes_nothing_recalled(void **state)
 {
     (void)state;
-    char *text = command_says("papers --dir papers", 0, "near (recalled)");
+    char *text = command_says("papers --dir papers", 0, "as recalled");
     assert_non_null(strstr(text, "2046"));
     assert_non_null(strstr(text, "186"));
     assert_null(strstr(text, " pass"));

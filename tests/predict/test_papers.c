@@ -16,7 +16,10 @@ static void verdicts_follow_the_distance_and_the_provenance(void **state)
     assert_string_equal(tutti_paper_verdict("abstract", 100, 91, 91), "pass");
     assert_string_equal(tutti_paper_verdict("read", 100, 120, 120), "near");
     assert_string_equal(tutti_paper_verdict("read", 100, 130, 130), "off");
-    assert_string_equal(tutti_paper_verdict("recalled", 100, 100, 100), "near (recalled)");
+    assert_string_equal(tutti_paper_verdict("recalled", 100, 100, 100), "as recalled");
+    assert_string_equal(tutti_paper_verdict("recalled", 100, 91, 91), "as recalled");
+    assert_string_equal(tutti_paper_verdict("recalled", 100, 120, 120), "near (recalled)");
+    assert_string_equal(tutti_paper_verdict("recalled", 100, 60, 60), "off (recalled)");
     assert_string_equal(tutti_paper_verdict("read", 0, 5, 5), "-");
     assert_string_equal(tutti_paper_verdict("read", 11, 2, 12), "in range");
     assert_string_equal(tutti_paper_verdict("read", 11, 2, 9), "out of range");
@@ -33,7 +36,7 @@ static void jia_2018_has_2046_steps_of_the_ring_and_186_of_the_hierarchy(void **
     for (int i = 0; i < paper.nfigures; i++) assert_string_not_equal(paper.figures[i].verdict, "pass");
     tutti_strbuf text = {0};
     tutti_paper_print(&paper, false, &text);
-    assert_non_null(strstr(text.text, "near (recalled)"));
+    assert_non_null(strstr(text.text, "as recalled"));
     tutti_paper_print(&paper, true, &text);
     assert_non_null(strstr(text.text, "\"published\":2046"));
     tutti_strbuf_release(&text);
