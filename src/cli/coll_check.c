@@ -61,23 +61,26 @@ static tutti_status prove(const tutti_coll_schedule *s, int32_t capacity, tutti_
     return tutti_check_source(&source, report, err);
 }
 
-static void print_room(const tutti_coll_schedule *s, int32_t room, const char *stops)
+static void add_room(const tutti_coll_schedule *s, int32_t room, const char *stops, tutti_strbuf *notes)
 {
     if (!is_program(s) && room == 0)
-        printf("channels: it never waits for room, so it is right at any capacity\n");
+        tutti_strbuf_printf(notes, "channels: it never waits for room, so it is right at any capacity\n");
     else if (!is_program(s))
-        printf("channels: right where they hold %d messages, as it says; with none: %s\n", room, stops);
+        tutti_strbuf_printf(notes, "channels: right where they hold %d messages, as it says; with none: %s\n", room,
+                            stops);
     else if (room == 0)
-        printf("connections: it never waits for room, so it is right at any capacity: 0, 2 (Simple), 8 (LL)\n");
+        tutti_strbuf_printf(
+            notes, "connections: it never waits for room, so it is right at any capacity: 0, 2 (Simple), 8 (LL)\n");
     else
-        printf("connections: right where they hold %d messages%s; with less: %s\n", room,
-               room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
+        tutti_strbuf_printf(notes, "connections: right where they hold %d messages%s; with less: %s\n", room,
+                            room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
 }
 
 /* Over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or 8 (LL), or a text that says how
- * many. What ends at one number ends at every larger one. *room: the smallest. */
+ * many. What ends at one number ends at every larger one. *room: the smallest. notes: what
+ * stands behind the verdict. */
 static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
-                                    tutti_failure *err)
+                                    tutti_strbuf *notes, tutti_failure *err)
 {
     const bool program = is_program(s);
     const int32_t has = program ? tutti_msccl_room(s->program) : tutti_schedule_head(s->schedule)->room;
@@ -99,16 +102,8 @@ static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room,
     if (*room > has)
         return tutti_fail(err, TUTTI_ERR_FAILED, "connections must hold %d messages, those of its protocol hold %d: %s",
                           *room, has, stops.text);
-    print_room(s, *room, stops.text);
+    add_room(s, *room, stops.text, notes);
     return TUTTI_OK;
-}
-
-static void print_remarks(const tutti_msccl *program)
-{
-    tutti_strbuf remarks = {0};
-    tutti_msccl_remarks(program, &remarks);
-    fputs(remarks.text, stdout);
-    tutti_strbuf_release(&remarks);
 }
 
 static tutti_status allow(const tutti_flags *f, const tutti_coll_schedule *s, tutti_failure *err)
@@ -134,9 +129,11 @@ static tutti_status check(const tutti_flags *f, tutti_failure *err)
         return st;
     }
     tutti_check_report report;
+    tutti_strbuf notes = {0};
+    tutti_strbuf_puts(&notes, "");
     const double begin = tutti_clock_s();
-    if (is_program(&s)) print_remarks(s.program);
-    st = tutti_schedule_head(s.schedule)->room ? check_with_room(&s, &room, &report, err)
+    if (is_program(&s)) tutti_msccl_remarks(s.program, &notes);
+    st = tutti_schedule_head(s.schedule)->room ? check_with_room(&s, &room, &report, &notes, err)
                                                : tutti_schedule_check(s.schedule, &report, err);
     if (st == TUTTI_OK) {
         print_report(s.schedule, &report, tutti_clock_s() - begin);
@@ -145,6 +142,8 @@ static tutti_status check(const tutti_flags *f, tutti_failure *err)
         else
             st = interpret(s.schedule, ntries, err);
     }
+    fputs(notes.text, stdout);
+    tutti_strbuf_release(&notes);
     tutti_coll_close(&s);
     return st;
 }

@@ -70,6 +70,34 @@ static void engines_answer_side_by_side_or_say_why_not(void **state)
     expect("coll convert ring --ranks 3 --to goal --bytes 1MB --wire mapped", 2, "loads, stores and signals");
 }
 
+/* The verdict is the first line; remarks and connections stand behind it. Names are as long as a schedule's may be. */
+static void a_check_of_a_program_says_its_verdict_first(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"all_to_all_3.xml", "ring_fused_4.xml", "reduce_scatter_4.xml"};
+    char line[200];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(line, sizeof line, "coll check " TUTTI_SOURCE_DIR "/tests/golden/msccl/%s", files[i]);
+        char *text = command_says(line, 0, "right for every vector length");
+        assert_true(strstr(text, "right for every vector length") < strchr(text, '\n'));
+        assert_non_null(strstr(text, "\nconnections: "));
+        free(text);
+    }
+    char *xml = NULL, path[] = "/tmp/tutti_named_XXXXXX";
+    size_t nbytes = 0;
+    assert_int_equal(tutti_file_read(TUTTI_SOURCE_DIR "/tests/golden/msccl/all_to_all_3.xml", 1 << 20, TUTTI_ERR_DATA,
+                                     &xml, &nbytes, NULL),
+                     TUTTI_OK);
+    char *name = strstr(xml, "name=\""), *rest = strchr(name + 6, '"');
+    const int fd = mkstemp(path);
+    dprintf(fd, "%.*sname=\"a-name-of-45-letters-for-a-program-of-3-gpus-x%s", (int)(name - xml), xml, rest);
+    close(fd);
+    snprintf(line, sizeof line, "coll check %s", path);
+    expect(line, 0, "a-name-of-45-letters-for-a-program-of-3-gpus-x all-to-all");
+    unlink(path);
+    free(xml);
+}
+
 static void programs_of_msccl_are_checked_and_converted(void **state)
 {
     (void)state;
@@ -208,6 +236,7 @@ int main(void)
         cmocka_unit_test(verify_all_proves_the_table_at_given_rank_counts),
         cmocka_unit_test(every_collective_is_compiled_checked_and_explained),
         cmocka_unit_test(engines_answer_side_by_side_or_say_why_not),
+        cmocka_unit_test(a_check_of_a_program_says_its_verdict_first),
         cmocka_unit_test(programs_of_msccl_are_checked_and_converted),
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),

@@ -59,6 +59,20 @@ void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out,
     copy_out(&sb, out, size);
 }
 
+/* "chunk 3 of 64" where one end's denominator goes into the other's, else fractions of the vector. */
+static int add_place(const tutti_checker *c, int64_t at, char *out, size_t size)
+{
+    const int64_t first = c->grid.first[at], of = c->grid.of[at], end = c->grid.first[at + 1],
+                  of_end = c->grid.of[at + 1];
+    const int64_t n = of > of_end ? of : of_end;
+    if (n % of || n % of_end)
+        return snprintf(out, size, " from %lld/%lld to %lld/%lld", (long long)first, (long long)of, (long long)end,
+                        (long long)of_end);
+    const int64_t from = first * (n / of), to = end * (n / of_end) - 1;
+    if (from == to) return snprintf(out, size, " chunk %lld of %lld", (long long)from, (long long)n);
+    return snprintf(out, size, " chunks %lld to %lld of %lld", (long long)from, (long long)to, (long long)n);
+}
+
 void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, size_t size)
 {
     int64_t index = cell - c->cells;
@@ -73,9 +87,7 @@ void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, siz
     }
     const tutti_buffer *b = &c->ranks[s->rank].buffers[s->buffer];
     int n = snprintf(out, size, "rank %d's %.16s", s->rank, b->name);
-    if (c->grid.ncells > 1 && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, " at %d/%d..%d/%d", c->grid.first[at], c->grid.of[at],
-                      c->grid.first[at + 1], c->grid.of[at + 1]);
+    if (c->grid.ncells > 1 && n > 0 && (size_t)n < size) n += add_place(c, at, out + n, size - (size_t)n);
     if (s->banks > 1 && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, " (bank %d)", (int)((index - s->base) / width));
 }

@@ -248,7 +248,7 @@ static void a_rank_that_completes_before_its_own_input_is_there_is_refused(void 
     (void)state;
     made m = compiled(TUTTI_GATHER, 2, TUTTI_WIRE_TWO_SIDED);
     for (int i = 0; i < m.parts[0].nsteps; i++) m.parts[0].steps[i].when &= ~(unsigned)TUTTI_WHEN_READY;
-    expect_wrong(&m, "rank 0, end of invocation 0: rank 0's in at 0/1..1/2 may not be there yet");
+    expect_wrong(&m, "rank 0, end of invocation 0: rank 0's in chunk 0 of 2 may not be there yet");
     made_release(&m);
 }
 
@@ -261,7 +261,7 @@ static void an_output_that_no_step_names_is_missed(void **state)
         if (m.parts[3].steps[i].kind == TUTTI_STEP_COPY) m.parts[3].steps[i].kind = TUTTI_STEP_NOP;
     for (int i = 0; i < m.parts[3].nsteps; i++)
         if (m.parts[3].steps[i].kind == TUTTI_STEP_NOP) m.parts[3].steps[i].nins = m.parts[3].steps[i].nouts = 0;
-    expect_wrong(&m, "at 3/4..1/1 was never written");
+    expect_wrong(&m, "chunk 3 of 4 was never written");
     made_release(&m);
 }
 
