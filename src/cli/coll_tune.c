@@ -3,6 +3,7 @@
  * chooser read them. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "../base/clock.h"
 #include "../base/file.h"
@@ -15,7 +16,10 @@
 static const tutti_flag flags[] = {
     {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)",
      TUTTI_FLAG_WRITES | TUTTI_FLAG_FOLDER},
-    {"check", NULL, "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB", 0},
+    {"check", NULL,
+     "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB; writes nothing without "
+     "--out",
+     0},
     {"print", NULL, "write nothing, print the topology only", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
@@ -66,6 +70,54 @@ static void print_cases(const tutti_tune_case *cases)
                    (long long)cases[i].n * TUTTI_ELEMENT_BYTES, tutti_time_words(cases[i].measured_s).text);
 }
 
+/* ---- how busy the machine is with other work ---- */
+
+enum { TICKS_A_S = 100 }; /* of /proc/stat, on every Linux that this runs on: USER_HZ */
+
+typedef struct {
+    double others_s, stolen_s,
+        at_s; /* processor time of all that is not this program; what a hypervisor gave to others; the clock */
+} load;
+
+static double own_cpu_s(int who)
+{
+    struct rusage u;
+    getrusage(who, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* All 0 where the system does not say it. */
+static load look_at_load(void)
+{
+    long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
+    FILE *f = fopen("/proc/stat", "re");
+    const int n = f ? fscanf(f, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice, &system, &idle, &io, &irq,
+                             &soft, &steal)
+                    : 0;
+    if (f) fclose(f);
+    const double used_s = (double)(user + nice + system + irq + soft) / TICKS_A_S;
+    return n < 8 ? (load){0}
+                 : (load){.others_s = used_s - own_cpu_s(RUSAGE_SELF) - own_cpu_s(RUSAGE_CHILDREN),
+                          .stolen_s = (double)steal / TICKS_A_S,
+                          .at_s = tutti_clock_s()};
+}
+
+/* Times of a machine that does other work as well are of that work, too. */
+static void say_busy(const load *before, int ncores)
+{
+    static const double SAID = 0.1; /* of a core */
+    const load now = look_at_load();
+    const double took_s = now.at_s - before->at_s;
+    if (!(before->at_s > 0 && took_s > 0)) return;
+    const double others = (now.others_s - before->others_s) / took_s,
+                 stolen = (now.stolen_s - before->stolen_s) / took_s;
+    if (others + stolen > SAID)
+        printf(
+            "\nthe machine was busy: other programs had %.1f and its hypervisor took %.1f of %d cores meanwhile; these "
+            "times are theirs, too: tune and check when it is idle\n",
+            others, stolen, ncores);
+}
+
 static tutti_status check(const tutti_topology *t, tutti_failure *err)
 {
     enum { MAX_ROWS = 200 };
@@ -105,7 +157,9 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
     tutti_topology t;
     tutti_tune_case cases[TUTTI_NTUNE_CASES];
     char *standard = tutti_topology_tuned_path(), *described = NULL;
-    const char *path = tutti_cli_has(f, "print") ? NULL : tutti_cli_value(f, "out", standard);
+    const bool writes = !tutti_cli_has(f, "print") && (tutti_cli_has(f, "out") || !tutti_cli_has(f, "check"));
+    const char *path = writes ? tutti_cli_value(f, "out", standard) : NULL;
+    const load before = look_at_load();
     tutti_status st = path ? make_place(path, err) : TUTTI_OK;
     if (!st) st = open_own_cores(&t, err);
     if (!st) st = tutti_tune_host(&t, cases, err);
@@ -117,6 +171,9 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
     if (!st && path) st = fitted_write(path, &t, cases, err);
     if (!st && path) printf("\nwritten to %s\n", path);
     if (!st && tutti_cli_has(f, "check")) st = check(&t, err);
+    tutti_host_shape machine;
+    tutti_topology_detect(&machine);
+    if (!st) say_busy(&before, machine.ncores);
     free(described);
     free(standard);
     return st;
