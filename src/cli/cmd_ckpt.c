@@ -9,7 +9,7 @@
 #include "cli.h"
 
 static const char about[] =
-    "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
+    "ls      (or list) lists the checkpoints of a run's folder, newest first, each verified\n"
     "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job, and that all\n"
     "        numbers are finite";
 
@@ -62,9 +62,10 @@ static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
 static tutti_status run(const tutti_flags *f, tutti_failure *err)
 {
     int nbad = 0;
-    if (f->nrest != 2 || (strcmp(f->rest[0], "ls") != 0 && strcmp(f->rest[0], "verify") != 0))
+    const char *verb = f->nrest ? f->rest[0] : "";
+    const bool verify = !strcmp(verb, "verify"), lists = !strcmp(verb, "ls") || !strcmp(verb, "list");
+    if (f->nrest != 2 || (!lists && !verify))
         return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
-    const bool verify = f->rest[0][0] == 'v';
     if (verify && tutti_checkpoint_is(f->rest[1])) {
         bool gone = false;
         tutti_status one = tutti_cli_check_checkpoint(f->rest[1], err);

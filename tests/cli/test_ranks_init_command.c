@@ -66,6 +66,12 @@ static void a_run_that_can_be_resumed_is_and_says_so(void **state)
     /* nothing of it is read then: the source may be gone */
     check("train $/job.yaml --ranks 1 --out $/third --init $/job.yaml", 2, "was trained by another job: init.from is ");
     check("train $/job.yaml --ranks 1 --out $/first --init $/first", 2, "was trained by another job: init.from is ");
+    static const char *const sets[] = {"optimiser.lr=0.003", "optimiser.rule=adamw", "batch=8"};
+    for (int i = 0; i < 3; i++) { /* what the user wants is another run from there */
+        char other[120];
+        snprintf(other, sizeof other, "train $/job.yaml --ranks 1 --out $/first --set %s", sets[i]);
+        check(other, 2, "begin another run at its weights with --init ");
+    }
 }
 
 static void fresh_never_removes_what_it_begins_at(void **state)

@@ -171,6 +171,8 @@ static void eval_and_ckpt_agree_with_what_train_printed(void **state)
     expect(line, TUTTI_ERR_USAGE, "more than 16 keys");
     snprintf(line, sizeof line, "ckpt ls %s/out", f->dir);
     expect(line, 0, hash);
+    snprintf(line, sizeof line, "ckpt list %s/out", f->dir);
+    expect(line, 0, hash);
     snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);
     expect(line, 0, "whole");
 

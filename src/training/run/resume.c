@@ -166,7 +166,9 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     if (differ)
         st =
             tutti_fail(err, TUTTI_ERR_USAGE,
-                       "%s was trained by another job: %s; use another --out, or start over with --fresh", dir, differ);
+                       "%s was trained by another job: %s; begin another run at its weights with --init %s and another "
+                       "--out, or start over with --fresh",
+                       dir, differ, dir);
     else if (!st && strcmp(model, c->model_text) != 0)
         st = tutti_fail(
             err, TUTTI_ERR_USAGE,
