@@ -78,7 +78,6 @@ static tutti_status write_file(const tutti_compare *c, const char *name,
 
 static void print_line(const tutti_compare *c, int m, int width)
 {
-    const bool to_accuracy = c->goal == TUTTI_UNTIL_ACCURACY;
     const tutti_compare_spread seconds = tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, seconds), true);
     const tutti_compare_spread accuracy =
         tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, accuracy), true);
@@ -100,7 +99,7 @@ static void print_line(const tutti_compare *c, int m, int width)
     if (ndiverged)
         printf("  %s", diverged);
     else if (seconds.n < c->nseeds)
-        printf("  %s by %d of %d", to_accuracy ? "not reached" : "no test", c->nseeds - seconds.n, c->nseeds);
+        printf("  %s by %d of %d", tutti_compare_lacks(c, m), c->nseeds - seconds.n, c->nseeds);
     printf("\n");
 }
 

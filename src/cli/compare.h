@@ -74,18 +74,21 @@ tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *er
 /* ---- compare_figures.c: what came out ---- */
 
 typedef struct {
-    bool is_there;   /* the goal was reached, there is a test; not of a run that diverged before its goal */
-    double seconds;  /* at the test that counts */
-    double samples;  /* then */
-    double bytes;    /* then, that had travelled between ranks; NAN: the run does not say so */
-    double accuracy; /* then: the first test at the goal, the last within the seconds, the last */
-    double last;     /* accuracy of the last test; NAN: none */
-    double speed;    /* samples a second of all of the run */
+    bool is_there;     /* the goal was reached, there is a test; not of a run that diverged before its goal */
+    const char *lacks; /* why it is not: "diverged", "not reached", "ended before", "no test" */
+    double seconds;    /* at the test that counts */
+    double samples;    /* then */
+    double bytes;      /* then, that had travelled between ranks; NAN: the run does not say so */
+    double accuracy;   /* then: the first test at the goal, the last within the seconds, the last */
+    double last;       /* accuracy of the last test; NAN: none */
+    double speed;      /* samples a second of all of the run */
 } tutti_compare_figures;
 tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tutti_compare_run *r);
 
 /* "diverged at step 12", "diverged by 2 of 5"; *n: how many of the method's runs have; "" if none. */
 void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48]);
+/* Of the first run of method m that has no figures; NULL: all have. */
+const char *tutti_compare_lacks(const tutti_compare *c, int m);
 
 /* Of the seeds of a method. */
 typedef struct {

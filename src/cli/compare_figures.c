@@ -10,6 +10,12 @@
 
 enum { LEAST_SHOWN = 5 }; /* pairs: fewer say nothing whatever they say */
 
+/* What it would have had by then nobody knows. */
+static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)
+{
+    return c->goal == TUTTI_UNTIL_SECONDS && l->seconds < c->goal_value;
+}
+
 /* The test that counts, or NULL. */
 static const tutti_run_test *test_of(const tutti_compare *c, const tutti_run_lines *l)
 {
@@ -19,7 +25,7 @@ static const tutti_run_test *test_of(const tutti_compare *c, const tutti_run_lin
         if (c->goal == TUTTI_UNTIL_ACCURACY && t->accuracy >= c->goal_value) return t;
         if (c->goal == TUTTI_UNTIL_END || (c->goal == TUTTI_UNTIL_SECONDS && t->seconds <= c->goal_value)) found = t;
     }
-    return found;
+    return ends_before(c, l) ? NULL : found;
 }
 
 tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tutti_compare_run *r)
@@ -28,6 +34,10 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
     const tutti_run_test *t = test_of(c, l);
     const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY); /* reached before it */
     tutti_compare_figures f = {.is_there = counts, .last = NAN};
+    f.lacks = l->has_diverged                   ? "diverged"
+              : c->goal == TUTTI_UNTIL_ACCURACY ? "not reached"
+              : ends_before(c, l)               ? "ended before"
+                                                : "no test";
     if (t) {
         f.seconds = t->seconds;
         f.samples = (double)(t->step * r->batch);
@@ -51,6 +61,15 @@ void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48
     }
     if (*n > 1) snprintf(words, 48, "diverged by %d of %d", *n, c->nseeds);
     if (*n == 1 && c->nseeds > 1) snprintf(words + strlen(words), 48 - strlen(words), " by 1 of %d", c->nseeds);
+}
+
+const char *tutti_compare_lacks(const tutti_compare *c, int m)
+{
+    for (int s = 0; s < c->nseeds; s++) {
+        const tutti_compare_figures f = tutti_compare_figures_of(c, tutti_compare_at(c, m, s));
+        if (!f.is_there) return f.lacks;
+    }
+    return NULL;
 }
 
 tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal)

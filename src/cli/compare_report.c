@@ -133,7 +133,7 @@ static void add_spread(const tutti_compare *c, tutti_compare_spread s, double sc
 
 static void add_result_row(const tutti_compare *c, int m, tutti_strbuf *out)
 {
-    const char *lacks = c->goal == TUTTI_UNTIL_ACCURACY ? "not reached" : "no test";
+    const char *lacks = tutti_compare_lacks(c, m);
     int ndiverged;
     char diverged[48];
     tutti_compare_diverged(c, m, &ndiverged, diverged);
@@ -331,9 +331,7 @@ static void add_seed_row(const tutti_compare *c, int m, int s, tutti_strbuf *out
         if (!shown[i]) continue;
         tutti_strbuf_puts(out, "<td class=\"n\">");
         if (i < 4 && !f.is_there)
-            tutti_strbuf_puts(out, r->lines.has_diverged             ? "diverged"
-                                   : c->goal == TUTTI_UNTIL_ACCURACY ? "not reached"
-                                                                     : "no test");
+            tutti_strbuf_puts(out, f.lacks);
         else
             add_value(values[i], digits[i], out);
         tutti_strbuf_puts(out, "</td>");

@@ -57,6 +57,28 @@ static void the_goal_says_which_test_counts(void **state)
     assert_true(f.is_there && f.seconds == 8 && f.accuracy == 0.875);
 }
 
+static void a_run_that_ended_before_the_seconds_has_not_reached_them(void **state)
+{
+    static const double ended[] = {0.06, 1.99, 7.5}, goals[] = {2, 2, 60};
+    (void)state;
+    made w;
+    make(&w, (double[]){0.01, 0.01, 0.01, 0.01, 0.01, 2, 2, 2, 2, 2});
+    w.c.goal = TUTTI_UNTIL_SECONDS;
+    for (int i = 0; i < 3; i++) {
+        w.c.goal_value = goals[i];
+        w.runs[0].lines.seconds = ended[i];
+        const tutti_compare_figures f = tutti_compare_figures_of(&w.c, &w.runs[0]);
+        assert_false(f.is_there);
+        assert_string_equal(f.lacks, "ended before");
+        w.runs[0].lines.seconds = goals[i];
+        assert_true(tutti_compare_figures_of(&w.c, &w.runs[0]).is_there);
+    }
+    w.runs[2].lines.seconds = 1;
+    assert_string_equal(tutti_compare_lacks(&w.c, 0), "ended before");
+    w.c.goal = TUTTI_UNTIL_END;
+    assert_null(tutti_compare_lacks(&w.c, 0));
+}
+
 static void a_spread_is_of_runs_that_reached_the_goal(void **state)
 {
     (void)state;
@@ -123,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_goal_says_which_test_counts),
+        cmocka_unit_test(a_run_that_ended_before_the_seconds_has_not_reached_them),
         cmocka_unit_test(a_spread_is_of_runs_that_reached_the_goal),
         cmocka_unit_test(twins_are_shown_to_differ_by_all_of_five_seeds_only),
         cmocka_unit_test(a_label_with_quotes_is_one_field),
