@@ -85,7 +85,7 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
         total += g->params[p].desc.elements;
     }
     const size_t nbytes = (size_t)(total + 1) * sizeof(float);
-    const tutti_rule_row *rule = tutti_rule_at(c->job->optimiser.rule);
+    const tutti_rule_row *rule = tutti_job_rule(c->job);
     bool there = (c->weights = malloc(nbytes)) != NULL;
     for (int i = 0; i < TUTTI_RULE_MAX_STATES; i++) there = (c->state[i] = malloc(nbytes)) && there;
     if (!there) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld parameters", path, (long long)total);

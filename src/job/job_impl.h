@@ -155,7 +155,9 @@ typedef struct {
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
 /* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
 double tutti_job_rule_value(const tutti_job *job, int i);
-/* The rule, and what the job says to it. */
+/* The rule that weights move by: the job's, or the same without its momentum where the method is plain (tutti_method_row.is_plain). */
+const tutti_rule_row *tutti_job_rule(const tutti_job *job);
+/* That rule, and what the job says to it. */
 tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);

@@ -217,9 +217,16 @@ double tutti_job_rule_value(const tutti_job *job, int i)
     return tutti_rule_key_at(i)->is_switch ? job->optimiser.rule_switch[i] : job->optimiser.rule_value[i];
 }
 
+const tutti_rule_row *tutti_job_rule(const tutti_job *job)
+{
+    const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    return method && method->is_plain && rule->plain ? rule->plain : rule;
+}
+
 tutti_update tutti_job_update(const tutti_job *job)
 {
-    tutti_update u = {.rule = tutti_rule_at(job->optimiser.rule),
+    tutti_update u = {.rule = tutti_job_rule(job),
                       .weight_decay = job->optimiser.weight_decay,
                       .clip_norm = job->optimiser.clip_norm};
     for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)

@@ -69,13 +69,13 @@ tutti_centre tutti_job_centre(const tutti_job *job, int nranks)
 
 static tutti_norms norms_of(const tutti_job *job)
 {
-    if (tutti_rule_at(job->optimiser.rule)->trust) return TUTTI_NORMS_OF_TENSORS;
+    if (tutti_job_rule(job)->trust) return TUTTI_NORMS_OF_TENSORS;
     return job->optimiser.clip_norm > 0 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS;
 }
 
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
-    const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
+    const tutti_rule_row *rule = tutti_job_rule(job);
     const int nranks = seat->nranks ? seat->nranks : (int)job->ranks;
     const bool early = nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY;
     return (tutti_plan_config){.rank = seat->rank,

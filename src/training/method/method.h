@@ -28,10 +28,11 @@ typedef struct {
     const char *refuses;     /* in words, what accept does */
     const char *help;
     const char *keys[TUTTI_METHOD_MAX_KEYS]; /* of jobs, that concern it; up to the first NULL */
-    bool saves_no_states;                    /* of the rule: workers that are resumed have new ones */
-    bool is_unordered;                       /* these visit at the same time: there is no order to keep */
-    bool is_async;                           /* workers take steps of their own; else all take part in every one */
-    const char *twin; /* of a row with elastic averaging: the row that does the same without; NULL: there is none */
+    bool is_plain; /* plain SGD moves its workers, or its centre: a job's momentum is left out (tutti_rule_row.plain) */
+    bool saves_no_states; /* of the rule: workers that are resumed have new ones */
+    bool is_unordered;    /* these visit at the same time: there is no order to keep */
+    bool is_async;        /* workers take steps of their own; else all take part in every one */
+    const char *twin;     /* of a row with elastic averaging: the row that does the same without; NULL: there is none */
     const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL: nothing */
     /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);

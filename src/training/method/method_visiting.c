@@ -293,13 +293,19 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
             "optimiser.rule: %s updates a centre that others change meanwhile, and this rule goes by the norms of "
-            "its tensors; use a method whose workers have weights of their own, such as async-easgd, or another "
+            "its tensors; use a method whose workers have weights of their own, such as async-measgd, or another "
             "rule",
             name);
     if (v->wants_states && !c->nstates)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "optimiser.rule: %s keeps a momentum; use momentum, nesterov or another rule with states",
-                          name);
+                          "optimiser.rule: %s keeps a momentum; use momentum, nesterov or another rule with states, or "
+                          "async-%s",
+                          name, name + sizeof "async-m" - 1);
+    if (v->is_plain && c->nstates)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "optimiser.rule: %s moves by plain SGD, and this rule is more than that; use async-m%s, or "
+                          "'rule: sgd'",
+                          name, name + sizeof "async-" - 1);
     if (c->only_finite)
         return tutti_fail(
             err, TUTTI_ERR_USAGE,

@@ -13,6 +13,7 @@ typedef struct {
         by_gradients; /* the centre moves by the rule and a worker's gradients, which goes on from it; else both by the elastic rule */
     bool is_paced;     /* nobody is more than method.staleness steps ahead */
     bool wants_states; /* it is not this method without a momentum, or the like */
+    bool is_plain;     /* it is not this method with one */
 } tutti_visiting;
 
 tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err);

@@ -62,6 +62,7 @@ typedef void tutti_rule_measure(const float *numbers, const tutti_update_slice *
 
 struct tutti_rule_row {
     const char *name, *help;
+    const struct tutti_rule_row *plain; /* the same without its momentum; NULL: there is none */
     int nstates;
     const char *states[TUTTI_RULE_MAX_STATES];          /* as PyTorch names them; all begin with zeros */
     const tutti_rule_key *keys[TUTTI_RULE_MAX_KEYS];    /* up to the first NULL */

@@ -22,9 +22,11 @@ static inline float step(const float *k, float w, float sum, float *state)
 }
 #include "rule_loops.h"
 
+extern const tutti_rule_row tutti_rule_sgd;
 const tutti_rule_row tutti_rule_momentum = {
     .name = "momentum",
     .help = "v = momentum * v + g; w -= lr * v",
+    .plain = &tutti_rule_sgd,
     .nstates = NSTATES,
     .states = {"momentum"},
     .keys = {&tutti_rule_key_momentum},

@@ -11,9 +11,11 @@ static inline float step(const float *k, float w, float sum, float *state)
 }
 #include "rule_loops.h"
 
+extern const tutti_rule_row tutti_rule_sgd;
 const tutti_rule_row tutti_rule_nesterov = {
     .name = "nesterov",
     .help = "v = momentum * v + g; w -= lr * (g + momentum * v)",
+    .plain = &tutti_rule_sgd,
     .nstates = NSTATES,
     .states = {"momentum"},
     .keys = {&tutti_rule_key_momentum},
