@@ -53,12 +53,12 @@ static const tutti_field *field_of(const tutti_field_table *table, const char *k
 
 static void print_table(void)
 {
-    printf("%-14s %-14s %-20s %-25s %s\n  %s\n\n", "method", "optimisation", "schedule", "exchange", "travels",
-           "what it does");
+    printf("%-14s %-22s %-14s %-20s %-25s %s\n  %s\n\n", "method", "parallelism", "optimisation", "schedule",
+           "exchange", "travels", "what it does");
     for (int i = 0; tutti_method_at(i); i++) {
         const tutti_method_row *m = tutti_method_at(i);
-        printf("%-14s %-14s %-20s %-25s %s\n  %s\n", m->name, m->optimisation, m->schedule, m->period, m->travels,
-               m->help);
+        printf("%-14s %-22s %-14s %-20s %-25s %s\n  %s\n", m->name, m->parallelism, m->optimisation, m->schedule,
+               m->period, m->travels, m->help);
     }
 }
 

@@ -36,15 +36,18 @@ static const char about[] =
 static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err)
 {
     const bool draws = tutti_cli_has(f, "dot");
-    tutti_strbuf seats = {0};
+    tutti_strbuf seats = {0}, says = {0};
     char *text = draws ? tutti_plan_dot(p) : tutti_plan_print(p);
+    tutti_method_say(tutti_method_find(job->method.name), p, &says);
     tutti_status st = draws ? TUTTI_OK : tutti_train_show_seats(job, NULL, NULL, "", &seats, err);
+    if (!st && !draws) printf("%s\n\n", says.text);
     if (!st) st = tutti_cli_write(NULL, text, err);
     if (!st && seats.length) {
         putchar('\n');
         st = tutti_cli_write(NULL, seats.text, err);
     }
     tutti_strbuf_release(&seats);
+    tutti_strbuf_release(&says);
     free(text);
     return st;
 }

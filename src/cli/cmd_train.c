@@ -88,6 +88,8 @@ typedef struct {
     tutti_stop *stop;
     int64_t nsteps; /* begun */
     tutti_group *group;
+    const tutti_session *session; /* what is played, once it is known */
+    tutti_progress progress;
     bool resigned; /* it has failed, and the others go on */
     tutti_train_result result;
     tutti_failure err;
@@ -125,17 +127,6 @@ static void print_wires(const player *p)
     printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
 }
 
-static void print_method(const player *p, const tutti_graph *g)
-{
-    if (p->quiet || tutti_group_rank(p->group) != 0) return;
-    char *kernels = tutti_graph_say_choices(g);
-    if (p->seat.is_bound) printf("%s\n%s", p->seat.words.text, p->seat.list.text);
-    tutti_train_print_method("", p->job->method.name);
-    tutti_train_print_preset("", p->job);
-    if (kernels) printf("kernels, passes: %s ('tutti plan' says why)\n", kernels);
-    free(kernels);
-}
-
 /* Of rank 0. What a step takes on one host is said without kernels, whose times nobody has measured yet. */
 static void print_exchange(const player *p, const tutti_session *s)
 {
@@ -146,6 +137,19 @@ static void print_exchange(const player *p, const tutti_session *s)
     }
     printf("exchange: %s, chosen in %.2f s: %.3g ms a step predicted%s\n", s->exchange, s->choice_s,
            s->predicted_s * 1e3, tutti_group_nhosts(p->group) == 1 ? ", beside kernels" : "");
+}
+
+/* says: the plan in ten words. Nothing is said of a run before it is known that nothing refuses it. */
+static void print_plan(const player *p, const char *says)
+{
+    char *kernels = tutti_graph_say_choices(p->session->parts.graph);
+    print_wires(p);
+    if (p->seat.is_bound) printf("%s\n%s", p->seat.words.text, p->seat.list.text);
+    printf("%s\n", says);
+    tutti_train_print_preset("", p->job);
+    if (kernels) printf("kernels, passes: %s ('tutti plan' says why)\n", kernels);
+    free(kernels);
+    print_exchange(p, p->session);
 }
 
 /* What was found, and memory that is of no single rank. */
@@ -173,8 +177,10 @@ static void say_failure(player *p, int rank, int nranks)
 /* Of rank 0. The launcher need not know which runs bear what: it is told. */
 static void hear(void *arg, const tutti_train_event *e)
 {
+    player *p = arg;
     if (e->kind == TUTTI_TRAIN_BEARS) tutti_launch_tell_borne();
-    tutti_progress_event(arg, e);
+    if (e->kind == TUTTI_TRAIN_PLAN && !p->quiet) print_plan(p, e->text);
+    tutti_progress_event(&p->progress, e);
 }
 
 /* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
@@ -204,11 +210,9 @@ static void *play(void *arg)
     tutti_session_data own = {0};
     tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
     tutti_status st = prepare(p, &reporter, &own, &s);
-    if (!st) print_wires(p);
-    if (!st) print_method(p, s.parts.graph);
-    if (!st) print_exchange(p, &s);
     if (!st && tutti_group_rank(p->group) == 0) tutti_train_warn_of_rule(p->job);
-    tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
+    p->session = &s;
+    p->progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;
     s.config.handicap = p->handicaps[tutti_group_rank(p->group)];
@@ -217,11 +221,11 @@ static void *play(void *arg)
     s.config.began_ns = p->began_ns;
     s.config.bound = p->seat.words.text;
     s.config.on_event = hear;
-    s.config.on_event_arg = &progress;
+    s.config.on_event_arg = p;
     s.config.stop_asked = stop_asked;
     s.config.stop_arg = p;
     if (!st) st = tutti_train(p->group, &s.config, &p->result, &p->err);
-    tutti_progress_end(&progress);
+    tutti_progress_end(&p->progress);
     if (!st) print_result(p, &s.config);
     tutti_session_release(&s);
     tutti_session_data_release(&own);

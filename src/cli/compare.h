@@ -15,6 +15,7 @@ typedef struct {
     const char *label;  /* "async-easgd:period=4", as it was given */
     const char *folder; /* the same as a part of a path: "async-easgd_period=4" */
     const tutti_method_row *row;
+    const char *parallelism, *says;           /* of its plan: tutti_plan_parallelism, tutti_method_say */
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
     int nkeys;
     bool few_tests; /* its job does not say how many: eval_points is set */

@@ -140,10 +140,17 @@ static bool says_points(const char *const *keys, int n)
 }
 
 /* As a run would plan it; the run itself proves it. */
-static tutti_status plan(const tutti_compare_method *m, const tutti_job *job, tutti_failure *err)
+static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutti_job *job, tutti_failure *err)
 {
     tutti_resolved parts = {0};
+    tutti_strbuf says = {0};
     const tutti_status st = tutti_job_resolve(job, &(tutti_job_seat){.prove_later = true}, &parts, err);
+    if (!st) {
+        tutti_method_say(m->row, parts.plan, &says);
+        m->says = tutti_arena_strdup(arena, says.text);
+        m->parallelism = tutti_plan_parallelism(parts.plan);
+    }
+    tutti_strbuf_release(&says);
     tutti_resolved_release(&parts);
     return st ? tutti_fail_at(err, "%s", m->label) : TUTTI_OK;
 }
@@ -204,7 +211,7 @@ tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err)
     for (int m = 0; m < c->nmethods && !st; m++) {
         tutti_job *job = NULL;
         st = load(c, &c->methods[m], NULL, &job, err);
-        if (!st) st = plan(&c->methods[m], job, err);
+        if (!st) st = plan(&c->arena, &c->methods[m], job, err);
         if (!st) warn(&c->methods[m], job);
         c->methods[m].few_tests = !st && !job->eval_points && !says_points(c->sets, c->nsets) &&
                                   !says_points(c->methods[m].keys, c->methods[m].nkeys);

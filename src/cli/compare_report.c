@@ -358,13 +358,15 @@ static void add_seeds(const tutti_compare *c, tutti_strbuf *out)
 static void add_coordinates(const tutti_compare *c, tutti_strbuf *out)
 {
     open_table("Coordinates",
-               "<th>method</th><th>optimisation</th><th>schedule</th><th>exchange</th><th>travels</th><th>local "
+               "<th>method</th><th>plan</th><th>parallelism</th><th>optimisation</th><th>schedule</th><th>exchange</"
+               "th><th>travels</th><th>local "
                "rule</th><th>centre rule</th>",
                out);
     for (int m = 0; m < c->nmethods; m++) {
         const tutti_method_row *row = c->methods[m].row;
-        const char *cells[] = {row->optimisation, row->schedule,   row->period,
-                               row->travels,      row->local_rule, row->centre_rule};
+        const char *cells[] = {
+            c->methods[m].says, c->methods[m].parallelism, row->optimisation, row->schedule, row->period,
+            row->travels,       row->local_rule,           row->centre_rule};
         tutti_strbuf_puts(out, "<tr>");
         add_name(c, m, out);
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {

@@ -12,8 +12,6 @@
 tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
 /* What --slow and --stall say of each of so many ranks; out: NULL = they are only checked. */
 tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_handicap *out, tutti_failure *err);
-/* One line: the method's coordinates (docs/methods.md), with `before` in front. */
-void tutti_train_print_method(const char *before, const char *name);
 /* On stderr, one line: the method's paper has another rule than the job; nothing if it has not. */
 void tutti_train_warn_of_rule(const tutti_job *job);
 /* What the job's preset sets; nothing if it has none. */

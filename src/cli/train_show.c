@@ -25,13 +25,6 @@ void tutti_train_print_result(const tutti_train_result *r)
     fflush(stdout);
 }
 
-void tutti_train_print_method(const char *before, const char *name)
-{
-    const tutti_method_row *m = tutti_method_find(name);
-    printf("%smethod %s: %s parallelism, %s, %s, %s; lock: %s; %s: %s travel\n", before, m->name, m->parallelism,
-           m->optimisation, m->schedule, m->period, m->lock, m->pattern, m->travels);
-}
-
 void tutti_train_warn_of_rule(const tutti_job *job)
 {
     tutti_strbuf words = {0};
@@ -61,13 +54,22 @@ void tutti_train_print_data(const char *before, const tutti_session_data *data, 
                before, count - left, count, left, batch, count);
 }
 
+static void show_method(const tutti_job *job, const tutti_plan *p)
+{
+    tutti_strbuf says = {0};
+    tutti_method_say(tutti_method_find(job->method.name), p, &says);
+    printf("\n# %s\n", says.text);
+    tutti_strbuf_release(&says);
+}
+
 /* Who shares which layers. */
 static void show_split(const tutti_plan *p)
 {
     const tutti_graph *g = p->graph;
     const int parts = tutti_graph_parts(g), ngroups = p->config.nranks / parts;
     if (!g->nsplit) return;
-    printf("#   hybrid parallelism: %d group%s of %d ranks, which share", ngroups, ngroups == 1 ? "" : "s", parts);
+    printf("#   %s parallelism: %d group%s of %d ranks, which share", tutti_plan_parallelism(p), ngroups,
+           ngroups == 1 ? "" : "s", parts);
     for (int s = 0; s < g->nsplit; s++) printf(" %s", g->model->layers[g->split[s].layer].name);
     printf("\n");
 }
@@ -184,7 +186,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) st = settle_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
-        tutti_train_print_method("\n# ", job->method.name);
+        show_method(job, s.parts.plan);
         tutti_train_print_preset("# ", job);
         if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
         tutti_train_warn_of_rule(job);

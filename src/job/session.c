@@ -84,6 +84,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
     const int64_t wanted = llround(job->epochs * (double)per_epoch);
     s->config = (tutti_train_config){.plan = s->parts.plan,
+                                     .method = tutti_method_find(job->method.name),
                                      .device = s->parts.device,
                                      .train = data->train,
                                      .test = data->test,

@@ -237,7 +237,7 @@ static void a_signal_saves_the_run_and_the_same_command_goes_on(void **state)
         _exit(127);
     }
     char *lines = NULL;
-    for (int i = 0; i < 3000 && !(lines && strstr(lines, "\"step\"")); i++) { /* until it has begun */
+    for (int i = 0; i < 3000 && !(lines && strstr(lines, "\"ev\":\"step\"")); i++) { /* until it has begun */
         usleep(20000);
         free(lines);
         lines = is_there("out/sync-sgd-1/metrics.jsonl") ? get("out/sync-sgd-1/metrics.jsonl") : NULL;

@@ -5,6 +5,7 @@
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
+#include "../../base/strbuf.h"
 #include "../plan/plan.h"
 #include "centre.h"
 
@@ -13,8 +14,9 @@ enum { TUTTI_METHOD_MAX_KEYS = 6 };
 /* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the centre's, g the
  * gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
-    const char *name;         /* "sync-sgd" */
-    const char *parallelism;  /* "data" */
+    const char *name; /* "sync-sgd" */
+    const char
+        *parallelism; /* what its plans may be: "data" | "data, model or hybrid"; one plan's: tutti_plan_parallelism */
     const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
     const char *schedule;     /* "synchronous" | ... */
     const char *lock;         /* what keeps two writers of the common weights apart: "one owner a slice" */
@@ -52,6 +54,9 @@ bool tutti_method_has_state(const char *name, size_t n);
 
 /* Whether the workers of the row's paper have other rules than this one; then *words is one line on it, without a newline. */
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words);
+/* What a plan of the row does, in ten words at most: "sync-sgd, 2 ranks: sharded all-reduce by direct, f32". Of what travels in two types
+ * both are said, sums first: "bf16/f32". The plan is proved, or made with prove_later; `out` grows. */
+void tutti_method_say(const tutti_method_row *row, const tutti_plan *p, tutti_strbuf *out);
 
 typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
 typedef struct {

@@ -246,7 +246,7 @@ static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_sync_sgd = {
     .name = "sync-sgd",
-    .parallelism = "data",
+    .parallelism = "data, model or hybrid",
     .optimisation = "centralised",
     .schedule = "synchronous",
     .lock = "none: each element has one owner",

@@ -31,7 +31,7 @@ const tutti_method_row *tutti_method_find(const char *name)
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words)
 {
     const size_t length = strlen(rule);
-    if (!strcmp(row->paper_rules, "any")) return false;
+    if (row->is_plain || !strcmp(row->paper_rules, "any")) return false; /* is_plain: the job's momentum is left out */
     for (const char *at = row->paper_rules; *at; at += strspn(at, ", ")) {
         const size_t n = strcspn(at, ",");
         if (n == length && !strncmp(at, rule, n)) return false;

@@ -377,6 +377,8 @@ static inline bool tutti_plan_has_period(const tutti_plan *p)
 {
     return p->config.period > 1 || tutti_plan_has_loop(p, TUTTI_EACH_PERIOD);
 }
+/* What ranks divide: "data", samples alone; "model", every layer that has parameters, among all ranks; "hybrid", both. */
+const char *tutti_plan_parallelism(const tutti_plan *p);
 /* What an exchange of so many bytes would travel by, where one of another size goes by `schedule`. */
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
 /* Bytes that the rank reads from memory of others and writes to it in one invocation of an exchange. */

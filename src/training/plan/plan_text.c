@@ -190,6 +190,12 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
     add_crossed(p, sb);
 }
 
+const char *tutti_plan_parallelism(const tutti_plan *p)
+{
+    if (!p->graph->nsplit) return "data";
+    return tutti_graph_parts(p->graph) == p->config.nranks && tutti_plan_common_bucket(p) < 0 ? "model" : "hybrid";
+}
+
 /* ---- memory ---- */
 
 static void add_arena(const tutti_plan *p, tutti_strbuf *sb)

@@ -91,6 +91,21 @@ tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bo
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }
 
+/* Of the plan that is played, once nothing refuses it any more. */
+tutti_status tutti_report_plan(const tutti_trainer *t, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    if (!t->config->method) return TUTTI_OK;
+    tutti_method_say(t->config->method, t->plan, &words);
+    const tutti_metric line[] = {
+        TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("method", t->config->method->name),
+        TUTTI_METRIC_TEXT("parallelism", tutti_plan_parallelism(t->plan)), TUTTI_METRIC_TEXT("words", words.text)};
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_PLAN, .text = words.text});
+    const tutti_status st = put(t, "plan", line, 4, err);
+    tutti_strbuf_release(&words);
+    return st;
+}
+
 void tutti_report_begin(tutti_trainer *t)
 {
     const tutti_graph_config *c = &t->plan->graph->config;

@@ -25,6 +25,7 @@ typedef enum {
     TUTTI_TRAIN_NOTE,   /* text: something that a person should know (a torn checkpoint was passed over) */
     TUTTI_TRAIN_INIT,   /* text: what weights from elsewhere it begins at */
     TUTTI_TRAIN_PROVED, /* text: how long the proof of the plan took, or that it was kept */
+    TUTTI_TRAIN_PLAN,   /* before it begins; text: what its plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,  /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
     TUTTI_TRAIN_BEARS,  /* from now on other ranks may be lost, and the run goes on */
     TUTTI_TRAIN_STEP,   /* after each step; logged: the interval's figures are fresh */
@@ -86,6 +87,7 @@ typedef struct {
     int64_t trace_warmup, trace_steps; /* trace so many steps after so many others; 0 steps = no trace. Needs dir */
     const char *dir;                   /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;
+    const tutti_method_row *method; /* whose plan it is; NULL: nothing is said of that */
     const char
         *data_text;    /* data/identity.h; rank 0's counts. NULL: data are not compared with those of a checkpoint */
     const char *bound; /* how ranks were bound to cores and memory, for people; NULL = they were not */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* say.c: a run's plan in ten words: what travels, how often, by which algorithms, in which types. All of it is read from the plan's exchanges,
+ * so that a key of the job that changes these changes the line too; of the row it takes the name, and whether it is plain. */
+#include <string.h>
+
+#include "method.h"
+#include "tutti/schedule.h"
+
+/* What the exchanges of a step or a period do with vectors of parameters. */
+typedef struct {
+    unsigned collectives; /* bit set of tutti_collective */
+    bool of_weights;      /* sums are of weights; else of gradients */
+    bool half, whole;     /* something travels in 16 bits; in f32 */
+    tutti_dtype type;     /* of 16 bits */
+    tutti_strbuf algorithms;
+} travels;
+
+static bool carries_parameters(const tutti_plan *p, const tutti_plan_exchange *x)
+{
+    const unsigned trains = 1u << TUTTI_EACH_STEP | 1u << TUTTI_EACH_PERIOD | 1u << TUTTI_EACH_END;
+    const tutti_memory_role role = p->memories[x->in.memory].role;
+    return (x->drivers & trains) && !x->is_travel && role <= TUTTI_ROLE_CENTRE;
+}
+
+/* "direct", "hierarchical,group=2/ring" */
+static void add_algorithm(const char *name, tutti_strbuf *out)
+{
+    const char *at = out->length ? strstr(out->text, name) : NULL;
+    const size_t n = strlen(name);
+    if (at && (at == out->text || at[-1] == '/') && (!at[n] || at[n] == '/')) return;
+    if (out->length) tutti_strbuf_puts(out, "/");
+    tutti_strbuf_puts(out, name);
+}
+
+static travels look(const tutti_plan *p)
+{
+    travels t = {0};
+    for (int i = 0; i < p->nexchanges; i++) {
+        const tutti_plan_exchange *x = &p->exchanges[i];
+        if (!carries_parameters(p, x)) continue;
+        const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
+        const tutti_dtype type = x->sent ? x->sent : p->memories[x->in.memory].type;
+        t.collectives |= 1u << h->collective;
+        if (tutti_collective_reduces(h->collective))
+            t.of_weights = p->memories[x->in.memory].role == TUTTI_ROLE_WEIGHTS;
+        if (type == TUTTI_F32)
+            t.whole = true;
+        else
+            t.half = true, t.type = type;
+        add_algorithm(h->algorithm, &t.algorithms);
+    }
+    return t;
+}
+
+static void add_pattern(const tutti_plan *p, const travels *t, tutti_strbuf *out)
+{
+    const bool sums_all = t->collectives & 1u << TUTTI_ALLREDUCE, slices = t->collectives & 1u << TUTTI_REDUCE_SCATTER;
+    if (tutti_plan_has_period(p) && p->config.period > 1) {
+        tutti_strbuf_printf(out, "weights every %lld steps", (long long)p->config.period);
+        return;
+    }
+    if (t->of_weights)
+        tutti_strbuf_puts(out, slices     ? "sharded all-reduce of weights"
+                               : sums_all ? "all-reduce of weights"
+                                          : "weights to a centre");
+    else
+        tutti_strbuf_puts(out, slices     ? "sharded all-reduce"
+                               : sums_all ? "replicated all-reduce"
+                                          : "reduce and broadcast");
+}
+
+static void add_visits(const tutti_plan *p, tutti_strbuf *out)
+{
+    static const char *const words[] = {"", "by arrival", "in rank order", "without a lock"};
+    if (p->config.period > 1)
+        tutti_strbuf_printf(out, "visits every %lld steps", (long long)p->config.period);
+    else
+        tutti_strbuf_printf(out, "visits %s, f32", words[p->admission]);
+}
+
+/* What travels in 16 bits, and what does not: gradients, then weights. */
+static void add_types(const tutti_plan *p, const travels *t, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, ", %s%s", t->half ? tutti_dtype_name(t->type) : "f32", t->half && t->whole ? "/f32" : "");
+    (void)p;
+}
+
+void tutti_method_say(const tutti_method_row *row, const tutti_plan *p, tutti_strbuf *out)
+{
+    const int n = p->config.nranks;
+    const char *parallelism = tutti_plan_parallelism(p);
+    travels t = look(p);
+    tutti_strbuf_printf(out, "%s, %d rank%s: ", row->name, n, n == 1 ? "" : "s");
+    if (strcmp(parallelism, "data") != 0) tutti_strbuf_printf(out, "%s, ", parallelism);
+    if (tutti_plan_is_async(p)) {
+        add_visits(p, out);
+    } else if (n == 1 || !t.algorithms.length) {
+        tutti_strbuf_puts(out, n == 1 ? "nothing travels" : "activations travel");
+    } else {
+        add_pattern(p, &t, out);
+        tutti_strbuf_printf(out, " by %s", t.algorithms.text);
+        add_types(p, &t, out);
+    }
+    if (row->is_plain) tutti_strbuf_puts(out, ", plain SGD");
+    tutti_strbuf_release(&t.algorithms);
+}
