@@ -27,6 +27,9 @@ typedef struct {
     bool agree; /* allreduce: every rank holds the same expression of an element, up to commutation; so the same bits */
 } tutti_check_report;
 tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);
+/* The same where each step rounds the sum that it leaves, as sums of 16-bit types are: `agree` then says that all ranks round the same
+ * partial sums of an element. No sum is canonical then, so the class that the schedule claims is not asked for. */
+tutti_status tutti_schedule_check_rounded(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);
 
 #ifdef __cplusplus
 }

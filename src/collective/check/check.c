@@ -66,6 +66,13 @@ tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_rep
                          tutti_wire_class_name(source->head->wire));
 }
 
+tutti_status tutti_schedule_check_rounded(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err)
+{
+    tutti_part_source source = tutti_part_source_of(s);
+    source.rounds_sums = true;
+    return tutti_check_source(&source, report, err);
+}
+
 tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err)
 {
     const tutti_part_source source = tutti_part_source_of(s);

@@ -56,6 +56,8 @@ typedef struct {
 void tutti_values_init(tutti_values *v, uint32_t nleaves);
 void tutti_values_release(tutti_values *v);
 uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
+/* The sum after a rounding, another expression; of a leaf, or of what was rounded last, the same one. */
+uint32_t tutti_values_round(tutti_values *v, uint32_t a);
 /* Is each of leaves [first, first + count) in the tree exactly once, and nothing else? Else *culprit is the leaf and *times
  * is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);

@@ -40,6 +40,8 @@ static void evaluate(tutti_checker *c, const tutti_check_step *s, const int32_t 
                 c->stack[depth - 1] = tutti_values_add(&c->values, c->stack[depth - 1], c->stack[depth]);
             }
         }
+        if (c->source->rounds_sums && s->kind == TUTTI_STEP_REDUCE)
+            c->stack[0] = tutti_values_round(&c->values, c->stack[0]);
         tutti_pieces_add(c, c->stack[0], ncells);
     }
 }

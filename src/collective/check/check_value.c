@@ -13,7 +13,7 @@ enum { FIRST_TABLE = 1 << 12 };
 
 void tutti_values_init(tutti_values *v, uint32_t nleaves)
 {
-    *v = (tutti_values){.nleaves = nleaves, .n = nleaves + 1, .capacity = nleaves + FIRST_TABLE};
+    *v = (tutti_values){.nleaves = nleaves, .n = nleaves + 2, .capacity = nleaves + FIRST_TABLE};
     v->nodes = tutti_alloc(sizeof *v->nodes * v->capacity);
     v->proved = tutti_alloc(v->capacity);
     v->stamp = tutti_alloc(sizeof *v->stamp * ((size_t)nleaves + 1));
@@ -30,6 +30,12 @@ void tutti_values_release(tutti_values *v)
     *v = (tutti_values){0};
 }
 
+/* What is rounded is a sum with this node, which is no leaf and holds nothing. */
+static uint32_t mark_of(const tutti_values *v)
+{
+    return v->nleaves + 1;
+}
+
 static uint32_t mix(uint32_t a, uint32_t b)
 {
     uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;
@@ -43,7 +49,7 @@ static void grow_table(tutti_values *v)
     free(v->table);
     v->mask = v->mask * 2 + 1;
     v->table = tutti_alloc(sizeof *v->table * ((size_t)v->mask + 1));
-    for (uint32_t id = v->nleaves + 1; id < v->n; id++) {
+    for (uint32_t id = mark_of(v) + 1; id < v->n; id++) {
         uint32_t at = mix(v->nodes[id].left, v->nodes[id].right) & v->mask;
         while (v->table[at]) at = (at + 1) & v->mask;
         v->table[at] = id;
@@ -78,6 +84,12 @@ uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b)
     return id;
 }
 
+uint32_t tutti_values_round(tutti_values *v, uint32_t a)
+{
+    const uint32_t mark = mark_of(v);
+    return a <= v->nleaves || v->nodes[a].left == mark || v->nodes[a].right == mark ? a : tutti_values_add(v, a, mark);
+}
+
 /* Walks the tree of `root`; false at the first leaf that is foreign (times 1) or met again (times 2). */
 static bool walk(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times)
 {
@@ -86,6 +98,7 @@ static bool walk(tutti_values *v, uint32_t root, uint32_t first, uint32_t count,
     stack[n++] = root;
     while (n && ok) {
         uint32_t id = stack[--n];
+        if (id == mark_of(v)) continue;
         if (id > v->nleaves) {
             if (n + 2 > capacity) stack = tutti_realloc(stack, sizeof *stack * (capacity *= 2));
             stack[n++] = v->nodes[id].left;

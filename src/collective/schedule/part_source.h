@@ -23,6 +23,7 @@ typedef struct {
     int32_t capacity;
     /* Inputs of each rank, a leaf each, where a sum is not canonical. 0: one. */
     int32_t leaves_a_rank;
+    bool rounds_sums; /* what a reduce leaves is rounded: equal sums rounded at other places are other expressions */
     bool inputs_are_symbols; /* no memory: any rank may read those of any other */
     /* Of an allreduce: the i-th slice of its output that a rank owes; false: there are no more. NULL: all of it. */
     bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
