@@ -60,6 +60,9 @@ static void say_order(const tutti_plan *p)
            tutti_determinism_name(tutti_schedule_head(p->schedules[0].lowered)->determinism));
     for (int i = 0; i < p->nmemories; i++) printf("%s %s", i ? "," : "", p->memories[i].name);
     printf(" are ordered\n");
+    if (p->config.rounds_each)
+        printf("sums: each partial sum is rounded to %s, the same ones on all ranks\n",
+               tutti_dtype_name(p->config.sent));
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].holds == TUTTI_HOLDS_ALL)
             printf("after a %s, %s: on every rank%s, of every sample's part exactly one\n",

@@ -354,6 +354,18 @@ static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_s
                : TUTTI_OK;
 }
 
+/* What serves once partial sums may be rounded too says how. */
+static void offer_rounding(const char *row, tutti_compile_request request, tutti_failure *err)
+{
+    tutti_schedule *schedule = NULL;
+    const tutti_failure why = *err;
+    if (!request.sums_once) return;
+    request.sums_once = false;
+    if (tutti_schedule_compile(row, &request, &schedule, NULL)) return;
+    tutti_schedule_destroy(schedule);
+    tutti_fail(err, why.status, "%s; or let partial sums be rounded, too: 'rounding: each' beside this key", why.text);
+}
+
 /* Whether the algorithm serves this many ranks in this mode: compiling says so, with the reason, and costs nothing. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
@@ -375,10 +387,11 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
                                                .nranks = (int32_t)job->ranks,
                                                .slots = tutti_collective_reduces(c) ? (int32_t)job->slots : 0,
                                                .in_place = true,
-                                               .sums_once = config.sent != TUTTI_F32,
+                                               .sums_once = tutti_plan_sums_once(&config),
                                                .topology = job->exchange_topology};
         tutti_schedule *schedule = NULL;
         st = tutti_schedule_compile(rows[i % nrows], &request, &schedule, err);
+        if (st) offer_rounding(rows[i % nrows], request, err);
         if (st) return blame(source, "exchange.algorithm", err);
         tutti_schedule_destroy(schedule);
     }
@@ -424,6 +437,8 @@ static tutti_status check_method(const tutti_job *job, const tutti_job_source *s
     tutti_failure why = {0};
     if (isnan(centre.rho))
         return REFUSE("method.rho", "'%s' is neither auto nor a number of 0 or more", job->method.rho);
+    if (job->exchange.rounding == TUTTI_ROUNDING_EACH && job->exchange.precision == TUTTI_F32)
+        return REFUSE("exchange.rounding", "nothing of f32 is rounded; give 'exchange.precision: bf16' or f16 too");
     if (method->is_async && job->trace.steps)
         return REFUSE("trace.steps",
                       "workers of %s take steps of their own, and a trace is of steps that all take together",

@@ -21,6 +21,7 @@ typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
 typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
+typedef enum { TUTTI_ROUNDING_ONCE, TUTTI_ROUNDING_EACH } tutti_rounding;
 typedef enum { TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE } tutti_on_nan;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
@@ -115,6 +116,7 @@ struct tutti_job {
         int update;            /* exchange.update: auto|sharded|replicated (tutti_update_place) */
         int update_when;       /* exchange.update_when: auto|late|early (tutti_update_time) */
         int precision;         /* exchange.precision: f32|bf16|f16 (tutti_dtype) */
+        int rounding;          /* exchange.rounding: once|each (tutti_rounding) */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;
@@ -155,7 +157,7 @@ typedef struct {
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
 /* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
 double tutti_job_rule_value(const tutti_job *job, int i);
-/* The rule that weights move by: the job's, or the same without its momentum where the method is plain (tutti_method_row.is_plain). */
+/* The rule that weights move by: the job's, or the plain one of it (tutti_rule_row.plain) where the method is plain. */
 const tutti_rule_row *tutti_job_rule(const tutti_job *job);
 /* That rule, and what the job says to it. */
 tutti_update tutti_job_update(const tutti_job *job);

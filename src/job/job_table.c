@@ -116,6 +116,8 @@ static const tutti_field own[] = {
            "sync-sgd: early: beside the backward pass"),
     CHOICE("exchange.precision", exchange.precision, "f32", "f32|bf16|f16",
            "sync-sgd: gradients are rounded to it to travel; sums stay f32"),
+    CHOICE("exchange.rounding", exchange.rounding, "once", "once|each",
+           "each: of 16 bits, partial sums are rounded too, by any algorithm"),
     CHOICE("exchange.order", exchange.order, "auto", "auto|ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),

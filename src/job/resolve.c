@@ -88,6 +88,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .method = tutti_method_find(job->method.name)->emitter,
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
                                .sent = (tutti_dtype)job->exchange.precision,
+                               .rounds_each = job->exchange.rounding == TUTTI_ROUNDING_EACH,
                                .early = early,
                                .period = job->method.period,
                                .staleness = job->method.staleness,

@@ -81,9 +81,12 @@ static const char *const said[][2] = {
     {"--set exchange.precision=bf16", "sync-sgd, 4 ranks: sharded all-reduce by direct, bf16/f32"},
     {"--set exchange.precision=f16 --set exchange.update=replicated",
      "sync-sgd, 4 ranks: replicated all-reduce by direct, f16"},
+    {"--set exchange.precision=bf16 --set exchange.rounding=each --set exchange.algorithm=ring",
+     "sync-sgd, 4 ranks: sharded all-reduce by ring, bf16/f32 per hop"},
     {"--set parallel.layers=[fc1] --set parallel.groups=2",
      "sync-sgd, 4 ranks: hybrid, sharded all-reduce by direct, f32"},
-    {"--ranks 2 --set parallel.layers=[fc1,fc2] --set parallel.groups=1", "sync-sgd, 2 ranks: model, activations travel"},
+    {"--ranks 2 --set parallel.layers=[fc1,fc2] --set parallel.groups=1",
+     "sync-sgd, 2 ranks: model, activations travel"},
     {"--set method.name=local-sgd --set method.period=5", "local-sgd, 4 ranks: weights every 5 steps by direct, f32"},
     {"--set method.name=easgd", "easgd, 4 ranks: visits in rank order, f32"},
     {"--set method.name=async-sgd", "async-sgd, 4 ranks: visits by arrival, f32, plain SGD"},
@@ -96,7 +99,8 @@ static void the_line_is_of_the_plan_and_of_ten_words_at_most(void **state)
     for (int i = 0; i < NSAID; i++) {
         char command[400], line[200];
         int nwords = 1;
-        snprintf(command, sizeof command, "train examples/mlp.yaml --set ranks=4 --set batch=64 --dry-run %s", said[i][0]);
+        snprintf(command, sizeof command, "train examples/mlp.yaml --set ranks=4 --set batch=64 --dry-run %s",
+                 said[i][0]);
         snprintf(line, sizeof line, "\n# %s\n", said[i][1]);
         expect(command, 0, line);
         for (const char *at = said[i][1]; *at; at++) nwords += *at == ' ';
@@ -109,7 +113,8 @@ static void the_line_is_of_the_plan_and_of_ten_words_at_most(void **state)
 static void train_says_and_keeps_what_its_plan_does(void **state)
 {
     (void)state;
-    check("train examples/mlp.yaml --ranks-as-threads --ranks 1 --out $/run " SHORT, 0, "sync-sgd, 1 rank: nothing travels\n");
+    check("train examples/mlp.yaml --ranks-as-threads --ranks 1 --out $/run " SHORT, 0,
+          "sync-sgd, 1 rank: nothing travels\n");
     check("train examples/mlp.yaml --ranks-as-threads --ranks 2 --out $/two --set parallel.layers=[fc1] " SHORT, 0,
           "sync-sgd, 2 ranks: hybrid, sharded");
     char *lines = get("two/metrics.jsonl");

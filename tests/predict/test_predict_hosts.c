@@ -76,14 +76,18 @@ static tutti_status predict(const char *const *keys, const char *topology, const
     return st;
 }
 
-static tutti_prediction predicted(const char *key, const char *topology, int nranks)
+static tutti_prediction predicted_by(const char *const *keys, const char *topology, int nranks)
 {
-    const char *const keys[] = {key, NULL};
     tutti_prediction out = {0};
     tutti_failure err = {0};
     if (predict(keys, topology, &nranks, 1, &out, &err)) fail_msg("%s", err.text);
     assert_string_equal(out.refused, "");
     return out;
+}
+
+static tutti_prediction predicted(const char *key, const char *topology, int nranks)
+{
+    return predicted_by((const char *const[]){key, NULL}, topology, nranks);
 }
 
 /* What a rank of a run plans, that is told the host of each: how its first exchange goes. */
@@ -147,17 +151,50 @@ static void large_exchanges_between_hosts_of_one_rank_go_by_ring(void **state)
         {"exchange.buckets=one", 4, {0, 0, 1, 1}, "split-rail,group=2"},
         {"exchange.buckets=layer", 4, {0, 1, 2, 3}, "direct"}, /* the last layer's 20 kB */
         {"exchange.precision=bf16", 3, {0, 1, 2}, "direct"},
+        {"exchange.rounding=each", 3, {0, 1, 2}, "ring"},
+        {"exchange.rounding=each", 4, {0, 0, 1, 1}, "split-rail,group=2"},
         {"reduction=canonical", 3, {0, 1, 2}, "direct"},
         {"exchange.algorithm=direct", 3, {0, 1, 2}, "direct"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char algorithm[TUTTI_ALGORITHM_TEXT];
-        const bool canonical = !strcmp(cases[i].key, "reduction=canonical");
-        const char *const keys[] = {"model=lenet", canonical ? "batch=24" : "batch=84", "exchange.buckets=one",
-                                    cases[i].key,  canonical ? "slots=8" : NULL,        NULL};
+        const bool canonical = !strcmp(cases[i].key, "reduction=canonical"), each = strstr(cases[i].key, "each");
+        const char *const keys[] = {"model=lenet",
+                                    canonical ? "batch=24" : "batch=84",
+                                    "exchange.buckets=one",
+                                    cases[i].key,
+                                    canonical ? "slots=8"
+                                    : each    ? "exchange.precision=f16"
+                                              : NULL,
+                                    NULL};
         planned(keys, cases[i].host_of, cases[i].nranks, algorithm);
         if (strcmp(algorithm, cases[i].algorithm))
             fail_msg("%s, %d ranks: %s, not %s", cases[i].key, cases[i].nranks, algorithm, cases[i].algorithm);
+    }
+}
+
+/* Whatever the algorithm: a wire that is the bottleneck has half to carry. */
+static void sums_that_are_rounded_at_each_hop_take_about_half_the_time_on_a_slow_wire(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"ring", "halving-doubling", "hierarchical,group=2"};
+    for (int i = 0; i < 3; i++) {
+        char algorithm[64];
+        double s[2];
+        int64_t bytes[2];
+        snprintf(algorithm, sizeof algorithm, "exchange.algorithm=%s", algorithms[i]);
+        for (int half = 0; half < 2; half++) {
+            const char *const keys[] = {"exchange.buckets=one",
+                                        "exchange.update=replicated",
+                                        algorithm,
+                                        half ? "exchange.precision=bf16" : NULL,
+                                        "exchange.rounding=each",
+                                        NULL};
+            const tutti_prediction p = predicted_by(keys, "star,bw=100Mb,lat=10us", 4);
+            s[half] = p.exchange_s, bytes[half] = p.bytes_per_rank;
+        }
+        assert_true(s[1] < 0.51 * s[0] && s[1] > 0.49 * s[0]);
+        assert_true(bytes[1] < 0.51 * (double)bytes[0]);
     }
 }
 
@@ -237,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_algorithm_is_that_of_the_hosts),
         cmocka_unit_test(large_exchanges_between_hosts_of_one_rank_go_by_ring),
+        cmocka_unit_test(sums_that_are_rounded_at_each_hop_take_about_half_the_time_on_a_slow_wire),
         cmocka_unit_test(what_auto_takes_is_timed_as_if_it_were_said),
         cmocka_unit_test(only_workers_of_other_hosts_travel_to_the_centre),
         cmocka_unit_test(on_cards_of_one_server_a_turn_is_whole),

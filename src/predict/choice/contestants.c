@@ -37,7 +37,7 @@ static const tutti_choice *ask(study *s, tutti_collective c)
                                            .nranks = config->nranks,
                                            .slots = sums ? config->slots : 0,
                                            .in_place = true,
-                                           .sums_once = sums && config->sent != TUTTI_F32};
+                                           .sums_once = sums && tutti_plan_sums_once(config)};
     if (s->by[c]) return s->by[c];
     s->by[c] = tutti_alloc(sizeof *s->by[c] * (size_t)s->nsizes);
     tutti_choose_sizes(&policy, &request, s->n, s->nsizes, s->q->topology, s->by[c]);

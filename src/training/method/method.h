@@ -5,11 +5,10 @@
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
-#include "../../base/strbuf.h"
 #include "../plan/plan.h"
 #include "centre.h"
 
-enum { TUTTI_METHOD_MAX_KEYS = 6 };
+enum { TUTTI_METHOD_MAX_KEYS = 7 };
 
 /* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the centre's, g the
  * gradient of the worker's own samples, P the number of workers, r the rate of the step. */

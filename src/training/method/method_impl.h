@@ -50,8 +50,8 @@ tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const c
 /* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one. */
 void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                     tutti_operation op);
-/* Where gradients are rounded to travel (config.sent): the memory that they are rounded into, and a bucket's way there, or back. The
- * memory is the first of its role. */
+/* Where gradients are rounded to travel (config.sent): the memory that they are rounded into, and a bucket's way there, or back: of all
+ * of it, or where each rank has slices, of its own. The memory is the first of its role. */
 static inline bool tutti_method_rounds(const tutti_plan_config *c)
 {
     return c->sent != TUTTI_F32;

@@ -208,24 +208,27 @@ void tutti_method_declare_sent(tutti_plan_builder *b)
                                                  .is_region = true});
 }
 
-static void convert(tutti_plan_builder *b, int bucket, tutti_memory_role from, tutti_memory_role to)
+/* Of the bucket, or of the slice of it that the rank owns. */
+static void convert(tutti_plan_builder *b, int bucket, bool own, tutti_memory_role from, tutti_memory_role to)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_builder_convert(b, &(tutti_action){.bucket = bucket,
-                                             .from = tutti_plan_find_memory(p, from, 0),
-                                             .to = tutti_plan_find_memory(p, to, 0),
-                                             .first = p->buckets[bucket].offset,
-                                             .count = p->buckets[bucket].count});
+    tutti_action a = {.bucket = bucket,
+                      .from = tutti_plan_find_memory(p, from, 0),
+                      .to = tutti_plan_find_memory(p, to, 0),
+                      .first = p->buckets[bucket].offset,
+                      .count = p->buckets[bucket].count};
+    if (own) tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
+    tutti_builder_convert(b, &a);
 }
 
 void tutti_method_round(tutti_plan_builder *b, int bucket)
 {
-    convert(b, bucket, TUTTI_ROLE_GRADIENTS, TUTTI_ROLE_SENT);
+    convert(b, bucket, false, TUTTI_ROLE_GRADIENTS, TUTTI_ROLE_SENT);
 }
 
 void tutti_method_widen(tutti_plan_builder *b, int bucket)
 {
-    convert(b, bucket, TUTTI_ROLE_SENT, TUTTI_ROLE_GRADIENTS);
+    convert(b, bucket, !tutti_builder_plan(b)->config.replicated, TUTTI_ROLE_SENT, TUTTI_ROLE_GRADIENTS);
 }
 
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,

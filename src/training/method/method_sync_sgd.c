@@ -13,6 +13,7 @@
  * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their place; the sums
  * of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums travel too, these are rounded once
  * more, so that all ranks go by the same. Between hosts of several ranks it is the hosts' sums that are rounded, on their way.
+ * Each sum rounded (exchange.rounding: each): what travels is summed in place in 16 bits, by any algorithm, and widened where it is used.
  *
  * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
  * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
@@ -61,15 +62,15 @@ static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
     const tutti_plan *p = tutti_builder_plan(b);
     const bool alone = p->config.replicated, rounds = rounds_all(b), groups = tutti_builder_rounds_groups(b);
     const tutti_builder_request sums = {.collective = alone ? TUTTI_ALLREDUCE : TUTTI_REDUCE_SCATTER,
-                                        .in_place = alone ? !groups : !rounds,
+                                        .in_place = alone ? !groups : !rounds || p->config.rounds_each,
                                         .of_slots = true},
                                 weights = {.collective = TUTTI_ALL_GATHER, .in_place = true};
     const names n = names_of(p);
     int schedule = 0;
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
     if (!st)
-        tutti_method_declare_exchanges(b, "gradients", rounds ? n.sent : n.gradients, alone ? n.sent : n.gradients,
-                                       schedule, TUTTI_SUM);
+        tutti_method_declare_exchanges(b, "gradients", rounds ? n.sent : n.gradients,
+                                       alone || p->config.rounds_each ? n.sent : n.gradients, schedule, TUTTI_SUM);
     if (st || p->config.replicated) return st;
     st = tutti_builder_schedule(b, &weights, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_SUM);
@@ -125,12 +126,12 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket, const name
     return a;
 }
 
-/* Until the sums are there, as they were made or, where these travelled, as they were rounded. */
+/* Until the sums are there, as they were made or, where these travelled or were rounded, from that. */
 static void wait_sums(tutti_plan_builder *b, int bucket)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;
     tutti_builder_wait(b, bucket);
-    if (c->replicated && tutti_method_rounds(c)) tutti_method_widen(b, bucket);
+    if (tutti_method_rounds(c) && (c->replicated || c->rounds_each)) tutti_method_widen(b, bucket);
 }
 
 static void look_at_all(tutti_plan_builder *b, const names *n)
@@ -212,6 +213,11 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
                           "exchange.update_when: early updates cannot wait for a look at all gradients, which "
                           "optimiser.clip_norm, rules that go by norms (lars, lamb), a dynamic loss_scale and "
                           "exchange.precision: f16 ask for; leave the key out");
+    if (c->rounds_each && c->early)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "exchange.update_when: early updates go by sums as they come, which 'rounding: each' leaves in "
+            "16 bits; leave one of the keys out");
     if (c->slots && tutti_method_rounds(c))
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "exchange.precision: which nodes of a canonical sum's tree travel depends on the number of "
@@ -259,11 +265,13 @@ const tutti_method_row tutti_method_sync_sgd = {
         "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
     .paper_rules = "any",
     .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
-    .refuses = "early updates with update: replicated, clip_norm, lars, lamb, a dynamic loss_scale or precision: f16; "
+    .refuses = "early updates with rounding: each, update: replicated, clip_norm, lars, lamb, a dynamic loss_scale or "
+               "precision: f16; "
                "precision: bf16 or f16 with reduction: canonical; parallel.layers with any of these, accumulate or "
                "canonical sums",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
-    .keys = {"exchange.update", "exchange.update_when", "exchange.precision", "parallel.layers", "parallel.groups"},
+    .keys = {"exchange.update", "exchange.update_when", "exchange.precision", "exchange.rounding", "parallel.layers",
+             "parallel.groups"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

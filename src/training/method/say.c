@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "method.h"
-#include "tutti/schedule.h"
 
 /* What the exchanges of a step or a period do with vectors of parameters. */
 typedef struct {
@@ -82,7 +81,7 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *out)
 static void add_types(const tutti_plan *p, const travels *t, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, ", %s%s", t->half ? tutti_dtype_name(t->type) : "f32", t->half && t->whole ? "/f32" : "");
-    (void)p;
+    if (p->config.rounds_each) tutti_strbuf_puts(out, " per hop");
 }
 
 void tutti_method_say(const tutti_method_row *row, const tutti_plan *p, tutti_strbuf *out)

@@ -341,6 +341,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     tutti_graph_hash_choices(p->graph, &sb);
     add_params(p, &sb);
     add_exchanges(p, &sb);
+    if (c->rounds_each) tutti_strbuf_puts(&sb, "each sum rounded\n");
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
     if (tutti_plan_is_async(p)) add_visits(p, &sb);

@@ -77,6 +77,7 @@ typedef struct {
     tutti_norms norms; /* ... nor before they know these */
     bool replicated;   /* every rank updates all weights, and keeps all states; else each its slices */
     tutti_dtype sent;  /* what gradients travel in: f32, as they are, or each rank's rounded once, to bf16 or f16 */
+    bool rounds_each;  /* ... and partial sums are rounded to it wherever a step leaves one; else sums are f32 */
     bool early;        /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
     int64_t period;    /* steps between two exchanges of weights, where the method has one; else 1 */
     bool mean_states;  /* states are averaged when weights are */
@@ -91,6 +92,12 @@ typedef struct {
  * chosen: direct, or split-rail between hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018):
  * hierarchical for small exchanges, ring for large ones. Else the one that it names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
+
+/* What is rounded to travel is rounded once, so that sums are of all ranks' own, or of groups' sums, in one step. */
+static inline bool tutti_plan_sums_once(const tutti_plan_config *c)
+{
+    return c->sent != TUTTI_F32 && !c->rounds_each;
+}
 
 /* Neighbours in the packed vector that travel together. */
 typedef struct {

@@ -66,12 +66,12 @@ static void take_members(tutti_plan *p, tutti_plan_exchange *x)
     x->members = own;
 }
 
-/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. */
+/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. Where each sum is, all is of the memory's type. */
 static tutti_dtype sent_by(const tutti_plan *p, const tutti_plan_exchange *x)
 {
     const tutti_dtype in = p->memories[x->in.memory].type, sent = p->config.sent;
     const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
-    if (sent == TUTTI_F32 || !tutti_collective_reduces(h->collective)) return TUTTI_F32;
+    if (!tutti_plan_sums_once(&p->config) || !tutti_collective_reduces(h->collective)) return TUTTI_F32;
     return in == sent || (tutti_plan_rounds_groups(&p->config) && tutti_algorithm_find(h->algorithm)->sums_groups)
                ? sent
                : TUTTI_F32;

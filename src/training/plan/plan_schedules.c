@@ -69,7 +69,7 @@ bool tutti_plan_rounds_groups(const tutti_plan_config *c)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
     const int nrows = tutti_plan_algorithms(c->algorithm ? c->algorithm : "auto", rows);
-    if (c->sent == TUTTI_F32 || c->slots || c->nranks == 1) return false;
+    if (!tutti_plan_sums_once(c) || c->slots || c->nranks == 1) return false;
     const tutti_algorithm *row = nrows ? tutti_algorithm_find(rows[0]) : NULL;
     return nrows ? row && row->sums_groups : ranks_a_host(c->host_of, c->nranks) > 0;
 }
@@ -94,7 +94,7 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
     const int64_t from = (int64_t)nmembers * SLICE;
     char rows[2][TUTTI_ALGORITHM_TEXT];
     if (r->algorithm || nmembers < 3 || p->total * (int64_t)sizeof(float) < from ||
-        tutti_plan_algorithms(c->algorithm, rows) || (sums && (c->slots || c->sent != TUTTI_F32)) ||
+        tutti_plan_algorithms(c->algorithm, rows) || (sums && (c->slots || tutti_plan_sums_once(c))) ||
         !(tutti_algorithm_find("ring")->collectives & 1u << r->collective))
         return INT64_MAX;
     int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
@@ -151,7 +151,7 @@ static bool is_configured(const tutti_plan_config *c, const tutti_builder_reques
 
 static bool sums_once(const tutti_plan_config *c, const tutti_builder_request *r)
 {
-    return c->sent != TUTTI_F32 && is_configured(c, r) && tutti_collective_reduces(r->collective);
+    return tutti_plan_sums_once(c) && is_configured(c, r) && tutti_collective_reduces(r->collective);
 }
 
 /* Groups that nobody has said are those of a host, where hosts have as many ranks each. */

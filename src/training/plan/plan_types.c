@@ -4,8 +4,12 @@
  * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each sum is of all
  * members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write f32; between f32 and what
  * travels stand conversions, and nothing else. Where groups' sums are what is rounded, sums are of inputs alone, or of such sums alone into
- * outputs. */
+ * outputs.
+ *
+ * Where each sum is rounded (config.rounds_each) exchanges are of 16 bits from end to end, by any schedule: then all ranks must hold the same
+ * expression with the same roundings in it, or their weights would move apart. */
 #include "plan_impl.h"
+#include "tutti/check.h"
 
 static bool is_half(tutti_dtype type)
 {
@@ -49,6 +53,25 @@ static tutti_status check_sums(const tutti_plan *p, const tutti_plan_exchange *x
     return st;
 }
 
+static tutti_status check_roundings(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
+{
+    const tutti_schedule *s = p->schedules[x->schedule].lowered;
+    const tutti_schedule_header *h = tutti_schedule_head(s);
+    tutti_check_report report;
+    if (!p->config.rounds_each)
+        return tutti_fail(err, TUTTI_ERR_FAILED,
+                          "%s: by %s partial sums of %s are rounded, which the plan does not allow", x->name,
+                          h->algorithm, tutti_dtype_name(p->memories[x->in.memory].type));
+    if (h->collective != TUTTI_ALLREDUCE) return TUTTI_OK;
+    const tutti_status st = tutti_schedule_check_rounded(s, &report, err);
+    if (st) return tutti_fail_at(err, "%s", x->name);
+    return report.agree
+               ? TUTTI_OK
+               : tutti_fail(err, TUTTI_ERR_FAILED,
+                            "%s: by %s ranks round other partial sums of an element, so that their bits differ",
+                            x->name, h->algorithm);
+}
+
 static tutti_status check_exchange(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
 {
     const tutti_dtype in = p->memories[x->in.memory].type, out = p->memories[x->out.memory].type;
@@ -57,6 +80,7 @@ static tutti_status check_exchange(const tutti_plan *p, const tutti_plan_exchang
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: from %s of %s to %s of %s", x->name,
                           p->memories[x->in.memory].name, tutti_dtype_name(in), p->memories[x->out.memory].name,
                           tutti_dtype_name(out));
+    if (sums && !x->sent && is_half(in)) return check_roundings(p, x, err);
     return sums && x->sent ? check_sums(p, x, err) : TUTTI_OK;
 }
 

@@ -92,7 +92,7 @@ tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bo
 }
 
 /* Of the plan that is played, once nothing refuses it any more. */
-tutti_status tutti_report_plan(const tutti_trainer *t, tutti_failure *err)
+static tutti_status report_plan(const tutti_trainer *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
     if (!t->config->method) return TUTTI_OK;
@@ -106,13 +106,15 @@ tutti_status tutti_report_plan(const tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
-void tutti_report_begin(tutti_trainer *t)
+tutti_status tutti_report_begin(const tutti_trainer *t, bool was_done, tutti_failure *err)
 {
+    const tutti_status st = was_done ? TUTTI_OK : report_plan(t, err);
     const tutti_graph_config *c = &t->plan->graph->config;
     char text[128];
     tutti_kernel_precision_describe(c->engine, c->precision, text);
     if (t->device->about) snprintf(text, sizeof text, "%s on %s", tutti_precision_name(c->precision), t->device->about);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
+    return st;
 }
 
 void tutti_report_bears(const tutti_trainer *t)

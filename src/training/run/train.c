@@ -346,8 +346,7 @@ static tutti_status train(tutti_trainer *t, tutti_start *start, tutti_train_resu
     tutti_status st = set_up(t, start, err);
     if (st) return st;
     r->was_done = t->step >= t->config->nsteps && (t->config->nsteps || start->path);
-    if (!r->was_done) st = tutti_report_plan(t, err);
-    tutti_report_begin(t);
+    st = tutti_report_begin(t, r->was_done, err);
     if (!st && t->config->pretended && !r->was_done) st = tutti_report_pretended(t, err);
     if (!st && !start->path) st = tutti_report_first_skips(t, err);
     tutti_did(&t->account, TUTTI_DID_SET_UP, 0);

@@ -300,13 +300,13 @@ tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, con
 tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err);
 /* Lines that follow are of another process than those before. */
 tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
-tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err); /* config->bound */
-tutti_status tutti_report_plan(const tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err);     /* config->bound */
 tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err); /* config->pretended */
 void tutti_report_note(const tutti_trainer *t, const char *text);
 /* ends: whoever asked for the run hears the words as its failure. */
 tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bool ends, tutti_failure *err);
-void tutti_report_begin(tutti_trainer *t);
+tutti_status tutti_report_begin(const tutti_trainer *t, bool was_done,
+                                tutti_failure *err); /* its plan, unless it was done */
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
 /* A line a ReLU, of a test of so many samples. */

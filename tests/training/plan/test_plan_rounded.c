@@ -283,6 +283,71 @@ static void groups_sums_that_are_passed_on_are_refused(void **state)
     destroy(&w), destroy(&rail);
 }
 
+/* ---- each sum rounded ---- */
+
+static tutti_plan_config by_each(int nranks, const char *algorithm, bool replicated, tutti_dtype sent)
+{
+    tutti_plan_config c = by_halves(nranks, replicated);
+    c.algorithm = algorithm;
+    c.rounds_each = true;
+    c.sent = sent;
+    return c;
+}
+
+static void partial_sums_may_be_rounded_by_any_algorithm_and_owners_widen_their_slices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *algorithm;
+        bool replicated;
+    } rows[] = {{"ring", false},  {"halving-doubling", false}, {"auto", false}, {"split-rail,group=2", false},
+                {"ring", true},   {"halving-doubling", true},  {"auto", true},  {"hierarchical,group=2", true},
+                {"direct", true}, {"double-tree", true}};
+    static const int32_t hosts[] = {0, 0, 1, 1};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int far = 0; far < 2; far++) {
+            world w, wide;
+            int at = -1;
+            int64_t gradients, of_f32;
+            tutti_plan_config c = by_each(4, rows[i].algorithm, rows[i].replicated, i % 2 ? TUTTI_F16 : TUTTI_BF16);
+            c.host_of = far ? hosts : NULL;
+            c.only_finite = i % 2;
+            make(&w, "sync-sgd", c);
+            expect_proof(w.plan);
+            assert_int_equal(count_converts(step_of(&w), 0, gradients_of(&w), &at), 1);
+            assert_int_equal(count_converts(step_of(&w), 0, sent_of(&w), &at), 1);
+            assert_int_equal(step_of(&w)->actions[at].count,
+                             rows[i].replicated ? w.plan->buckets[0].count : slice_of(w.plan->buckets[0].count, 0, 4));
+            c.sent = TUTTI_F32;
+            c.rounds_each = c.only_finite = false;
+            make(&wide, "sync-sgd", c);
+            count_crossed(&w, &gradients), count_crossed(&wide, &of_f32);
+            assert_int_equal(2 * gradients, of_f32);
+            destroy(&w), destroy(&wide);
+        }
+}
+
+static void sums_that_are_rounded_where_the_plan_does_not_say_so_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"ring", "halving-doubling", "hierarchical,group=2"};
+    for (int i = 0; i < 3; i++) {
+        world w, once;
+        int at = -1;
+        make(&w, "sync-sgd", by_each(4, rows[i], true, TUTTI_BF16));
+        make(&once, "sync-sgd", by_halves(4, true));
+        assert_true(tutti_plan_hash(w.plan) != tutti_plan_hash(once.plan));
+        w.plan->config.rounds_each = false;
+        expect_refusal(w.plan, "partial sums of bf16 are rounded, which the plan does not allow");
+        destroy(&w), destroy(&once);
+        make(&w, "sync-sgd", by_each(4, rows[i], true, TUTTI_F16));
+        count_converts(step_of(&w), 0, sent_of(&w), &at);
+        remove_action(step_of(&w), at);
+        expect_refusal(w.plan, "lacks the contribution of rank 1");
+        destroy(&w);
+    }
+}
+
 static void exchanges_between_memories_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -342,6 +407,8 @@ int main(void)
         cmocka_unit_test(replicated_updates_from_sums_that_were_not_widened_are_refused),
         cmocka_unit_test(sums_of_rounded_gradients_by_a_schedule_that_passes_partial_sums_on_are_refused),
         cmocka_unit_test(groups_sums_that_are_passed_on_are_refused),
+        cmocka_unit_test(partial_sums_may_be_rounded_by_any_algorithm_and_owners_widen_their_slices),
+        cmocka_unit_test(sums_that_are_rounded_where_the_plan_does_not_say_so_are_refused),
         cmocka_unit_test(exchanges_between_memories_that_do_not_fit_are_refused),
         cmocka_unit_test(the_configuration_s_algorithm_must_sum_once),
         cmocka_unit_test(who_cannot_round_says_so),

@@ -59,6 +59,26 @@ static void groups_of_ranks_round_their_sums(void **state)
     }
 }
 
+/* Replicated by direct the one sum is rounded once whatever is asked for; by others the partial sums are, too, and the run still learns. */
+static void each_sum_is_rounded_by_any_algorithm_with_the_same_bits_over_memory_and_over_a_wire(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {
+        JOB("rounding: each, precision: bf16, algorithm: ring"),
+        JOB("rounding: each, precision: f16, algorithm: halving-doubling"),
+        JOB("rounding: each, precision: bf16, algorithm: \"hierarchical,group=3\", update: replicated"),
+        JOB("rounding: each, precision: bf16, algorithm: ring, update: replicated")};
+    const tutti_train_result plain = play(JOB("precision: f32"), 3, NULL, NULL);
+    for (int i = 0; i < 4; i++) {
+        const tutti_train_result r = play(jobs[i], 3, NULL, NULL);
+        assert_true(r.weights_hash != plain.weights_hash && fabs(r.loss - plain.loss) < 0.05 * plain.loss);
+        assert_true(wired_bits_of(jobs[i], 3) == r.weights_hash);
+    }
+    assert_true(bits_of(JOB("rounding: each, precision: bf16, algorithm: direct, update: replicated"), 3) ==
+                bits_of(JOB("precision: bf16, algorithm: direct, update: replicated"), 3));
+    assert_true(bits_of(jobs[3], 3) != bits_of(JOB("precision: bf16, update: replicated"), 3));
+}
+
 /* A rank alone rounds too: what is sent does not depend on whether anybody gets it. Nothing is added to it, so rounding its sum changes
  * nothing. */
 static void one_rank_rounds_like_many(void **state)
@@ -194,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_rounded_has_the_same_bits_over_memory_and_over_a_wire),
         cmocka_unit_test(groups_of_ranks_round_their_sums),
+        cmocka_unit_test(each_sum_is_rounded_by_any_algorithm_with_the_same_bits_over_memory_and_over_a_wire),
         cmocka_unit_test(one_rank_rounds_like_many),
         cmocka_unit_test(runs_count_the_bytes_that_the_formula_says),
         cmocka_unit_test(gradients_beyond_f16_skip_the_step_on_all_ranks_and_bf16_takes_them),
