@@ -2,8 +2,12 @@
 """run_allreduce.py: allreduce on this host: tutti over shm, its peers, and the memory bound, in turn (see run). A first pass finds
 each peer's best setting and our best algorithm for each size; more ranks than cores are shown as oversubscription.
 Neither side touches its vectors between iterations (as in the OSU and NCCL benchmarks), which favours who reads peers' memory
-in place: lines that nobody rewrites stay in the reader's cache. From 16 MB up no cache holds them and it makes no difference."""
+in place: lines that nobody rewrites stay in the reader's cache. From 16 MB up no cache holds them and it makes no difference.
+
+--busy N keeps N processes beside that do nothing but count, at the ranks' priority: what waiting costs where a stranger wants a core. The
+first pass runs beside them too, so that each peer's setting is its best one there."""
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -11,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import allreduce_peers  # noqa: E402
@@ -18,21 +23,31 @@ from sizes import in_bytes  # noqa: E402
 from table import Table  # noqa: E402
 
 ALGORITHMS = ["direct", "one-shot"]
+BEHIND = 0.95  # a ratio below this is more than noise
+
+
+@contextlib.contextmanager
+def strangers(count: int) -> typing.Iterator[None]:
+    """Busy processes beside, until the end."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def ours_us(build: pathlib.Path, ranks: int, sizes: list[int], algorithm: str) -> dict[int, tuple[float, float]]:
     if not sizes:
         return {}
-    with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as rows:
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pathlib.Path(folder) / "rows.jsonl"
         command = [build / "tutti", "coll", "bench", "--ranks", ranks, "--bytes", ",".join(map(str, sizes)), "--algo", algorithm,
-                   "--json", rows.name]
+                   "--json", rows]
         subprocess.run(map(str, command), check=True, stdout=subprocess.DEVNULL)
-        found = {}
-        for line in rows:
-            row = json.loads(line)
-            half = row["out_of_place"]
-            found[row["size"]] = (half["time"], half["bound"])
-        return found
+        halves = {row["size"]: row["out_of_place"] for row in map(json.loads, rows.read_text().splitlines())}
+    return {size: (half["time"], half["bound"]) for size, half in halves.items()}
 
 
 def plain_us(build: pathlib.Path, ranks: int, sizes: list[int]) -> dict[int, float]:
@@ -97,7 +112,8 @@ class Theirs:
                 self.times[size].append(time)
 
 
-def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> None:
+def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> list[str]:
+    """The cases in which a peer is ahead."""
     sizes = {in_bytes(text) // 4 * 4: text for text in args.bytes.split(",")}
     cores = len(os.sched_getaffinity(0))
     if ranks > cores:
@@ -109,13 +125,17 @@ def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> 
     for _ in range(args.rounds):
         for side in ours + theirs:
             side.round(ranks)
+    behind = []
     for size, text in sizes.items():
         for mine in ours:
             for other in theirs:
                 name = f"{other.peer.name}, {other.best.get(size, 'cannot')}"
                 case = f"{ranks} ranks, {text}, {mine.memory}, {mine.best[size]}"
-                table.row(case, "us", statistics.median(mine.times[size]), name,
-                          statistics.median(other.times[size]) if other.times[size] else None, statistics.median(regions.bound[size]))
+                own, peer = statistics.median(mine.times[size]), statistics.median(other.times[size]) if other.times[size] else None
+                table.row(case, "us", own, name, peer, statistics.median(regions.bound[size]))
+                if peer and peer / own < BEHIND:
+                    behind.append(f"{case} ({peer / own:.2f} of {other.peer.name})")
+    return behind
 
 
 def main() -> None:
@@ -124,15 +144,20 @@ def main() -> None:
     parser.add_argument("--ranks", default="2,4,8")
     parser.add_argument("--bytes", default="1KB,64KB,1MB,16MB,102MB")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="processes beside that keep a core busy each")
     parser.add_argument("--json")
     args = parser.parse_args()
     peers = allreduce_peers.found(args.build)
-    print(f"{', '.join(peer.name for peer in peers)}; {len(os.sched_getaffinity(0))} cores; medians of {args.rounds} runs in turn")
+    print(f"{', '.join(peer.name for peer in peers)}; {len(os.sched_getaffinity(0))} cores, "
+          f"{args.busy} busy processes beside; medians of {args.rounds} runs in turn")
     print("ours: region = `tutti coll bench` (registered), plain = tutti/comm.h; out of place; peers: plain memory, each at its best setting of "
           f"{', '.join(str(len(peer.settings)) for peer in peers)}")
     table = Table("allreduce", args.json)
-    for ranks in args.ranks.split(","):
-        measure(args, table, peers, int(ranks))
+    behind = []
+    with strangers(args.busy):
+        for ranks in args.ranks.split(","):
+            behind += measure(args, table, peers, int(ranks))
+    print(f"a peer is ahead by more than 5 %: {', '.join(behind) or 'in no row'}")
 
 
 if __name__ == "__main__":
