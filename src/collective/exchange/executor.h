@@ -3,8 +3,8 @@
  *
  * An exchange is a schedule bound to memory: slices become addresses, channels become counter words, so that starting it
  * again costs next to nothing (persistent). Steps that fail cannot be: everything checkable was checked at create.
- * Waiting: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
- * set (doorbells, control sockets), so more ranks than cores do not collapse.
+ * Waiting: about 50 us awake, then asleep on one descriptor set (doorbells, control sockets), so more ranks than cores do not
+ * collapse. Awake is to spin if ranks <= cores, and to make way for a rank that is seen on the same core; else to yield.
  *
  * An exchange is over all ranks of a group or over some, its members: the schedule's rank i is then the group's rank members[i].
  * Any number of them may be in flight, over disjoint members or over some of the same.

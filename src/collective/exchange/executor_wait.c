@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_wait.c: waiting for an exchange: spin, yield, sleep; deadlines, deaths, and their words.
  *
- * Spinning wastes only a core that nobody else wants, so it is done only where every rank has one. Yielding lets a rank that
- * shares our core run; sleeping costs a system call on both sides and comes last. */
+ * Where every rank has a core a rank spins: what it waits for comes from another core. To yield there would give the core to a stranger,
+ * who keeps it for milliseconds; only to a rank that is seen on the same core is way made, and then at once (group/core_marks.c). Where ranks are
+ * more than cores they yield. Sleeping costs a system call on both sides and comes last. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -12,7 +13,7 @@
 #include "../group/flight.h"
 #include "executor_impl.h"
 
-enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32 };
+enum { AWAKE_NS = 50000, LOOKS_PER_CLOCK = 32, SHORT_BYTES = 1 << 17 };
 static const int64_t GRACE_NS = 1000000000; /* by which a goodbye may overtake signals */
 
 /* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
@@ -207,22 +208,25 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
 /* Most waits for small vectors are over within these looks, and looking at the clock twice takes a tenth of such an exchange. */
 static bool looks_again(waiting *w)
 {
-    if (!w->x->group->spin || ++w->looks % LOOKS_PER_CLOCK == 0) return false;
+    const tutti_group *g = w->x->group;
+    if (!g->spin || g->beside || ++w->looks % LOOKS_PER_CLOCK == 0) return false;
     relax();
     return true;
 }
 
 static tutti_status idle(waiting *w, tutti_failure *err)
 {
+    tutti_group *g = w->x->group;
     int64_t now = tutti_clock_ns();
     if (w->idle_since == 0) w->idle_since = now;
-    int64_t idle_ns = now - w->idle_since;
-    if (w->x->group->spin && idle_ns < SPIN_NS) return TUTTI_OK;
-    if (idle_ns < YIELD_NS) {
+    if (now - w->idle_since >= AWAKE_NS) return sleep_a_while(w, err);
+    if (!g->spin) {
         sched_yield();
         return TUTTI_OK;
     }
-    return sleep_a_while(w, err);
+    tutti_group_mark_core(g);
+    if (g->beside) (void)tutti_group_make_way(g, now, w->x->vector.n * (int64_t)w->x->vector.bytes <= SHORT_BYTES);
+    return TUTTI_OK;
 }
 
 static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
@@ -265,6 +269,7 @@ tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done,
 {
     if (is_time_to_look(x)) tutti_group_watch(x->group);
     if (x->over_some && x->group->failed) return report(x, err);
+    if (x->group->spin) tutti_group_mark_core(x->group);
     tutti_driver_take_over(x->group);
     tutti_status st = wait_driving(x, done, err);
     tutti_driver_hand_back(x->group);

@@ -5,7 +5,8 @@
  *            small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.
  *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. Its end
  *            without a goodbye is a death, known at once because the kernel closes it.
- *   board    three cache lines a rank, mapped by all of its host: am I asleep, how many control calls have I entered, do I get on.
+ *   board    three cache lines a rank, mapped by all of its host: am I asleep, how many control calls have I entered, do I get on. On that
+ *            of the host's first rank also who waits on which core.
  *
  * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*. A far
  * peer has neither mesh nor bell nor board, and no memory of it is mapped.
@@ -14,10 +15,10 @@
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other. Who can only go
  * on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
- * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
- * group_patience.c (deadlines, long phases), group_bear.c
- * and group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
- * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c (memory);
+ * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), core_marks.c (who
+ * waits on which core), group_patience.c (deadlines, long phases), group_bear.c and group_gone.c (deaths that others outlive),
+ * group_frame.c and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers),
+ * region.c, memory_file.c, enrolled.c, share.c and peer_memory.c (memory);
  * flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
@@ -32,17 +33,20 @@
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
 enum { TUTTI_ASLEEP = 1, TUTTI_ASLEEP_FOR = 2 };
+enum { TUTTI_MARKS = 256 };         /* cores with a mark of their own */
 enum { TUTTI_WATCH_NS = 10000000 }; /* sockets are looked at so often by who does not sleep */
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
-/* Three lines, so that a rank counting its calls does not disturb who looks whether it sleeps. */
+/* Lines of their own, so that a rank counting its calls does not disturb who looks whether it sleeps. */
 typedef struct {
     _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the rank whose rings it hears */
     _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
     _Alignas(64) _Atomic uint64_t pulse;   /* looks for news: it runs, whether it waits or not */
     _Atomic uint64_t moves;                /* reports of progress in long phases */
     _Atomic int64_t done, total;           /* of the last one */
+    /* Of the host's first rank: who waited last on each core (core_marks.c). */
+    _Alignas(64) _Atomic uint32_t marks[TUTTI_MARKS];
 } tutti_board;
 
 typedef struct {
@@ -145,6 +149,11 @@ struct tutti_group {
     int ncores;          /* that the ranks of this machine have together */
     bool spin;           /* ranks on this machine <= these: polling costs nobody anything */
     int64_t crowded_ns;  /* until then another process wants our core (remote.c) */
+    uint32_t beside;     /* 1 + another rank that has waited on our core since we did (core_marks.c); 0: none has */
+    int core;            /* which is this one */
+    int64_t meeting_ns;  /* since then we have met others on our core ... */
+    int meetings;        /* ... this often */
+    bool strange;        /* nor was it for them alone that we made way */
     int32_t *hosts;      /* the host of each rank, by first appearance */
     int nhosts;          /* 1: all peers are near */
     int nmachine;        /* ranks that share this machine's cores and caches */
@@ -252,6 +261,13 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, co
 tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
 /* Wakes `rank` if it sleeps; call after the store that it shall see. */
 void tutti_group_ring(tutti_group *g, int rank);
+
+/* --- cores (core_marks.c), owner --- */
+/* Marks the core that we run on as ours; g->beside becomes whoever has marked it since we did. */
+void tutti_group_mark_core(tutti_group *g);
+/* Gives the rank that we are beside a turn, or leaves it the core, and looks whether it is still there. True: we have left. is_short: its turn
+ * takes microseconds. */
+bool tutti_group_make_way(tutti_group *g, int64_t now_ns, bool is_short);
 
 /* --- memory of near peers that no region maps (peer_memory.c) --- */
 /* nbytes at the peer's address `from`, or to it, through the system. 0, or errno: EFAULT: not all of either side is there. */
