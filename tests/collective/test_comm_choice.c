@@ -49,7 +49,7 @@ static void each_way_is_tried_and_the_soonest_is_gone(void **state)
         for (int w = 0; w < 3; w++) m.us[ways[w]] = w == soonest ? 100 : 150;
         tutti_class c = three();
         int next = FIRST;
-        run_calls(&c, &m, 10, &next);
+        run_calls(&c, &m, 13, &next);
         for (int w = 0; w < 3; w++) assert_true(m.went[ways[w]] >= 3);
         assert_int_equal(tutti_class_best(&c, TUTTI_NWAYS), ways[soonest]);
         run_calls(&c, &m, 20, &next);
@@ -63,7 +63,7 @@ static void trying_again_costs_a_small_share_of_the_time(void **state)
     machine m = {.us = {[FIRST] = 100, [SECOND] = 130, [THIRD] = 900}};
     tutti_class c = three();
     int next = FIRST;
-    run_calls(&c, &m, 10, &next);
+    run_calls(&c, &m, 13, &next);
     m.sum = 0;
     run_calls(&c, &m, 20000, &next);
     assert_true(m.sum <= 1.03 * 20000 * 100);
@@ -120,12 +120,35 @@ static void what_calls_take_on_average_decides(void **state)
     (void)state;
     machine m = {.us = {[SECOND] = 50}};
     tutti_class c = made(1u << FIRST | 1u << SECOND);
+    c.takes_turns = true;
     int next = FIRST;
     for (int i = 0; i < 400; i++) {
         m.us[FIRST] = i % 2 ? 10 : 110;
         run_calls(&c, &m, 1, &next);
     }
     assert_int_equal(tutti_class_best(&c, TUTTI_NWAYS), SECOND);
+}
+
+/* A stranger has a core for 3 ms now and then, and may meet two of the three calls that try a way. */
+static void a_stranger_on_a_core_does_not_choose_the_way(void **state)
+{
+    (void)state;
+    static const int met[][2] = {{1, 2}, {1, 3}, {2, 3}}; /* of a way's first calls */
+    const int ways[] = {FIRST, SECOND, THIRD};
+    for (int soonest = 0; soonest < 3; soonest++)
+        for (int i = 0; i < 3; i++) {
+            machine m = {0};
+            tutti_class c = three();
+            int next = FIRST;
+            for (int k = 0; k < 40; k++) {
+                const int64_t went = m.went[next];
+                m.us[next] = next == ways[soonest] ? 700 : 1000;
+                if (next == ways[soonest] && (went == met[i][0] || went == met[i][1])) m.us[next] += 3000;
+                run_calls(&c, &m, 1, &next);
+            }
+            assert_int_equal(tutti_class_best(&c, TUTTI_NWAYS), ways[soonest]);
+            assert_true(m.went[ways[soonest]] >= 24);
+        }
 }
 
 static void a_single_way_is_always_gone(void **state)
@@ -157,6 +180,7 @@ int main(void)
         cmocka_unit_test(one_late_call_does_not_change_the_way),
         cmocka_unit_test(a_slower_machine_does_not_change_the_way),
         cmocka_unit_test(what_calls_take_on_average_decides),
+        cmocka_unit_test(a_stranger_on_a_core_does_not_choose_the_way),
         cmocka_unit_test(a_single_way_is_always_gone),
         cmocka_unit_test(octaves_are_powers_of_two),
     };

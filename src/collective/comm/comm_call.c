@@ -190,6 +190,7 @@ static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, cons
     if (c || comm->nclasses == TUTTI_MOST_CLASSES) return c;
     c = tutti_alloc(sizeof *c);
     c->key = class_key(plan, call);
+    c->takes_turns = comm->crowded;
     c->number = comm->nclasses++;
     tutti_class_begin_burst(c, plan->first);
     tutti_class_next(c); /* the first call */

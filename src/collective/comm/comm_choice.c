@@ -2,17 +2,30 @@
 /* comm_choice.c: which way the next call of a class goes (comm_way.h): bookkeeping on rank 0, no clocks, no memory of others.
  *
  * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds cold memory and does
- * not count, and where ranks take turns on a core one call is short because another was long. */
+ * not count, and where ranks take turns on a core one call is short because another was long.
+ *
+ * Where they do not, a long call takes what it takes, or a slice of 3 ms longer because a stranger had a core meanwhile. The shortest of a
+ * few says which of two ways is the sooner; their mean says which of them the stranger met. */
 #include "comm_way.h"
 
 /* What is tried again may cost this share of the time, and comes no sooner than after so many calls. */
 static const double SHARE = 1.0 / 64;
-enum { PAUSE = 32, SHORT_OCTAVE = 20, SHORT_BURST = 6, LONG_BURST = 3, ENOUGH_TO_DROP = 4, SMOOTH = 4 };
+enum {
+    PAUSE = 32,
+    SHORT_OCTAVE = 20,
+    SHORT_BURST = 6,
+    LONG_BURST = 4,
+    TURNS_BURST = 3,
+    ENOUGH_TO_DROP = 4,
+    SMOOTH = 4
+};
 
 /* Microseconds are much disturbed and cost little, milliseconds are neither. */
 static int burst_of(const tutti_class *c)
 {
-    return c->key.octave < SHORT_OCTAVE ? SHORT_BURST : LONG_BURST;
+    if (c->key.octave < SHORT_OCTAVE) return SHORT_BURST;
+    return c->takes_turns ? TURNS_BURST
+                          : LONG_BURST; /* turns: the first does not count, the others are short and long in turn */
 }
 
 int32_t tutti_octave_of(int64_t bytes)
@@ -84,13 +97,18 @@ static void follow(tutti_class *c, tutti_way best, double before)
         if (w != (int)best) c->record[w].cost *= factor;
 }
 
-/* The mean of a burst's calls but the first, and of many but the longest: somebody was interrupted. 0: it is not over. */
-static double add_to_burst(tutti_way_burst *b, double cost)
+/* Of a burst's calls but the first: of long ones the shortest, unless ranks take turns; of few the mean; of many the mean without the
+ * longest, for which somebody was interrupted. 0: it is not over. */
+static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost)
 {
-    if (b->begun) b->sum += cost, b->n++;
-    if (b->begun && cost > b->most) b->most = cost;
+    if (b->begun) {
+        if (b->n == 0 || cost < b->least) b->least = cost;
+        if (cost > b->most) b->most = cost;
+        b->sum += cost, b->n++;
+    }
     b->begun = true;
     if (--b->left > 0 || b->n == 0) return 0;
+    if (c->key.octave >= SHORT_OCTAVE && !c->takes_turns) return b->least;
     return b->n >= ENOUGH_TO_DROP ? (b->sum - b->most) / (b->n - 1) : b->sum / b->n;
 }
 
@@ -103,7 +121,7 @@ void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double sec
     c->credit += SHARE * seconds;
     if (way != best && before > 0 && cost > c->record[best].cost) c->credit -= (cost - c->record[best].cost) * nbytes;
     if (r->burst.left == 0) r->burst = (tutti_way_burst){.left = burst_of(c)};
-    const double mean = add_to_burst(&r->burst, cost);
+    const double mean = add_to_burst(c, &r->burst, cost);
     if (mean <= 0) return;
     r->cost = before > 0 ? before + (mean - before) / (way == best ? SMOOTH : 2) : mean;
     if (before > 0 && way == best) follow(c, best, before);

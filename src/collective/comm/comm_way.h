@@ -60,7 +60,7 @@ typedef struct {
 typedef struct {
     int left, n; /* to come; that count */
     bool begun;
-    double sum, most; /* seconds a byte */
+    double sum, least, most; /* seconds a byte */
 } tutti_way_burst;
 
 typedef struct {
@@ -76,11 +76,12 @@ typedef struct tutti_class tutti_class;
 struct tutti_class {
     tutti_class *next;
     tutti_class_key key;
-    int number;    /* in the order of making, the same on all ranks */
-    int64_t calls; /* begun */
-    double credit; /* seconds that may be spent on trying */
-    tutti_way way; /* that calls go now ... */
-    int left;      /* ... how many of them without a choice */
+    bool takes_turns; /* ranks share cores */
+    int number;       /* in the order of making, the same on all ranks */
+    int64_t calls;    /* begun */
+    double credit;    /* seconds that may be spent on trying */
+    tutti_way way;    /* that calls go now ... */
+    int left;         /* ... how many of them without a choice */
     tutti_way_record record[TUTTI_NWAYS];
 };
 
