@@ -65,10 +65,12 @@ def step(build: str, model: str, batch: int, steps: int, on: list[int]):
 
 def allreduce_s(build: str, nranks: int) -> dict[str, float]:
     """Size -> microseconds of an allreduce by the row that training takes."""
-    with tempfile.NamedTemporaryFile("r") as file:
-        subprocess.run([f"{build}/tutti", "coll", "bench", "--algo", "direct", "--ranks", str(nranks), "--bytes", BYTES, "--json", file.name],
+    with tempfile.TemporaryDirectory() as folder:
+        rows = f"{folder}/rows.jsonl"
+        subprocess.run([f"{build}/tutti", "coll", "bench", "--algo", "direct", "--ranks", str(nranks), "--bytes", BYTES, "--json", rows],
                        check=True, stdout=subprocess.DEVNULL)
-        return {str(row["size"]): row["out_of_place"]["time"] for row in map(json.loads, file)}
+        with open(rows) as file:
+            return {str(row["size"]): row["out_of_place"]["time"] for row in map(json.loads, file)}
 
 
 def bench_allreduce(table: Table, builds: list[str], rounds: int, nranks: int) -> None:
