@@ -207,7 +207,8 @@ static void the_clock_saves_besides_and_changes_no_bit(void **state)
         free(a), free(b);
     }
     int nsaved = 0;
-    for (int i = 0; i < 10 && nsaved < 2; i++) { /* rank 0 asks after a share of its own, of which it may have had none */
+    for (int i = 0; i < 10 && nsaved < 2;
+         i++) { /* rank 0 asks after a share of its own, of which it may have had none */
         check("train $/good.yaml --quiet --fresh --out $/out --ranks 2 --set method.name=async-sgd --set "
               "checkpoint.every_minutes=1e-7",
               0, "weights ");

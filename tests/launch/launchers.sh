@@ -41,7 +41,7 @@ check_launcher() {
     expect 0 "weights $hash step 6" "$@" $train
     expect 0 "weights $hash step 6" "$@" $train --ranks 4
     expect 2 "--ranks 3, but" "$@" $train --ranks 3
-    expect 2 "has 4" "$@" $train --ranks 3
+    expect 2 "says 4" "$@" $train --ranks 3
     expect 3 "/nowhere: no file" "$@" $train --set data.set=mnist --set data.path=/nowhere
     expect 0 "Out of bounds values : 0 OK" "$@" "$tutti" coll bench --bytes 1KB --iters 20
 }

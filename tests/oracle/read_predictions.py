@@ -137,7 +137,7 @@ def check_links_into_the_set(program: str, out: pathlib.Path, data: pathlib.Path
     assert done.returncode == 2 and "belongs to the data" in done.stderr and not done.stdout, done
     assert samples.read_bytes() == before and link.is_symlink()
     link.unlink()
-    run(program, "eval", out, "--predictions", data / "p.npy")
+    run(program, "eval", out, "--predictions", data / f"{out.name}.npy")
 
 
 def bytes_of_a_set(program: str, folder: pathlib.Path) -> None:

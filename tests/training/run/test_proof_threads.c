@@ -12,7 +12,8 @@
 
 #define JOB                                                                                                            \
     "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 60\nsteps: 4\n"                     \
-    "optimiser: {rule: momentum, lr: 0.05}\nexchange: {bucket_bytes: 0}\n"
+    "optimiser: {rule: momentum, lr: 0.05}\nexchange: {algorithm: rule, buckets: size, bucket_bytes: 0, order: "       \
+    "ready, update: sharded, update_when: late}\n"
 #define LONGER JOB "checkpoint: {every_steps: 2}\n"
 
 /* ---- methods with a mistake: what the right one lists, and then something else ---- */
