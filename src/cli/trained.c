@@ -166,10 +166,11 @@ static tutti_status open_file(const tutti_flags *f, bool pictures, const char *w
     t->is_foreign = true;
     tutti_status st = tutti_init_check_form(where, err);
     if (!st && !tutti_cli_value(f, "model", NULL) && !tutti_cli_value(f, "job", NULL))
-        st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "%s: a file of weights does not say of which network: add --model NAME|FILE and --data "
-                        "set=NAME,path=DIR, or --job JOB.yaml",
-                        where);
+        st = tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "%s: is a file; a checkpoint is a folder. A file of weights is taken with --model NAME|FILE and --data "
+            "set=NAME,path=DIR, or with --job JOB.yaml, which say of which network it is",
+            where);
     return st ? st : open_weights(f, pictures, t, err);
 }
 

@@ -199,8 +199,8 @@ static void weights_of_no_run_are_tested_as_those_of_the_run(void **state)
 static void weights_without_a_word_of_their_network_say_what_to_add(void **state)
 {
     (void)state;
-    check("eval " W, 2, "does not say of which network: add --model NAME|FILE and --data");
-    check("infer " W " $/x.png", 2, "does not say of which network");
+    check("eval " W, 2, "is taken with --model NAME|FILE and --data");
+    check("infer " W " $/x.png", 2, "is taken with --model");
     check("eval " W " --model mlp", 2, "--model says nothing of the data: add --data set=NAME");
     check("eval " W " --model mlp --job $/job.yaml " DATA, 2, "a job names its model; give one");
     check("eval $/first --model mlp", 2, "--model is for a file of weights");

@@ -47,7 +47,7 @@ static void every_method_takes_rules_by_norms_or_says_why_not(void **state)
         c.period = 1;
         if (m->accept(&c, &err)) {
             assert_non_null(strstr(err.text, "optimiser.rule: "));
-            assert_non_null(strstr(m->refuses, "lars and lamb"));
+            assert_true(strstr(m->refuses, "lars and lamb") || strstr(m->refuses, "rules with states"));
             nrefused++;
             continue;
         }
