@@ -154,11 +154,31 @@ tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_fai
 
 /* ---- the choice ---- */
 
+/* By what the rule sums the smallest bucket, and the largest one where that is another algorithm. */
+static void name_rule(const tutti_plan *plan, char *out, size_t cap)
+{
+    const char *names[2] = {NULL, NULL};
+    int64_t least = INT64_MAX, most = 0;
+    for (int i = 0; i < plan->nexchanges; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const char *name = tutti_schedule_head(plan->schedules[x->schedule].compiled)->algorithm;
+        if (x->bucket < 0) continue;
+        if (x->count < least) least = x->count, names[0] = name;
+        if (x->count > most) most = x->count, names[1] = name;
+    }
+    if (!names[0]) names[0] = names[1] = tutti_schedule_head(plan->schedules[0].compiled)->algorithm;
+    if (strcmp(names[0], names[1]) == 0)
+        snprintf(out, cap, "%s", names[0]);
+    else
+        snprintf(out, cap, "%s and %s", names[0], names[1]);
+}
+
 void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS])
 {
     const tutti_plan_config *c = &plan->config;
-    char rows[2][TUTTI_ALGORITHM_TEXT], buckets[64] = "one bucket";
+    char rows[2][TUTTI_ALGORITHM_TEXT], named[64], buckets[64] = "one bucket";
     const bool rule = !tutti_plan_algorithms(c->algorithm, rows);
+    if (rule) name_rule(plan, named, sizeof named);
     int64_t largest = 0;
     for (int b = 0; b < plan->nbuckets; b++)
         largest = plan->buckets[b].count > largest ? plan->buckets[b].count : largest;
@@ -166,8 +186,7 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
     if (plan->nbuckets > 1)
         snprintf(buckets, sizeof buckets, "%d buckets of up to %.1f %s", plan->nbuckets, mib >= 0.1 ? mib : mib * 1024,
                  mib >= 0.1 ? "MiB" : "KiB");
-    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s",
-             rule ? tutti_schedule_head(plan->schedules[0].compiled)->algorithm : c->algorithm, buckets,
+    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s", rule ? named : c->algorithm, buckets,
              c->replicated ? "replicated" : "sharded", c->early ? ", early updates" : "",
              c->by_need && !c->early ? ", by need" : "");
 }

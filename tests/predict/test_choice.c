@@ -115,6 +115,27 @@ static void what_is_fixed_stays_and_what_was_chosen_is_kept(void **state)
     }
 }
 
+/* Below 256 KiB a rank directly, above by ring, between three hosts or more. */
+static void words_name_both_algorithms_that_the_rule_goes_by(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int nranks;
+        const char *words;
+    } wanted[] = {{"star,bw=1Gb,lat=50us", 2, "direct, "},
+                  {"star,bw=1Gb,lat=50us", 4, "direct and ring, "},
+                  {"star,bw=10Gb,lat=5us", 4, "direct and ring, "},
+                  {"star,bw=1Gb,lat=50us", 16, "direct, "},
+                  {"cluster,hosts=4,ranks=2,nic=1GbE", 8, "split-rail"}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const tutti_job_choice c = chosen("exchange.algorithm=rule", wanted[i].line, wanted[i].nranks, 1e-3);
+        if (strncmp(c.words, wanted[i].words, strlen(wanted[i].words)) != 0)
+            fail_msg("%s, %d ranks: %s, not %s", wanted[i].line, wanted[i].nranks, c.words, wanted[i].words);
+        free(c.text);
+    }
+}
+
 /* In counts, as this machine may be busy: a plan of ResNet-50 takes a thousandth of a second. */
 static void a_choice_looks_at_a_bounded_number_of_plans(void **state)
 {
@@ -136,6 +157,7 @@ int main(void)
         cmocka_unit_test(nothing_that_one_can_force_is_faster),
         cmocka_unit_test(on_a_host_it_does_not_matter_who_timed_the_kernels),
         cmocka_unit_test(what_is_fixed_stays_and_what_was_chosen_is_kept),
+        cmocka_unit_test(words_name_both_algorithms_that_the_rule_goes_by),
         cmocka_unit_test(a_choice_looks_at_a_bounded_number_of_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
