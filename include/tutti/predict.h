@@ -67,7 +67,7 @@ typedef struct {
      * steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say how its steps differ. */
     double spread;
     char choice
-        [160]; /* what of `exchange` was auto became this: "ring, 6 buckets of up to 16.1 MiB, sharded"; "" = nothing was */
+        [240]; /* what of `exchange` was auto became this: "ring, 6 buckets of up to 16.1 MiB, sharded"; "" = nothing was */
     double choice_s;   /* that the choice took */
     char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
     tutti_rank_memory memory;

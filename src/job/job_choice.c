@@ -176,7 +176,7 @@ static void name_rule(const tutti_plan *plan, char *out, size_t cap)
 void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS])
 {
     const tutti_plan_config *c = &plan->config;
-    char rows[2][TUTTI_ALGORITHM_TEXT], named[64], buckets[64] = "one bucket";
+    char rows[2][TUTTI_ALGORITHM_TEXT], named[136], buckets[64] = "one bucket";
     const bool rule = !tutti_plan_algorithms(c->algorithm, rows);
     if (rule) name_rule(plan, named, sizeof named);
     int64_t largest = 0;

@@ -9,7 +9,7 @@
 #include "tutti/topology.h"
 
 /* How gradients travel by a plan, in words: "halving-doubling, 9 buckets of up to 12.0 MiB, sharded". */
-enum { TUTTI_EXCHANGE_WORDS = 160 };
+enum { TUTTI_EXCHANGE_WORDS = 240 };
 void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS]);
 
 typedef struct {

@@ -25,7 +25,7 @@ typedef struct {
     tutti_resolved parts;
     tutti_job *chosen;                        /* the job with what was auto; NULL: nothing was */
     char *job_text, *data_text, *if_diverged; /* job_text: of that one */
-    char exchange[160];                       /* what was chosen, for people; "" = nothing, or this rank was told */
+    char exchange[240];                       /* what was chosen, for people; "" = nothing, or this rank was told */
     bool is_kept;                             /* ... it is that of the run so far */
     double choice_s, predicted_s;     /* how long it took; what a step takes by it, of one host without kernels */
     tutti_train_config config;        /* dir, fresh, listeners are the caller's to set */
