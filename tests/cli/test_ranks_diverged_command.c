@@ -199,7 +199,7 @@ static void the_clock_saves_besides_and_changes_no_bit(void **state)
         const size_t length = strlen(line);
         strcpy(line + length, "0");
         char *a = weights_of(line, &none);
-        strcpy(line + length, "1e-7");
+        strcpy(line + length, "1e-9");
         char *b = weights_of(line, &many);
         assert_int_equal(none, 1); /* at the end */
         if (many < 20) fail_msg("%s: %d checkpoints", methods[i], many);
@@ -210,13 +210,13 @@ static void the_clock_saves_besides_and_changes_no_bit(void **state)
     for (int i = 0; i < 10 && nsaved < 2;
          i++) { /* rank 0 asks after a share of its own, of which it may have had none */
         check("train $/good.yaml --quiet --fresh --out $/out --ranks 2 --set method.name=async-sgd --set "
-              "checkpoint.every_minutes=1e-7",
+              "checkpoint.every_minutes=1e-9",
               0, "weights ");
         nsaved = ncheckpoints("out");
     }
     assert_true(nsaved > 1);
     check("train $/good.yaml --quiet --fresh --out $/out --ranks 2 --set method.name=async-sgd --set "
-          "checkpoint.every_minutes=1e-7 --record $/order.json",
+          "checkpoint.every_minutes=1e-9 --record $/order.json",
           0, "weights ");
     assert_int_equal(ncheckpoints("out"), 1);
 }
