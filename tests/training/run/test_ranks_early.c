@@ -79,7 +79,7 @@ static void a_rank_that_hangs_is_named_and_reported(void **state)
         if (rc != TUTTI_ERR_PEER) fail_msg("rank %d: exit %d: %s", r, rc, log);
         by_hand_expect(log, "the deadline of 4 s has passed");
         by_hand_expect(log, "not arrived: rank 2 ");
-        by_hand_expect(log, "(wait, stage 0) for rank 2 ");
+        by_hand_expect(log, "(wait, stage 0) for rank "); /* rank 1 or 2: as the stop fell, both wait */
         by_hand_expect(log, r == 0 ? "report of rank 0 " : "report of rank 1 ");
         free(log);
     }
