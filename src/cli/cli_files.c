@@ -70,7 +70,8 @@ static bool links_to(const char *folder, const struct stat *file, int depth)
 /* What a run keeps; all else in its folder is a place as any: report.svg, an order of visits. */
 static bool keeps(const char *name)
 {
-    static const char *const kept[] = {"job.yaml", "lock", "metrics.jsonl", "trace.json", "layers.txt", "checkpoints"};
+    static const char *const kept[] = {"job.yaml",   "lock",       "metrics.jsonl", "trace.json",
+                                       "layers.txt", "plan.proof", "checkpoints"};
     static const char events[] = "events.out.tfevents.";
     const size_t n = strcspn(name, "/");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -105,8 +106,8 @@ static bool is_of_run(const char *run, const char *path)
 /* Whether a file ends as those that sets of data read. */
 static bool is_named_as_data(const char *path)
 {
-    static const char *const endings[] = {"ubyte", ".gz",  ".bin", ".png", ".jpg",   ".jpeg",     ".ppm",
-                                          ".pgm",  ".pnm", ".bmp", ".npy", ".names", ".meta.txt", ".safetensors"};
+    static const char *const endings[] = {"ubyte", ".gz",  ".bin", ".png", ".jpg",   ".jpeg",     ".ppm",        ".pgm",
+                                          ".pnm",  ".bmp", ".npy", ".csv", ".names", ".meta.txt", ".safetensors"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_with(path, endings[i])) return true;
     return false;

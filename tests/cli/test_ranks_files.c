@@ -33,6 +33,7 @@ static int make_files(void **state)
         "ln -s set $/link; ln $/set $/second; mkfifo $/pipe; mkdir $/empty; ln $/net.yaml $/hard;"
         "ln -s net.yaml $/soft; ln -s run/metrics.jsonl $/later; mkdir $/pictures $/pictures/cat;"
         "echo x >$/pictures/cat/a.png; ln $/pictures/cat/a.png $/a_picture; echo x >$/program;"
+        "mkdir $/tables; echo 1,2 >$/tables/test.csv; echo 1,2 >$/tables/train.csv;"
         "ln -s nowhere/at/all $/dangling; mkdir $/linked $/shards; echo x >$/shards/1.safetensors; echo x >$/order;"
         "echo x >$/shards/w.safetensors.index.json; ln $/order $/linked/metrics.jsonl;"
         "ln -s ../net.yaml $/linked/trace.json; mkdir $/cmp; cp $/net.yaml $/cmp/compare.html");
@@ -105,6 +106,9 @@ static const char *const over_inputs[] = {
     /* of a run, there or not yet */
     "train $/own.yaml --ranks 1 --out $/new --record $/new/metrics.jsonl",
     "train $/own.yaml --ranks 1 --out $/new --record $/new/checkpoints/order",
+    "train $/own.yaml --ranks 1 --out $/new --record $/new/plan.proof",
+    "report $/run --out $/run/plan.proof",
+    "eval $/run --data set=csv,path=$/tables --predictions $/tables/test.csv",
     "train $/own.yaml --ranks 1 --out $/new --init $/run --record $/run/lock",
     "train $/own.yaml --ranks 1 --out $/run --fresh --record $/later",
     "report $/run --out $/run/checkpoints/step_000000002/model.yaml",
