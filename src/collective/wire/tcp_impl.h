@@ -221,6 +221,8 @@ tutti_status tutti_tcp_read_settings(tutti_arena *arena, tcp_settings *out, tutt
 bool tutti_tcp_read_ports(const char *text, int *first, int *last);
 
 /* --- tcp_interfaces.c --- */
+/* The number in /sys/class/net/INTERFACE/FILE ("speed": Mbit/s, "dev_port"); 0: there is none, or it is negative. */
+uint32_t tutti_tcp_interface_figure(const char *interface, const char *file);
 /* Addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but loopback. */
 tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_TCP_MOST_ADDRESSES], uint32_t *n,
                                       tutti_failure *err);

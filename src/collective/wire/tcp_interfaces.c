@@ -19,16 +19,16 @@
 
 /* --- this host --- */
 
-static uint32_t mbit_of(const char *name)
+uint32_t tutti_tcp_interface_figure(const char *interface, const char *file)
 {
-    char path[64];
-    long mbit = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%.15s/speed", name);
+    char path[96];
+    long figure = 0;
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/%.40s", interface, file);
     FILE *f = fopen(path, "re");
     if (!f) return 0;
-    if (fscanf(f, "%ld", &mbit) != 1) mbit = 0;
+    if (fscanf(f, "%ld", &figure) != 1) figure = 0;
     fclose(f);
-    return mbit > 0 ? (uint32_t)mbit : 0;
+    return figure > 0 ? (uint32_t)figure : 0;
 }
 
 static int count_bits(const uint8_t *mask, int nbytes)
@@ -58,7 +58,7 @@ static bool read_address(const struct ifaddrs *a, tcp_address *out)
         return false;
     }
     snprintf(out->name, sizeof out->name, "%.15s", a->ifa_name);
-    out->mbit = mbit_of(a->ifa_name);
+    out->mbit = tutti_tcp_interface_figure(a->ifa_name, "speed");
     return true;
 }
 

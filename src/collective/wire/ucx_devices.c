@@ -2,33 +2,21 @@
 /* ucx_devices.c: interfaces as UCX names them: TCP's by the interface's own name, verbs' by the card behind it and its port. */
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tcp_impl.h"
 #include "ucx_impl.h"
 
-/* As the kernel counts them, from 0; UCX counts from 1. */
-static int port_of(const char *interface)
-{
-    char path[96];
-    int port = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%.15s/dev_port", interface);
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    if (fscanf(f, "%d", &port) != 1 || port < 0) port = 0;
-    fclose(f);
-    return port;
-}
-
+/* The kernel counts ports from 0, UCX from 1. */
 static void add_cards(const char *interface, tutti_strbuf *out)
 {
     char path[96];
     snprintf(path, sizeof path, "/sys/class/net/%.15s/device/infiniband", interface);
     DIR *folder = opendir(path);
     if (!folder) return;
+    const uint32_t port = 1 + tutti_tcp_interface_figure(interface, "dev_port");
     for (const struct dirent *e; (e = readdir(folder));)
-        if (e->d_name[0] != '.') tutti_strbuf_printf(out, ",%.60s:%d", e->d_name, 1 + port_of(interface));
+        if (e->d_name[0] != '.') tutti_strbuf_printf(out, ",%.60s:%u", e->d_name, port);
     closedir(folder);
 }
 
