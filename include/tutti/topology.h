@@ -181,7 +181,7 @@ char *tutti_topology_tuned_path(void);
  * the caller's (free()). */
 const char *tutti_topology_machine_at(int i);
 char *tutti_topology_machine_about(const char *name);
-/* What a named machine's file says that it costs, in any currency. false: it does not, or the topology is no named machine. */
+/* Costs of a named machine as its file has them, in any currency. false: the file has none, or the topology is no named machine. */
 typedef struct {
     double node;  /* of a node that ranks sit on */
     double once;  /* all else together: other roles, the network */

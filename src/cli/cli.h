@@ -94,7 +94,7 @@ tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const 
 /* ... and that it is none of those that a run writes, where an output is a run's folder. Else that is the run's own business: it may begin at
  * weights of its folder. */
 tutti_status tutti_cli_check_kept(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
-/* Of all that a job names: model, data, tuned kernels, initial weights; and this host's figures. */
+/* Checks every file that a job names (model, data, tuned kernels, initial weights) and this host's figures by the two above. */
 tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *job, tutti_failure *err);
 /* Whether both name one regular file, or would if they were made. */
 bool tutti_cli_same_file(const char *a, const char *b);

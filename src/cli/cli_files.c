@@ -22,7 +22,7 @@ static bool ends_with(const char *text, const char *ending)
     return n >= m && !strcmp(text + n - m, ending);
 }
 
-/* What is behind folder/ in path; NULL: it is not below. Both as tutti_file_resolve makes them. */
+/* The part of path behind folder/; NULL: path is not below. Both are as tutti_file_resolve makes them. */
 static const char *below(const char *path, const char *folder)
 {
     const size_t n = strcmp(folder, "/") ? strlen(folder) : 0;
@@ -67,7 +67,7 @@ static bool links_to(const char *folder, const struct stat *file, int depth)
     return found;
 }
 
-/* What a run keeps; all else in its folder is a place as any: report.svg, an order of visits. */
+/* Whether a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of visits. */
 static bool keeps(const char *name)
 {
     static const char *const kept[] = {"job.yaml",   "lock",       "metrics.jsonl", "trace.json",

@@ -141,7 +141,7 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
-/* What is auto, as a run there would choose it. */
+/* Chooses the keys that are auto as a run on that machine would. */
 static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int32_t *host_of, tutti_resolved *r,
                            tutti_failure *err)
 {

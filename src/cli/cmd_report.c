@@ -149,7 +149,7 @@ static void print_speed(const tutti_run_lines *r)
     free(sorted);
 }
 
-/* Of all that the run took, as in the table below; while there is none, of its steps. */
+/* The share of exchanges is of the run's whole time, as in the table below. Before the run has ended it is of the time of its steps. */
 static void print_exchange(const tutti_run_lines *r)
 {
     double all = 0;

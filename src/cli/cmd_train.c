@@ -127,7 +127,7 @@ static void print_wires(const player *p)
     printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
 }
 
-/* Of rank 0. What a step takes on one host is said without kernels, whose times nobody has measured yet. */
+/* Rank 0 prints the choice. On one host the predicted step leaves kernels out, because their times are not measured yet. */
 static void print_exchange(const player *p, const tutti_session *s)
 {
     if (p->quiet || !s->exchange[0]) return;
@@ -152,7 +152,7 @@ static void print_plan(const player *p, const char *says)
     print_exchange(p, p->session);
 }
 
-/* What was found, and memory that is of no single rank. */
+/* Prints what the data set found and left out, and the memory that the ranks of a host share. */
 static void print_data(const player *p, const tutti_session_data *d)
 {
     const int64_t nbytes = tutti_session_data_bytes(d);

@@ -47,7 +47,7 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
     return st;
 }
 
-/* Its folder is made: a cache's may never have been. */
+/* Makes the folder of the fitted file, because the cache's folder may not be there yet. */
 static tutti_status make_place(const char *path, tutti_failure *err)
 {
     char *folder = tutti_file_folder(path);

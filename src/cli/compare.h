@@ -88,7 +88,7 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 
 /* "diverged at step 12", "diverged by 2 of 5"; *n: how many of the method's runs have; "" if none. */
 void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48]);
-/* Of the first run of method m that has no figures; NULL: all have. */
+/* Why the first run of method m without figures has none; NULL: all runs have figures. */
 const char *tutti_compare_lacks(const tutti_compare *c, int m);
 
 /* Of the seeds of a method. */

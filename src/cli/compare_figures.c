@@ -10,7 +10,7 @@
 
 enum { LEAST_SHOWN = 5 }; /* pairs: fewer say nothing whatever they say */
 
-/* What it would have had by then nobody knows. */
+/* Whether the run ended before the time asked for, so that its accuracy at that time is unknown. */
 static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)
 {
     return c->goal == TUTTI_UNTIL_SECONDS && l->seconds < c->goal_value;

@@ -30,7 +30,7 @@ static tutti_status count_samples(const tutti_job *job, int64_t *out, tutti_fail
     return TUTTI_OK;
 }
 
-/* Of --price, else what the named machine's file says. */
+/* Takes the prices of --price, else those of the named machine's file. */
 static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, tutti_predict_answers *a,
                                 tutti_failure *err)
 {
