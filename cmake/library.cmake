@@ -72,7 +72,7 @@ tutti_embed(tutti_device_probes predict/probes yaml)
 tutti_embed(tutti_shipped_machines topology/machines txt)
 tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 tutti_embed(tutti_device_texts device/cuda cu)
-tutti_embed(tutti_kernel_texts kernel/cuda cu)
+tutti_embed(tutti_kernel_texts kernel/cuda/text cu)
 tutti_embed(tutti_step_texts training/run/cuda cu)
 
 # Of what is inlined and unrolled so far debuggers show lines, not variables, which take gcc a third of the time (lane_vector.c: 47 s, 30 s without).
@@ -86,17 +86,17 @@ foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
     continue()
   elseif(TUTTI_FUZZ)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all")
-  elseif(source MATCHES "/kernel/[^/]*$" AND NOT TUTTI_SANITIZE)
+  elseif(source MATCHES "/kernel/" AND NOT TUTTI_SANITIZE)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()
 
 # its loops over a few taps are worth unrolling
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/picture/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 
 # plain loops that become vectors, and sums of several vectors that stay in registers, at this level only
 foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
-  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule_[^/]*|centre)\\.c$|/kernel/op_(conv|dense)\\.c$")
+  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule/rule_[^/]*|centre)\\.c$|/kernel/op/op_(conv|dense)\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()
@@ -111,7 +111,7 @@ endforeach()
 
 add_library(tutti_objects OBJECT ${TUTTI_SOURCES})
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_include_directories(tutti_objects SYSTEM PRIVATE ${UCX_INCLUDE_DIRS} ${PMIX_INCLUDE_DIRS}) # loaded, not linked (base/library.h)
+target_include_directories(tutti_objects SYSTEM PRIVATE ${UCX_INCLUDE_DIRS} ${PMIX_INCLUDE_DIRS}) # loaded, not linked (base/host/library.h)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}" $<$<BOOL:${TUTTI_X86_LOOPS}>:TUTTI_X86_LOOPS>)
 target_link_libraries(tutti_objects PUBLIC tutti_flags ${TUTTI_LIBS})
 foreach(isa ${TUTTI_ISAS})
@@ -134,7 +134,8 @@ target_include_directories(tutti_internal PUBLIC ${PROJECT_SOURCE_DIR}/include $
 target_link_libraries(tutti_internal PRIVATE tutti_flags ${TUTTI_LIBS})
 
 # Commands are part of libtutti, too: the program would else hold all of it a second time.
-file(GLOB TUTTI_CLI CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
+file(GLOB_RECURSE TUTTI_CLI CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
+list(FILTER TUTTI_CLI EXCLUDE REGEX "/src/cli/program/")
 set(TUTTI_FEATURES "")
 foreach(feature "oneDNN ${dnnl_VERSION}:dnnl_FOUND" "hwloc ${HWLOC_VERSION}:HWLOC_FOUND" "UCX ${UCX_VERSION}:UCX_FOUND" "PMIx ${PMIX_VERSION}:PMIX_FOUND"
                 "SimGrid ${SIMGRID_VERSION}:SIMGRID_FOUND" "loops for AVX2 and AVX-512:TUTTI_X86_LOOPS")

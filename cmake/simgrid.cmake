@@ -4,7 +4,7 @@
 if(SIMGRID_FOUND AND CMAKE_CXX_COMPILER)
   set(simulate ${PROJECT_SOURCE_DIR}/src/collective/simulate)
   file(GLOB TUTTI_SIMGRID_SOURCES CONFIGURE_DEPENDS ${simulate}/simgrid/*.c ${simulate}/simgrid/*.cc)
-  add_executable(tutti_simgrid ${TUTTI_SIMGRID_SOURCES} ${simulate}/actor_player.c ${simulate}/actor_read.c)
+  add_executable(tutti_simgrid ${TUTTI_SIMGRID_SOURCES} ${simulate}/engines/actor_player.c ${simulate}/engines/actor_read.c)
   set_target_properties(tutti_simgrid PROPERTIES OUTPUT_NAME tutti-simgrid RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
                         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
   target_compile_options(tutti_simgrid PRIVATE -Wall -Wextra -Wshadow -fexceptions)

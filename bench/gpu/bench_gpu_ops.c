@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "gpu_cases.h"
 #include "gpu_program.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/memory_order.h"
 
 enum { MAX_OPS = 32 };
 

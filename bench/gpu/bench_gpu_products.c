@@ -17,7 +17,7 @@
 #include "gpu_program.h"
 #include "kernel/kernel_impl.h"
 #include "tensor/convert.h"
-#include "training/run/step_work.h"
+#include "training/run/step/step_work.h"
 
 enum { NT, TNN, AUTO, NWAYS, MOST = 13, ROUNDS = 6, WARM_ROUNDS = 2, LOOKS = 64, MOST_SIZES = 1000 };
 

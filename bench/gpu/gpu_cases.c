@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "kernel/memory_order.h"
+#include "kernel/choose/memory_order.h"
 
 #define CONV(n, k, s, p, g) (&(const tutti_conv_attrs){(n), (k), (s), (p), (g), 0, true, false})
 #define BARE(n, k, s, p)    (&(const tutti_conv_attrs){(n), (k), (s), (p), 1, 0, false, false})

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "gpu_side.h"
-#include "kernel/candidate.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/choose/memory_order.h"
 
 /* A result is a vector that a run has left, as the host sees it. */
 enum { MAX_RESULTS = 1 + TUTTI_MAX_OP_INPUTS + TUTTI_MAX_OP_PARAMS };

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/options.h"
+#include "base/text/json.h"
+#include "base/text/options.h"
 
 /* Fills `out` with the defaults of the table, then with what argv says: `--key value`, and `--key` alone for what is true or false. Texts lie in
  * the arena. TUTTI_ERR_USAGE: argv says something else; stderr has the words and the table, and the arena is released. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gpu_memory.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/memory_order.h"
 #include "tensor/convert.h"
 
 /* ---- numbers ---- */

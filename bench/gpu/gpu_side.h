@@ -4,7 +4,7 @@
 #define TUTTI_BENCH_GPU_SIDE_H
 
 #include "gpu_cases.h"
-#include "training/run/step_work.h"
+#include "training/run/step/step_work.h"
 
 enum { GPU_PARTS = 2, GPU_GUARD = 256 };
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "data/dataset.h"
-#include "data/image_folder.h"
+#include "data/sets/image_folder.h"
 
 static int fail(const char *words)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/memory_order.h"
-#include "kernel/tune_trial.h"
+#include "kernel/choose/memory_order.h"
+#include "kernel/tune/tune_trial.h"
 #include "product_peak.h"
 
 typedef struct {

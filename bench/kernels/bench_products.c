@@ -12,7 +12,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "product_peak.h"
 #include "tensor/convert.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sort.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/memory_order.h"
 #include "stream_bound.h"
 
 /* x, X the inputs; y the output; g its gradient; d the first input's; s what is saved. "xX>y": x and X are read, y is written;

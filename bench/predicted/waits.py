@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """waits.py: what kernels of the slower of two ranks take in a step, held against what a layer trace says of both: mean and spread.
 
-Of one run, whose own layers.txt is read: so this is of the formula alone (src/predict/slowest_rank.h) and of draws being independent, not of what
+Of one run, whose own layers.txt is read: so this is of the formula alone (src/predict/play/slowest_rank.h) and of draws being independent, not of what
 another run takes, nor of exchanges. A busy machine has more spread, so it may run on one."""
 import json
 import pathlib

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/tune_file.h"
-#include "predict/profile.h"
+#include "kernel/tune/tune_file.h"
+#include "predict/profile/profile.h"
 
 enum { NKINDS = 3 };
 static const char *const kinds[NKINDS] = {"onednn", "rule", "tuned"};

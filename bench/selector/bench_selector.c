@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "kernel/tune_products.h"
+#include "kernel/tune/tune_products.h"
 
 static void show(void *arg, int done, int total)
 {

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "collective/simulate/engines.h"
+#include "collective/simulate/engines/engines.h"
 #include "tutti/compile.h"
 
 static double mib_of(int who)

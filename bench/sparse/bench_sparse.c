@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernel/choose/memory_order.h"
 #include "kernel/kernel_impl.h"
-#include "kernel/memory_order.h"
 #include "training/graph/graph.h"
 #include "windows_gemm.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/pages.h"
+#include "base/host/pages.h"
 
 enum { MOST = 4096, PLACE = 1 << 28, PIECE = 1 << 17, SPIN_NS = 50000 };
 

@@ -13,7 +13,7 @@
  * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a step. */
 #include <string.h>
 
-#include "base/pages.h"
+#include "base/host/pages.h"
 #include "own_ranks.h"
 #include "tutti/transfer.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "tensor/isa.h"
 #include "training/method/centre.h"
-#include "training/method/rule.h"
+#include "training/method/rule/rule.h"
 
 #if defined(__x86_64__)
 #define EACH_ISA __attribute__((target_clones("avx512f", "avx2", "default")))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/file.h"
-#include "../base/options.h"
+#include "../base/text/options.h"
 
 enum { MAX_FLAGS = 48, MAX_VALUES = 64, MAX_REST = 1024 };
 

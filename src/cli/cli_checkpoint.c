@@ -7,7 +7,7 @@
 
 #include "../base/arena.h"
 #include "../job/job_impl.h"
-#include "../training/run/checkpoint.h"
+#include "../training/run/keep/checkpoint.h"
 #include "cli.h"
 
 typedef struct {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../base/file.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "cli.h"
 
 /* ---- one file ---- */

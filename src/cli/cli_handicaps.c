@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "cli.h"
-#include "train_cmd.h"
+#include "train/train_cmd.h"
 
 static const double MOST_FACTOR = 1000, MOST_SECONDS = 86400;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "cli.h"
 
 static tutti_status read_whole(const char *name, const char *text, size_t length, long range[2], long *out,

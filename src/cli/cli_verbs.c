@@ -2,7 +2,7 @@
 /* cli_verbs.c: commands that are tables of verbs: `tutti coll VERB`, `tutti topo VERB`. */
 #include <string.h>
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "cli.h"
 
 enum { MOST_VERBS = 32 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "../tensor/isa.h"
 #include "cli.h"
 #include "process.h"

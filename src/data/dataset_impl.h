@@ -8,9 +8,9 @@
 #define TUTTI_DATASET_IMPL_H
 
 #include "../base/hash.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "dataset.h"
-#include "pictures.h"
+#include "picture/pictures.h"
 
 enum { TUTTI_MAX_CHANNELS = 16, TUTTI_MAX_NOTES = 512 };
 

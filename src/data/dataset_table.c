@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "dataset_impl.h"
 
 #define SETS(row)                                                                                                      \

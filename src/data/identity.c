@@ -10,8 +10,8 @@
 
 #include "../base/arena.h"
 #include "../base/hash.h"
-#include "../base/strbuf.h"
-#include "../base/yaml.h"
+#include "../base/text/strbuf.h"
+#include "../base/text/yaml.h"
 #include "dataset_impl.h"
 
 enum { FORMAT = 1 };

@@ -8,7 +8,7 @@
 #define TUTTI_DATA_IDENTITY_H
 
 #include "dataset.h"
-#include "pictures.h"
+#include "picture/pictures.h"
 
 enum { TUTTI_IDENTITY_CHANNELS = 16, TUTTI_IDENTITY_LOOKS = 64 };
 

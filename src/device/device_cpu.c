@@ -2,7 +2,7 @@
 /* device_cpu.c: the row of this host: pages of the system, and tensor's loops as they are. */
 #include <string.h>
 
-#include "../base/pages.h"
+#include "../base/host/pages.h"
 #include "../tensor/convert.h"
 #include "../tensor/reduce.h"
 #include "device_row.h"

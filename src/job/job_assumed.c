@@ -3,7 +3,7 @@
  * that computes here, a network of 10 GbE for the one between hosts. */
 #include <stdio.h>
 
-#include "../predict/device.h"
+#include "../predict/profile/device.h"
 #include "job_choice.h"
 
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)

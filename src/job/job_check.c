@@ -244,7 +244,7 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
     return TUTTI_OK;
 }
 
-/* What needs the model or the file is checked where they are (training/run/init.h). */
+/* What needs the model or the file is checked where they are (training/run/keep/init.h). */
 static tutti_status check_init(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_texts *skip = &job->init.skip, *map = &job->init.map;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "../device/device_row.h"
 #include "../predict/choice/choice.h"
 #include "job_impl.h"

@@ -4,7 +4,7 @@
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 
-#include "../predict/profile.h"
+#include "../predict/profile/profile.h"
 #include "resolve.h"
 #include "tutti/topology.h"
 

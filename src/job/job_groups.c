@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/name_pattern.h"
-#include "../base/options.h"
+#include "../base/text/name_pattern.h"
+#include "../base/text/options.h"
 #include "job_impl.h"
 
 static bool is_number_to(const char *text, double most)

@@ -3,11 +3,11 @@
 #ifndef TUTTI_JOB_IMPL_H
 #define TUTTI_JOB_IMPL_H
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "../data/dataset.h"
 #include "../training/method/centre.h"
 #include "../training/method/method.h"
-#include "../training/method/rule.h"
+#include "../training/method/rule/rule.h"
 #include "tutti/job.h"
 #include "tutti/topology.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "job_impl.h"
 
 int tutti_job_groups(const tutti_job *job)

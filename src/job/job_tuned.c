@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/file.h"
-#include "../kernel/tune_file.h"
+#include "../kernel/tune/tune_file.h"
 #include "job_impl.h"
 #include "resolve.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "../collective/exchange/prove.h"
 #include "../data/identity.h"
-#include "../training/run/checkpoint.h"
+#include "../training/run/keep/checkpoint.h"
 #include "job_choice.h"
 #include "job_costs.h"
 #include "job_impl.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_pretend.c: the kernel times of a layer trace, as what a run waits for that does not compute (training/run/pretend.c). What a trace does
+/* session_pretend.c: the kernel times of a layer trace, as what a run waits for that does not compute (training/run/step/pretend.c). What a trace does
  * not say is refused as by tutti predict, which reads it by the same function. */
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "../predict/profile.h"
+#include "../predict/profile/profile.h"
 #include "session.h"
 
 static tutti_status check_job(const tutti_session *s, tutti_failure *err)

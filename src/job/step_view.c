@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../predict/play/timeline.h"
 #include "../predict/rank_memory.h"
-#include "../predict/timeline.h"
 
 static const char *copy_text(tutti_arena *arena, const char *text)
 {

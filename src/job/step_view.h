@@ -5,7 +5,7 @@
 #define TUTTI_STEP_VIEW_H
 
 #include "../base/arena.h"
-#include "../predict/profile.h"
+#include "../predict/profile/profile.h"
 #include "../predict/step_links.h"
 #include "../predict/step_log.h"
 #include "tutti/predict.h"

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "../base/hash.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "../device/device_row.h"
 #include "../tensor/convert.h"
-#include "candidate.h"
-#include "lane_value.h"
-#include "order_rule.h"
+#include "choose/candidate.h"
+#include "choose/order_rule.h"
+#include "lanes/lane_value.h"
 
 static const char *const precisions[] = {"f32", "bf16", "f16"};
 static_assert(sizeof precisions / sizeof *precisions == TUTTI_NPRECISIONS, "a name for each, in their order");

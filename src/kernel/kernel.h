@@ -19,7 +19,7 @@
 #define TUTTI_KERNEL_H
 
 #include "../base/arena.h"
-#include "../base/options.h"
+#include "../base/text/options.h"
 #include "../tensor/tensor.h"
 #include "tutti/failure.h"
 

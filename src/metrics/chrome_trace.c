@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/json.h"
+#include "../base/text/json.h"
 
 enum { MAX_LANES = 64, MOST_RANKS_LISTED = 30 };
 

@@ -6,7 +6,7 @@
 #ifndef TUTTI_CHROME_TRACE_H
 #define TUTTI_CHROME_TRACE_H
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "spans.h"
 
 typedef struct {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 
 typedef enum {
     TUTTI_COST_DATA,         /* compute waits for a batch */

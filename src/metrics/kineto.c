@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "../base/file.h"
-#include "../base/json.h"
+#include "../base/text/json.h"
 
 enum { MAX_TRACE_BYTES = 1 << 29, MAX_LAYERS = 10000, MAX_DEPTH = 512 };
 static const double MAX_US = 1e18, MAX_SIZE = 1e15;

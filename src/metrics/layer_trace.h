@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "../base/arena.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "step_spread.h"
 #include "tutti/failure.h"
 

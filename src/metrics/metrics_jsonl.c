@@ -11,7 +11,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
-#include "../base/json.h"
+#include "../base/text/json.h"
 #include "metrics.h"
 
 struct tutti_metrics {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "tutti/failure.h"
 
 typedef struct {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/cores.h"
+#include "../base/host/cores.h"
 #include "tutti/failure.h"
 
 typedef enum {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/file.h"
-#include "../base/options.h"
+#include "../base/text/options.h"
 
 enum { MAX_BYTES = 1 << 16 };
 extern const tutti_embedded_text tutti_shipped_frameworks[]; /* made by the build */

@@ -2,14 +2,14 @@
 /* framework.h: training systems as data: what they do beside computing, by which exchange and over which transport; what makes the gap
  * between two of them.
  *
- * A framework is a file of figures with their sources (base/sourced.h): src/predict/frameworks/NAME.txt, docs/devices.md has the keys. Its step
+ * A framework is a file of figures with their sources (base/text/sourced.h): src/predict/frameworks/NAME.txt, docs/devices.md has the keys. Its step
  * is made of that of a job whose exchanges are the framework's, on a topology as its transport leaves it, after Shi et al.'s DAG of synchronous
  * SGD (arXiv 1805.03812): what does not overlap is added, what is read and copied ahead takes the step's place where it takes longer.
  * Threads: frozen after open. */
 #ifndef TUTTI_FRAMEWORK_H
 #define TUTTI_FRAMEWORK_H
 
-#include "../base/sourced.h"
+#include "../base/text/sourced.h"
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 

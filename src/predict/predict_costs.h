@@ -9,7 +9,7 @@
 #define TUTTI_PREDICT_COSTS_H
 
 #include "exchange_times.h"
-#include "profile.h"
+#include "profile/profile.h"
 
 /* The same of times->plan, by times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,

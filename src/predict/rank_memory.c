@@ -3,7 +3,7 @@
  * as the executor lays them out: each bank in whole cache lines, elements as they are sent. */
 #include "rank_memory.h"
 
-#include "../training/method/rule.h"
+#include "../training/method/rule/rule.h"
 
 enum { LINE = 64 };
 

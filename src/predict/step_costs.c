@@ -9,7 +9,7 @@
 
 #include "../base/arena.h"
 #include "../collective/compile/algorithms.h"
-#include "../collective/simulate/choose.h"
+#include "../collective/simulate/choose/choose.h"
 
 enum { GROWTH = 4, EXACT_RANKS = 64, MOST_SERVERS = 65536 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "../collective/simulate/choose.h"
-#include "../svm/svm_offer.h"
+#include "../collective/simulate/choose/choose.h"
+#include "../svm/solve/svm_offer.h"
 #include "tutti/compile.h"
 #include "tutti/types.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../base/options.h"
+#include "../base/text/options.h"
 
 /* Figures that can be changed, each by its own key and by the word that stands for it and its like. */
 static const struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "svm_checkpoint.h"
+#include "checkpoint/svm_checkpoint.h"
 
 tutti_svm_config tutti_svm_config_default(void)
 {

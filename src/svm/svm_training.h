@@ -5,8 +5,8 @@
 #ifndef TUTTI_SVM_TRAINING_H
 #define TUTTI_SVM_TRAINING_H
 
+#include "solve/svm_solve.h"
 #include "svm_classes.h"
-#include "svm_solve.h"
 
 typedef struct {
     tutti_comm *comm;

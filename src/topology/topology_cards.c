@@ -3,7 +3,7 @@
  * (gpus= says which are not), and any mesh of NVLinks between them. `tutti topo detect --cards` writes such lines. */
 #include <string.h>
 
-#include "server.h"
+#include "detect/server.h"
 
 enum { MOST_LINKS_OF_A_PAIR = 64 };
 

@@ -4,7 +4,7 @@
  * has 4 NVLinks a GPU, each pair one: 16 in all. V100 has 6 a GPU: two between 0-3, 0-4, 1-2, 1-5, 2-3, 5-6, 4-7, 6-7, one
  * between the others, 24 in all (the matrix that `nvidia-smi topo -m` prints on such machines, read in published logs; the
  * P100 mesh is that with every pair once). gpus= takes any subset of them, as a queueing system hands them out. */
-#include "server.h"
+#include "detect/server.h"
 
 static const tutti_nvlink mesh_p100[] = {
     {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* one quad */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "topology_layout.h"
 
 /* Does link l run against one before it? Then that one's line stands for both. */

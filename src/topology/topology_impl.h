@@ -6,7 +6,7 @@
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "tutti/topology.h"
 
 /* A figure of a kind, as it is when nobody says more. */

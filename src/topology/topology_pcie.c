@@ -2,7 +2,7 @@
 /* topology_pcie.c: servers of GPUs on PCIe, after the server of EFLOPS (Dong et al., HPCA 2020): nics = GPUs gives each GPU a
  * NIC of its own under its PCIe switch, fewer are shared; inside=nic sends what would cross the root complex or the link
  * between sockets out through the NICs instead. */
-#include "server.h"
+#include "detect/server.h"
 
 static void pcie_server(const tutti_topology *t, tutti_server *out)
 {

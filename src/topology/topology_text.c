@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/options.h"
-#include "../base/strbuf.h"
+#include "../base/text/options.h"
+#include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
 /* What a port with room for 1 MiB lost, at 300 Mbit/s (docs/topologies.md, incast); assumed for faster ones. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../base/file.h"
-#include "../base/strbuf.h"
+#include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
 enum { MAX_BYTES = 65536 };

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/control_group.h"
-#include "base/cores.h"
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/host/control_group.h"
+#include "base/host/cores.h"
+#include "base/host/memory.h"
 
 typedef struct {
     char root[64];

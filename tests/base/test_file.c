@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 
 static int make_folder(void **state)
 {

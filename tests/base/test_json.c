@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/pool.h"
+#include "base/text/json.h"
 
 static void written_text_reads_back_with_another_reader(void **state)
 {

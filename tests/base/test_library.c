@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_library.c: libraries that are loaded when they are wanted (base/library.h), with one that is always there and one that is not. */
+/* test_library.c: libraries that are loaded when they are wanted (base/host/library.h), with one that is always there and one that is not. */
 #include "testing.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/host/library.h"
 
 typedef struct {
     const char *(*version)(void);

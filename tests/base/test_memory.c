@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/memory.h"
+#include "base/host/memory.h"
 
 static void more_than_is_left_is_refused_with_both_figures(void **state)
 {

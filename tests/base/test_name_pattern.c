@@ -2,7 +2,7 @@
 /* test_name_pattern.c: what a pattern of names with dots means. */
 #include "testing.h"
 
-#include "base/name_pattern.h"
+#include "base/text/name_pattern.h"
 
 static void a_pattern_means_names_and_all_below_them(void **state)
 {

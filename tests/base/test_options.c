@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 
 typedef struct {
     int64_t batch, bytes;

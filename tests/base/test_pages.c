@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/pages.h"
+#include "base/host/pages.h"
 
 static void pages_of_any_size_are_zeroed_and_aligned(void **state)
 {

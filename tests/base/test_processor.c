@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/processor.h"
+#include "base/host/processor.h"
 
 static void put(const char *root, const char *path, const char *text)
 {

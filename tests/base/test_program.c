@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/program.h"
+#include "base/host/program.h"
 
 static void programs_are_looked_for_where_a_shell_would(void **state)
 {

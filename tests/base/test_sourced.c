@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sourced.h"
+#include "base/text/sourced.h"
 
 static void a_line_is_a_figure_with_its_source_or_a_text(void **state)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 #include "tutti/failure.h"
 
 static void text_grows_across_its_first_allocation(void **state)

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "base/yaml.h"
+#include "base/text/strbuf.h"
+#include "base/text/yaml.h"
 
 static void a_tree_remembers_lines_keys_and_quotes(void **state)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 
 /* All that is in it; free(). */
 static inline char *read_stream(FILE *f)

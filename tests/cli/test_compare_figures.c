@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/compare_csv.c"
-#include "cli/compare_figures.c"
+#include "cli/train/compare_csv.c"
+#include "cli/train/compare_figures.c"
 
 enum { SEEDS = 5 };
 

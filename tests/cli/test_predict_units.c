@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cli/predict_units.c"
+#include "cli/predict/predict_units.c"
 
 static void times_and_prices_are_read_with_their_units(void **state)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/predict_wait.c"
+#include "cli/predict/predict_wait.c"
 
 static int lines_of(const char *path)
 {

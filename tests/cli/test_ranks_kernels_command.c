@@ -8,7 +8,7 @@
 #include "command_line.h"
 #include "job/job_impl.h"
 #include "job/resolve.h"
-#include "kernel/tune_file.h"
+#include "kernel/tune/tune_file.h"
 
 static const char job_text[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 16}\nbatch: 16\n"
                                "steps: 2\nranks: 2\nfuse: false\noptimiser: {lr: 0.1}\n";

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/cores.h"
+#include "base/host/cores.h"
 #include "cli/command_folder.h"
 
 #define JOB                                                                                                            \

@@ -3,7 +3,7 @@
 #include "testing.h"
 
 #include "command_line.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 #include "training/run/spawned_run.h"
 
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 6\n"

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "cli/command_line.h"
-#include "kernel/nt_selector.h"
+#include "kernel/choose/nt_selector.h"
 
 /* Another that is not there yet. */
 static void name_file(char out[64], const char *what)

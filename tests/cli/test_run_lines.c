@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/command_folder.h"
-#include "cli/run_lines.c"
+#include "cli/train/run_lines.c"
 
 static tutti_run_lines read_lines(const char *text)
 {

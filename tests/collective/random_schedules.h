@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 #include "tutti/schedule.h"
 
 typedef struct {

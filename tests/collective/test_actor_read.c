@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/program.h"
+#include "base/host/program.h"
 #include "base/rng.h"
-#include "collective/simulate/actor_player.h"
-#include "collective/simulate/actor_read.h"
-#include "collective/simulate/actor_writer.h"
+#include "collective/simulate/engines/actor_player.h"
+#include "collective/simulate/engines/actor_read.h"
+#include "collective/simulate/engines/actor_writer.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/simulate/choose.h"
+#include "collective/simulate/choose/choose.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 

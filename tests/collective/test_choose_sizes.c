@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "collective/simulate/choose.h"
+#include "collective/simulate/choose/choose.h"
 
 /* Sizes whose slices are whole elements for all rows at these rank counts, nearly; one element off is a ten-thousandth. */
 static void each_size_is_as_the_chooser_says(void **state)

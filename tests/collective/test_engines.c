@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "collective/random_schedules.h"
-#include "collective/simulate/engines.h"
-#include "collective/simulate/events.h"
-#include "collective/simulate/simgrid.h"
+#include "collective/simulate/engines/engines.h"
+#include "collective/simulate/engines/simgrid.h"
+#include "collective/simulate/events/events.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "collective/simulate/due_heap.h"
-#include "collective/simulate/flows.h"
-#include "collective/simulate/shares.h"
+#include "collective/simulate/events/due_heap.h"
+#include "collective/simulate/events/flows.h"
+#include "collective/simulate/events/shares.h"
 
 enum { NHOSTS = 12, NROUTES = NHOSTS * (NHOSTS - 1) };
 static const double KEPT = 1e-3; /* flows.c: GRAIN */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/simulate/choose.h"
-#include "collective/simulate/lines.h"
+#include "collective/simulate/choose/choose.h"
+#include "collective/simulate/events/lines.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collective/compile/algorithms.h"
-#include "collective/simulate/choose.h"
+#include "collective/simulate/choose/choose.h"
 #include "collective/simulate/simulate_impl.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"

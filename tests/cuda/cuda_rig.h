@@ -12,8 +12,8 @@
 
 #include "base/arena.h"
 #include "device/cuda/cuda.h"
+#include "kernel/choose/memory_order.h"
 #include "kernel/kernel.h"
-#include "kernel/memory_order.h"
 
 enum { RIG_MOST_BUFFERS = 64, RIG_GUARD = 64 };
 

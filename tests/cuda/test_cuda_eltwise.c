@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "base/rng.h"
+#include "kernel/choose/memory_order.h"
 #include "kernel/cuda/cuda_value.h"
 #include "kernel/kernel_impl.h"
-#include "kernel/memory_order.h"
 #include "tensor/convert.h"
 
 enum { MOST_INPUTS = 4 };

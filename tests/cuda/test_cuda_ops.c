@@ -5,7 +5,7 @@
 
 #include "../bench/gpu/gpu_cases.h"
 #include "device/apart_device.h"
-#include "training/run/step_work.h"
+#include "training/run/step/step_work.h"
 
 /* Convolutions and dense layers on a card are the business of NVIDIA's libraries. */
 static bool can_compute(const tutti_device *d, const char *op)

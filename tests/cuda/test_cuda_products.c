@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "kernel/choose/memory_order.h"
 #include "kernel/kernel_impl.h"
-#include "kernel/memory_order.h"
 
 typedef struct {
     const char *op;

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "tensor/convert_one.h"
-#include "training/run/step_work.h"
+#include "training/run/step/step_work.h"
 
 enum { ROUNDS = 4 }; /* run, recorded, replayed twice */
 

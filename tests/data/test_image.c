@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "data/image.h"
+#include "data/picture/image.h"
 
 #define GOLDEN TUTTI_SOURCE_DIR "/tests/golden/image/"
 

@@ -12,7 +12,7 @@
 #include <jpeglib.h>
 
 #include "data/data_files.h"
-#include "data/pictures.h"
+#include "data/picture/pictures.h"
 
 static void picture_write(const char *folder, const char *name, int width, int height, unsigned format,
                           const uint8_t *bytes)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/ddl_table.h"
+#include "papers/ddl_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/device.h"
+#include "predict/profile/device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "data/image.h"
+#include "data/picture/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "training/run/safetensors_index.h"
+#include "training/run/keep/safetensors_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 

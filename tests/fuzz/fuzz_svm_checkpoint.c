@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "svm/svm_checkpoint_impl.h"
+#include "svm/checkpoint/svm_checkpoint_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm/svm_text.h"
+#include "svm/data/svm_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm/svm_model_impl.h"
+#include "svm/model/svm_model_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "kernel/candidate.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/choose/memory_order.h"
 
 static const tutti_conv_attrs
     lenet1 = {.out_channels = 20, .kernel = 5, .stride = 1, .groups = 1, .bias = true},

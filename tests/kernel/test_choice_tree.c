@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "kernel/choice_tree.h"
+#include "kernel/choose/choice_tree.h"
 
 enum { SAMPLES = 400 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/candidate.h"
+#include "kernel/choose/candidate.h"
 
 /* ---- made rows: create notes that it was called ---- */
 

@@ -4,9 +4,9 @@
  * where weights lie otherwise, or blocks are not full. */
 #include "kernel/kernel_rig.h"
 
-#include "kernel/candidate.h"
-#include "kernel/dense_ways.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/choose/dense_ways.h"
+#include "kernel/choose/memory_order.h"
 
 static const tutti_dense_attrs units = {.units = 23, .bias = true, .relu = true};
 static const kernel_case planes = {"dense", &units, {4, {5, 32, 3, 2}}, true, false, 1, .what = "behind planes"};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "tensor/convert.h"
 
 /* ---- operands ---- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "tensor/convert.h"
 
 enum { M = 66000, N = 64, K = 2, LINE = 64 };

@@ -5,8 +5,8 @@
  * order. */
 #include "kernel/kernel_rig.h"
 
-#include "kernel/candidate.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/choose/memory_order.h"
 
 #define CONV(n, k, s, p, g, b)                                                                                         \
     &(const tutti_conv_attrs)                                                                                          \

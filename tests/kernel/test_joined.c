@@ -3,7 +3,7 @@
  * that do not agree are refused. */
 #include "kernel/kernel_rig.h"
 
-#include "kernel/candidate.h"
+#include "kernel/choose/candidate.h"
 
 /* Of an op, each row that can be had here. */
 static int list_rows(const char *op, tutti_precision precision, const tutti_kernel_row **out)

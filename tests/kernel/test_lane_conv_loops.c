@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/lane_impl.h"
+#include "kernel/lanes/lane_impl.h"
 #include "tensor/convert.h"
 #include "tensor/isa.h"
 

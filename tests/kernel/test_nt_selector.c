@@ -4,9 +4,9 @@
 #include "kernel/kernel_rig.h"
 
 #include "base/clock.h"
-#include "kernel/dense_ways.h"
-#include "kernel/gemm.h"
-#include "kernel/nt_selector.h"
+#include "kernel/choose/dense_ways.h"
+#include "kernel/choose/nt_selector.h"
+#include "kernel/gemm/gemm.h"
 #include "tensor/isa.h"
 
 static tutti_kernel_request request_of(tutti_precision precision, int nthreads)

@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "base/file.h"
-#include "kernel/memory_order.h"
-#include "training/run/checkpoint.h"
+#include "kernel/choose/memory_order.h"
+#include "training/run/keep/checkpoint.h"
 
 typedef struct {
     char *bytes;

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "kernel/candidate.h"
-#include "kernel/lane_value.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/lanes/lane_value.h"
 
 static const tutti_order orders[] = {TUTTI_ORDER_NCHW, TUTTI_ORDER_NCHW8C, TUTTI_ORDER_NCHW16C, TUTTI_ORDER_NCHW32C,
                                      TUTTI_ORDER_NHWC};

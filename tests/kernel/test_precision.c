@@ -3,8 +3,8 @@
  * gives, to the bit, what its f32 kernel gives for the same numbers, rounded once. */
 #include "kernel/kernel_rig.h"
 
-#include "kernel/candidate.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/choose/memory_order.h"
 
 static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
 enum { NDTYPES = 3 };

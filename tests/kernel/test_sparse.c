@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "kernel/memory_order.h"
-#include "kernel/sparse_switch.h"
+#include "kernel/choose/memory_order.h"
+#include "kernel/sparse/sparse_switch.h"
 
 #define CONV(n, k, s, p, g, has_bias)                                                                                  \
     {                                                                                                                  \

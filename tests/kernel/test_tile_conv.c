@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/tile_conv.h"
+#include "kernel/lanes/tile_conv.h"
 #include "tensor/convert.h"
 #include "tensor/isa.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/transpose.h"
+#include "kernel/gemm/transpose.h"
 #include "tensor/convert.h"
 
 enum { BEYOND = 64 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "kernel/tune_file.h"
+#include "kernel/tune/tune_file.h"
 
 static const tutti_choice_tree small_tree = {
     .nfeatures = 2, .nways = 2, .nnodes = 3, .node = {{1, 10.25, 1, 2, 0}, {0, 0, -1, -1, 1}, {0, 0, -1, -1, 0}}};

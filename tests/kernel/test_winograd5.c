@@ -4,7 +4,7 @@
  *
  * The bound is proved as in test_winograd.c: an output is a sum of products in which no term goes through more than `roundings` operations,
  * so its error is at most gamma of that many times the same sum of absolute values, which is computed here, in float64, from the matrices. */
-#include "kernel/winograd5.h"
+#include "kernel/winograd/winograd5.h"
 #include "kernel/winograd_rig.h"
 
 enum {

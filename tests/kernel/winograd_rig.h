@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "kernel/winograd.h"
+#include "kernel/winograd/winograd.h"
 
 enum {
     IN = 6,

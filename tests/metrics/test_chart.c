@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/chart.h"
+#include "metrics/chart/chart.h"
 
 static void a_long_line_is_thinned_but_keeps_its_spike(void **state)
 {

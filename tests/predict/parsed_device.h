@@ -3,8 +3,8 @@
 #ifndef TUTTI_PARSED_DEVICE_H
 #define TUTTI_PARSED_DEVICE_H
 
-#include "predict/device.h"
 #include "predict/parsed.h"
+#include "predict/profile/device.h"
 
 static inline tutti_resolved resolved(const char *job_text, const char *override)
 {

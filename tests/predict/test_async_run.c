@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "predict/async_run.h"
+#include "predict/play/async_run.h"
 
 static tutti_async_run worker(int nworkers, tutti_admission admission)
 {

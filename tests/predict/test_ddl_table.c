@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/ddl_table.h"
+#include "papers/ddl_table.h"
 
 #define HEAD                                                                                                           \
     "| DNN | BS | CONNECTION | METHOD | 1 GPU | 4 GPUs | 8 GPUs |\n| --- | --- | --- | --- | --- | --- | --- | \n"

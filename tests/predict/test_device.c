@@ -10,9 +10,9 @@
 
 #include "base/file.h"
 #include "job/resolve.h"
-#include "predict/device.h"
-#include "predict/device_figures.h"
 #include "predict/parsed_device.h"
+#include "predict/profile/device.h"
+#include "predict/profile/device_figures.h"
 #include "tutti/predict.h"
 
 /* Powers of two, so that quotients are exact. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/device_fit.h"
 #include "predict/parsed_device.h"
+#include "predict/profile/device_fit.h"
 
 static void a_fit_finds_the_device_that_made_the_times(void **state)
 {

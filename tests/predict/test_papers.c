@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "predict/papers.h"
+#include "papers/papers.h"
 
 static void verdicts_follow_the_distance_and_the_provenance(void **state)
 {

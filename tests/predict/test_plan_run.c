@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "predict/plan_run.h"
+#include "predict/play/plan_run.h"
 
 static tutti_prediction prediction(int nranks, double step_s, double efficiency)
 {

@@ -13,7 +13,7 @@
 #include "job/job_impl.h"
 #include "job/resolve.h"
 #include "predict/parsed.h"
-#include "predict/profile.h"
+#include "predict/profile/profile.h"
 #include "tutti/predict.h"
 
 static const char job_text[] = "model: mlp\nbatch: 16\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"

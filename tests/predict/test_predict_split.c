@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "parsed.h"
-#include "predict/layer_table.h"
+#include "predict/play/timeline.h"
 #include "predict/predict_costs.h"
-#include "predict/timeline.h"
+#include "predict/profile/layer_table.h"
 
 static const char job_text[] =
     "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 1\noptimiser: {rule: momentum, lr: 0.1}\n"

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "job/resolve.h"
 #include "metrics/layer_trace.h"
-#include "predict/layer_table.h"
 #include "predict/parsed.h"
-#include "predict/profile.h"
+#include "predict/profile/layer_table.h"
+#include "predict/profile/profile.h"
 
 #define JOB                                                                                                            \
     "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"                               \

@@ -12,7 +12,7 @@
 
 #include "job/resolve.h"
 #include "predict/parsed.h"
-#include "predict/profile.h"
+#include "predict/profile/profile.h"
 
 static const char job_text[] = "model: resnet20\nbatch: 64\nsteps: 10\noptimiser: {lr: 0.1}\n";
 

@@ -4,7 +4,7 @@
 #include "testing.h"
 
 #include "base/rng.h"
-#include "predict/step_schedule.h"
+#include "predict/play/step_schedule.h"
 
 /* A message of n bytes takes alpha + n ns. */
 static tutti_exchange_cost straight(int64_t alpha_ns)

@@ -8,7 +8,7 @@
 
 #include "predict/parsed.h"
 #include "predict/svm_scaling.h"
-#include "svm/svm_offer.h"
+#include "svm/solve/svm_offer.h"
 
 /* Two subproblems of two rounds each; the second one makes gradients anew once. Times are eighths. */
 static const tutti_svm_event events[] = {

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "job/resolve.h"
 #include "predict/parsed.h"
+#include "predict/play/timeline.h"
 #include "predict/predict_costs.h"
-#include "predict/timeline.h"
 #include "training/method/method.h"
 #include "training/some_ranks.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm/svm_solve.h"
+#include "svm/solve/svm_solve.h"
 
 typedef struct {
     tutti_svm_data data; /* the whole set; labels are +1, -1 */

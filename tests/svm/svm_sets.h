@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 
 /* n samples in turn of the classes 3, -1, 7, ... (nclasses of them), around corners of a square, overlapping by `spread`. */
 static inline char *svm_blobs(int n, int nclasses, double spread)

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "svm/svm_cache.h"
+#include "svm/solve/svm_cache.h"
 
 enum { NKEYS = 20, MOST = 8 };
 

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "collective/comm_ranks.h"
-#include "svm/svm_checkpoint_impl.h"
-#include "svm/svm_model_impl.h"
+#include "svm/checkpoint/svm_checkpoint_impl.h"
+#include "svm/model/svm_model_impl.h"
 #include "svm_sets.h"
 #include "tutti/svm.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "svm/svm_text.h"
+#include "svm/data/svm_text.h"
 
 static const tutti_svm_reading STRICT, LENIENT = {.lenient = true}, PRECOMPUTED = {.precomputed = true},
                                        UNLABELLED = {.unlabelled = true};

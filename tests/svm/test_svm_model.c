@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/strbuf.h"
-#include "svm/svm_model_impl.h"
+#include "base/text/strbuf.h"
+#include "svm/model/svm_model_impl.h"
 
 static const char SMALL[] = "svm_type c_svc\n"
                             "kernel_type rbf\n"

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "svm/svm_pairs_impl.h"
+#include "svm/solve/svm_pairs_impl.h"
 #include "tensor/isa.h"
 
 enum { MOST = 300, FEATURES = 5 };

@@ -4,8 +4,8 @@
 
 #include "testing.h"
 
+#include "svm/model/svm_probability.h"
 #include "svm/svm_classes.h"
-#include "svm/svm_probability.h"
 
 static void a_sigmoid_neither_overflows_nor_is_sure(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "svm/svm_tile_impl.h"
+#include "svm/solve/svm_tile_impl.h"
 #include "tensor/isa.h"
 
 enum { NROWS = 150, WIDTH = 300 };

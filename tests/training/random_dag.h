@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 
 enum { DAG_MAX_VALUES = 16, DAG_CLASSES = 3 };
 

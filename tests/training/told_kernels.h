@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "kernel/candidate.h"
-#include "kernel/tune_file.h"
+#include "kernel/choose/candidate.h"
+#include "kernel/tune/tune_file.h"
 #include "training/graph/graph.h"
 
 enum { TOLD_MOST = 24 };

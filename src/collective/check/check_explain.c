@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "check_impl.h"
 
 static void add_slice(const tutti_checker *c, tutti_strbuf *sb, int32_t self, const tutti_slice *s)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "comm_impl.h"
 
 static void list_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_strbuf *out)

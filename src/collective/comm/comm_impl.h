@@ -21,7 +21,7 @@
 #include "../../device/device_row.h"
 #include "../exchange/executor.h"
 #include "../exchange/remote.h"
-#include "../simulate/choose.h"
+#include "../simulate/choose/choose.h"
 #include "comm_way.h"
 #include "tutti/comm.h"
 #include "tutti/compile.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "algorithms.h"
 
 int tutti_algorithm_nparameters(const tutti_algorithm *a)

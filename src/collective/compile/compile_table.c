@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "../schedule/schedule_impl.h"
 #include "compile_impl.h"
 

@@ -9,7 +9,7 @@
 
 #include "../../base/clock.h"
 #include "../../base/steady_cond.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "../group/flight.h"
 #include "executor_impl.h"
 

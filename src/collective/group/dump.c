@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "flight.h"
 #include "group_impl.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 
 enum { TUTTI_FLIGHT_RECORDS = 64, TUTTI_FLIGHT_SHOWN = 50, TUTTI_FLIGHT_NAME = 28 };
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/cores.h"
+#include "../../base/host/cores.h"
 #include "flight.h"
 #include "group_impl.h"
 

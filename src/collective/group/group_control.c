@@ -11,7 +11,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "flight.h"
 #include "group_impl.h"
 

@@ -27,7 +27,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "../wire/wire.h"
 #include "group.h"
 

@@ -6,7 +6,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "group_impl.h"
 
 enum { MOST_BLOB = 8000 }; /* of an address; they have hundreds of bytes */

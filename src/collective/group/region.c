@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/memory.h"
-#include "../../base/pages.h"
+#include "../../base/host/memory.h"
+#include "../../base/host/pages.h"
 #include "group_impl.h"
 #include "memory_file.h"
 #include "share.h"

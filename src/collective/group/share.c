@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/memory.h"
+#include "../../base/host/memory.h"
 #include "memory_file.h"
 
 struct tutti_shared_bytes {

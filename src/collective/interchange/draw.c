@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../../base/hash.h"
-#include "../../metrics/svg.h"
+#include "../../metrics/chart/svg.h"
 
 enum {
     LEFT = 70,

@@ -3,7 +3,7 @@
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_DRAW_H
 #define TUTTI_COLLECTIVE_INTERCHANGE_DRAW_H
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "tutti/schedule.h"
 
 enum { TUTTI_DRAW_READABLE = 16, TUTTI_DRAW_MOST_RANKS = 128 };

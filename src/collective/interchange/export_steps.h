@@ -3,7 +3,7 @@
 #ifndef TUTTI_EXPORT_STEPS_H
 #define TUTTI_EXPORT_STEPS_H
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "exports.h"
 
 typedef struct {

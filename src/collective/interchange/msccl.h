@@ -16,7 +16,7 @@
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
 #define TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "tutti/check.h"
 #include "tutti/schedule.h"
 

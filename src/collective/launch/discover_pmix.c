@@ -19,7 +19,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/hash.h"
-#include "../../base/library.h"
+#include "../../base/host/library.h"
 #include "discover_impl.h"
 
 static const char key[] = "tutti.rank0";

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../base/build_id.h"
 #include "../../base/hash.h"
+#include "../../base/host/build_id.h"
 #include "../../tensor/isa.h"
 #include "join_impl.h"
 

@@ -4,7 +4,7 @@
 #ifndef TUTTI_JOIN_IMPL_H
 #define TUTTI_JOIN_IMPL_H
 
-#include "../../base/cores.h"
+#include "../../base/host/cores.h"
 #include "../group/group_impl.h"
 #include "address.h"
 #include "join.h"

@@ -10,7 +10,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "join_impl.h"
 #include "open_files.h"
 

@@ -21,7 +21,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "open_files.h"
 
 typedef struct {

@@ -14,8 +14,8 @@
 
 #include "../../base/arena.h"
 #include "../../base/file.h"
-#include "../../base/program.h"
-#include "../../base/strbuf.h"
+#include "../../base/host/program.h"
+#include "../../base/text/strbuf.h"
 #include "pack_impl.h"
 
 enum { MAX_SOLUTION = 1 << 20 };

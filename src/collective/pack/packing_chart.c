@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../metrics/svg.h"
+#include "../../metrics/chart/svg.h"
 #include "packing_chart.h"
 
 enum { WIDTH = 860, HEIGHT = 560, MIDDLE_X = 290, MIDDLE_Y = 300, RADIUS = 215, LEGEND_X = 600, MAX_LEGEND = 26 };

@@ -4,7 +4,7 @@
 #ifndef TUTTI_PACKING_CHART_H
 #define TUTTI_PACKING_CHART_H
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "packing.h"
 
 /* names: of the ranks; "gpu0" .. "gpu7" for all of them are drawn as the cube mesh. title: one line. */

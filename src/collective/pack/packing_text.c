@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "packing.h"
 
 #define MAX_NUMBER ((int64_t)1 << 50)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "schedule_impl.h"
 
 typedef struct {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "shares.h"
+#include "events/shares.h"
+#include "events/token_buckets.h"
 #include "simulate_impl.h"
-#include "token_buckets.h"
 
 /* Flows that end within this part of the time so far end together: a stage takes a bounded number of solutions. */
 static const double GRAIN = 0.05;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../base/memory.h"
+#include "../../base/host/memory.h"
 #include "../compile/algorithms.h"
 #include "../lower/prepare.h"
 

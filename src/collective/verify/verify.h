@@ -13,7 +13,7 @@
 #ifndef TUTTI_COLLECTIVE_VERIFY_H
 #define TUTTI_COLLECTIVE_VERIFY_H
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "tutti/check.h"
 #include "tutti/compile.h"
 #include "tutti/schedule.h"

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "tcp_impl.h"
 
 /* --- this host --- */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "tcp_impl.h"
 
 static const tutti_field fields[] = {

@@ -8,8 +8,8 @@
 
 #include <ucp/api/ucp.h>
 
-#include "../../base/library.h"
-#include "../../base/strbuf.h"
+#include "../../base/host/library.h"
+#include "../../base/text/strbuf.h"
 #include "wire_impl.h"
 #include "wire_order.h"
 

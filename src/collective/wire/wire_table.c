@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/options.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/options.h"
+#include "../../base/text/strbuf.h"
 #include "tcp_impl.h"
 #include "wire_impl.h"
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../base/memory.h"
-#include "../../base/strbuf.h"
+#include "../../base/host/memory.h"
+#include "../../base/text/strbuf.h"
 #include "../dataset_impl.h"
 #include "../gunzip.h"
 #include "numbers.h"

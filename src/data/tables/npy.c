@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/memory.h"
-#include "../../base/strbuf.h"
+#include "../../base/host/memory.h"
+#include "../../base/text/strbuf.h"
 #include "../../tensor/convert.h"
 #include "../dataset_impl.h"
 #include "../gunzip.h"

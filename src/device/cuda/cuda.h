@@ -13,8 +13,8 @@
 #ifndef TUTTI_CUDA_H
 #define TUTTI_CUDA_H
 
-#include "../../base/sourced.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/sourced.h"
+#include "../../base/text/strbuf.h"
 #include "../device_row.h"
 
 typedef struct tutti_cuda tutti_cuda;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "cuda.h"
 #include "cuda_api.h"
 

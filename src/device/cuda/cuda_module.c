@@ -12,7 +12,7 @@
 
 #include "../../base/file.h"
 #include "../../base/hash.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "cuda_impl.h"
 
 enum { MOST_ARCHS = 64, IMAGE_BYTES = 64 << 20, FOLDER_BYTES = 416, PATH_BYTES = 512 };

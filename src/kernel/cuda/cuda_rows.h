@@ -10,8 +10,8 @@
 #define TUTTI_KERNEL_CUDA_ROWS_H
 
 #include "../../device/cuda/cuda.h"
-#include "../candidate.h"
-#include "../memory_order.h"
+#include "../choose/candidate.h"
+#include "../choose/memory_order.h"
 #include "cuda_value.h"
 
 /* Rows of the table of candidates (candidates.c), by the file that has them. */

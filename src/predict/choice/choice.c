@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../play/timeline.h"
 #include "../predict_costs.h"
-#include "../timeline.h"
 #include "contestants.h"
 
 static const double ROUNDING = 1e-3; /* what is faster by less is as fast */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collective/simulate/choose.h"
+#include "../../collective/simulate/choose/choose.h"
 
 enum { FIRST_BYTES = 4096, GROWTH = 4, EACH = 3 };
 

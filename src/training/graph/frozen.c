@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/name_pattern.h"
+#include "../../base/text/name_pattern.h"
 #include "graph_impl.h"
 
 enum { ALIGNMENT = 64 };

@@ -9,8 +9,8 @@
 #include "../../base/hash.h"
 #include "../../base/rng.h"
 #include "../../device/device_row.h"
+#include "../../kernel/choose/order_rule.h"
 #include "../../kernel/crew.h"
-#include "../../kernel/order_rule.h"
 #include "graph_impl.h"
 
 const char *tutti_node_kind_name(tutti_node_kind k)

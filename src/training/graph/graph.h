@@ -16,8 +16,8 @@
 #ifndef TUTTI_GRAPH_H
 #define TUTTI_GRAPH_H
 
-#include "../../base/options.h"
-#include "../../kernel/sparse_switch.h" /* of its kernels */
+#include "../../base/text/options.h"
+#include "../../kernel/sparse/sparse_switch.h" /* of its kernels */
 #include "split.h"
 
 typedef enum {

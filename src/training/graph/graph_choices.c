@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "graph.h"
 
 /* Passes of a layer that one candidate computes for one reason. */

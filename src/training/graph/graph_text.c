@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "graph.h"
 
 static void add_grad(const tutti_graph *g, const tutti_grad *grad, tutti_strbuf *sb)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "graph_impl.h"
 
 const char *tutti_hop_name(tutti_hop h)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../kernel/candidate.h"
-#include "../../kernel/tune_trial.h"
+#include "../../kernel/choose/candidate.h"
+#include "../../kernel/tune/tune_trial.h"
 
 enum { ROUNDS = 7, LONG_ROUNDS = 3 };
 static const double LONG_FLOPS = 2e8; /* takes milliseconds */

@@ -3,7 +3,7 @@
 #ifndef TUTTI_TUNE_LAYERS_H
 #define TUTTI_TUNE_LAYERS_H
 
-#include "../../kernel/tune_file.h"
+#include "../../kernel/tune/tune_file.h"
 #include "graph.h"
 
 typedef struct {

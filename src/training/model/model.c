@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/file.h"
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 
 enum { MAX_FILE_BYTES = 4 << 20, MAX_SHIPPED = 64 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "model.h"
 
 typedef struct {

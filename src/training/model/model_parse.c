@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "model.h"
 
 enum { MAX_LAYERS = 10000, MAX_NAME = 100, MAX_OPS = 256 };

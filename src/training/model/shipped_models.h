@@ -5,7 +5,7 @@
 #ifndef TUTTI_SHIPPED_MODELS_H
 #define TUTTI_SHIPPED_MODELS_H
 
-#include "../../base/sourced.h"
+#include "../../base/text/sourced.h"
 
 extern const tutti_embedded_text tutti_shipped_models[]; /* by name; ends with a row of NULLs */
 

@@ -6,7 +6,7 @@
 #ifndef TUTTI_COSTS_H
 #define TUTTI_COSTS_H
 
-#include "../../base/options.h"
+#include "../../base/text/options.h"
 #include "merge.h"
 
 typedef struct {

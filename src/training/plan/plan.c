@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "../../tensor/squares.h"
 #include "placement.h"
 #include "plan_impl.h"

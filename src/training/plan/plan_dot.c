@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_dot.c: a rank's step as a drawing for Graphviz: its loop on the left, its exchanges on the right. */
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
 /* Where an action and its exchange touch. Of a wait: whether it is for an exchange of the step before. */

@@ -8,7 +8,7 @@
  * writes what another one reads is the business of the composition (plan_compose.h). */
 #include <inttypes.h>
 
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
 /* Whether a collective does what the hop is. */

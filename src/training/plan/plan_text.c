@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "../../base/hash.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
 static void add_bytes(tutti_strbuf *sb, int64_t bytes)

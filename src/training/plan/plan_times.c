@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../../base/clock.h"
-#include "../../base/strbuf.h"
+#include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
 static void add_size(tutti_strbuf *sb, int64_t bytes)

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../../base/build_id.h"
 #include "../../base/clock.h"
 #include "../../base/file.h"
 #include "../../base/hash.h"
-#include "../../base/strbuf.h"
-#include "checkpoint_impl.h"
+#include "../../base/host/build_id.h"
+#include "../../base/text/strbuf.h"
+#include "keep/checkpoint_impl.h"
 #include "train_impl.h"
 
 enum { WORDS = 800, MAX_PROOF_BYTES = 4096 };

@@ -13,11 +13,11 @@
 
 #include "../../base/clock.h"
 #include "../../base/hash.h"
-#include "../../base/memory.h"
-#include "checkpoint_impl.h"
-#include "sparsity.h"
-#include "step_work.h"
-#include "tracing.h"
+#include "../../base/host/memory.h"
+#include "keep/checkpoint_impl.h"
+#include "step/step_work.h"
+#include "tell/sparsity.h"
+#include "tell/tracing.h"
 
 static const double LOOK_S = 1; /* at the folder, at least so often */
 

@@ -17,9 +17,9 @@
 #include "../../device/device_row.h"
 #include "../method/centre.h"
 #include "../method/method.h"
-#include "../method/rule.h"
+#include "../method/rule/rule.h"
 #include "../plan/plan.h"
-#include "init.h"
+#include "keep/init.h"
 
 typedef enum {
     TUTTI_TRAIN_NOTE,   /* text: something that a person should know (a torn checkpoint was passed over) */

@@ -25,10 +25,10 @@
 #include "../../metrics/metrics.h"
 #include "../../metrics/tensorboard.h"
 #include "account.h"
-#include "checkpoint.h"
-#include "staging.h"
+#include "keep/checkpoint.h"
+#include "step/staging.h"
 #include "train.h"
-#include "visits.h"
+#include "visit/visits.h"
 
 /* The plan's memories and exchanges, bound (exchanges.c). */
 typedef struct {

@@ -2,9 +2,9 @@
 /* cmd_digest.c: `tutti digest FILE...`: the checksums that a checkpoint's manifest has of its files. */
 #include <stdlib.h>
 
-#include "../base/file.h"
-#include "../base/hash.h"
-#include "cli.h"
+#include "../../base/file.h"
+#include "../../base/hash.h"
+#include "../cli.h"
 
 enum { MAX_BYTES = 1 << 30 };
 

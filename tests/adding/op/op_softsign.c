@@ -4,7 +4,7 @@
  * 1 - |out| is 1 / (1 + |in|), whose square is the slope: the gradient follows from the output alone, and the kernel works in place. */
 #include <math.h>
 
-#include "kernel_impl.h"
+#include "../kernel_impl.h"
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {

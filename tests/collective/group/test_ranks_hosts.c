@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-#include "base/pages.h"
+#include "base/host/pages.h"
 #include "collective/exact_sums.h"
 #include "collective/group/group_impl.h"
 #include "collective/rank_processes.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/program.h"
-#include "base/strbuf.h"
+#include "base/host/program.h"
+#include "base/text/strbuf.h"
 #include "collective/pack/maxflow.h"
 #include "collective/pack/packers.h"
 #include "collective/pack/rings.h"

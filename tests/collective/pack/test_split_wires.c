@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "collective/pack/packing_of.h"
-#include "collective/simulate/events.h"
+#include "collective/simulate/events/events.h"
 #include "collective/simulate/simulate.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"

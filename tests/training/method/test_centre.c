@@ -10,7 +10,7 @@
 #include "tensor/isa.h"
 #include "training/method/centre.h"
 #include "training/method/method.h"
-#include "training/method/rule.h"
+#include "training/method/rule/rule.h"
 
 enum { N = 101, MAX_WORKERS = 8 };
 

@@ -4,7 +4,7 @@
 
 #include "tensor/convert.h"
 #include "training/method/method.h"
-#include "training/method/rule.h"
+#include "training/method/rule/rule.h"
 
 static void a_skipped_step_halves_and_an_interval_of_clean_steps_doubles(void **state)
 {

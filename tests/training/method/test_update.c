@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "tensor/isa.h"
-#include "training/method/rule.h"
+#include "training/method/rule/rule.h"
 
 enum { N = 101 };
 

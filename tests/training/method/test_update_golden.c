@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "training/method/rule.h"
-#include "training/run/checkpoint.h"
+#include "training/method/rule/rule.h"
+#include "training/run/keep/checkpoint.h"
 
 enum { N = 16, STEPS = 20 };
 

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "training/method/centre.h"
 #include "training/method/method.h"
-#include "training/method/rule.h"
+#include "training/method/rule/rule.h"
 
 enum { MAX_WORKERS = 8, MAX_SIZE = 2 * MAX_WORKERS + 1 /* weight and momentum of each, and the centre */ };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 #include "kernel/kernel_impl.h"
 #include "training/model/model.h"
 

@@ -13,7 +13,7 @@
 
 #include "../planned.h"
 #include "../toy_net.h"
-#include "kernel/memory_order.h"
+#include "kernel/choose/memory_order.h"
 #include "training/plan/placement.h"
 
 #ifndef PLAYED_BATCH

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "method_world.h"
-#include "training/plan/plan_alike.h"
+#include "training/plan/prove/plan_alike.h"
 
 /* What is known of a plan by each way. */
 typedef struct {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../planned.h"
-#include "kernel/candidate.h"
+#include "kernel/choose/candidate.h"
 
 typedef struct {
     tutti_model *model;

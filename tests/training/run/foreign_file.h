@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/strbuf.h"
+#include "base/text/strbuf.h"
 
 typedef struct {
     const char *name, *type, *shape; /* "[2, 3]" */

@@ -6,7 +6,7 @@
 #include "played_job.h"
 
 #include "base/file.h"
-#include "training/run/checkpoint_impl.h"
+#include "training/run/keep/checkpoint_impl.h"
 
 typedef struct {
     char notes[400];

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 enum { SPAWNED_MAX_ARGS = 48, SPAWNED_MAX_RANKS = 16 };
 

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 static const tutti_param params[] = {
     {.name = "a.weight", .desc = {.shape = {2, {2, 2}}, .kind = TUTTI_PARAM_WEIGHT, .elements = 4}, .count = 4},

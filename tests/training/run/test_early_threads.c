@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "played_job.h"
-#include "training/run/checkpoint_impl.h"
+#include "training/run/keep/checkpoint_impl.h"
 
 enum { NSTEPS = 20 };
 

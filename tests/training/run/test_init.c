@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "foreign_file.h"
-#include "training/run/init.h"
+#include "training/run/keep/init.h"
 
 static const tutti_param params[] = {
     {.name = "body.weight", .desc = {.shape = {2, {2, 2}}, .kind = TUTTI_PARAM_WEIGHT, .elements = 4}, .count = 4},

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "played_job.h"
-#include "training/run/checkpoint_impl.h"
+#include "training/run/keep/checkpoint_impl.h"
 
 /* Two samples on two ranks: their order, which a run that begins anew draws anew, cannot matter, as a + b is b + a. */
 #define TWO "model: mlp\ndata: {set: digits, train_samples: 2, test_samples: 20}\nbatch: 2\neval_every_epochs: 0\n"

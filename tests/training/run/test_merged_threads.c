@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "played_job.h"
-#include "training/run/checkpoint_impl.h"
+#include "training/run/keep/checkpoint_impl.h"
 
 #define JOB                                                                                                            \
     "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 20}\nbatch: 12\nsteps: 4\n"                     \

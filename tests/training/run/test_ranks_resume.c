@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "spawned_run.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 enum { STEPS = 60, KILLS = 3 };
 

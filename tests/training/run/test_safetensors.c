@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 static float one_two[] = {1, 2}, three[] = {3, 4, 5};
 

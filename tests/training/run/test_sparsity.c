@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/sparse_switch.h"
-#include "training/run/sparsity.h"
+#include "kernel/sparse/sparse_switch.h"
+#include "training/run/tell/sparsity.h"
 
 /* Merged: conv1 (relu1), pool, conv2 (relu2), fc, loss. */
 static const char model_text[] = "name: two\ninput: [3, 16, 16]\nclasses: 10\nlayers:\n"

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "metrics/layer_trace.h"
 #include "played_job.h"
-#include "training/run/tracing.h"
+#include "training/run/tell/tracing.h"
 
 static const char job_text[] = "model: mlp\n"
                                "data: {set: digits, train_samples: 96, test_samples: 40}\n"

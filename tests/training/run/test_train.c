@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "metrics/cost.h"
 #include "played_job.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 static const char job_text[] = "model: mlp\n"
                                "data: {set: digits, train_samples: 96, test_samples: 40}\n"

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "played_job.h"
 #include "tensor/elementwise.h"
-#include "training/run/checkpoint.h"
+#include "training/run/keep/checkpoint.h"
 
 enum { SAMPLES = 32, SIDE = 28, STEPS = 8, WHITE = 5 };
 

@@ -6,7 +6,7 @@
 #ifndef TUTTI_ACTOR_ZONE_H
 #define TUTTI_ACTOR_ZONE_H
 
-#include "../actor_problem.h"
+#include "../engines/actor_problem.h"
 
 #ifdef __cplusplus
 extern "C" {

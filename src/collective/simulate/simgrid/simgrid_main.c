@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../actor_player.h"
-#include "../actor_read.h"
+#include "../engines/actor_player.h"
+#include "../engines/actor_read.h"
 #include "actor_zone.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef TUTTI_KERNEL_CUDA_LIBRARIES_H
 #define TUTTI_KERNEL_CUDA_LIBRARIES_H
 
-#include "../../candidate.h"
+#include "../../choose/candidate.h"
 
 /* Convolutions by cuDNN (cuda_conv.c), any types and groups. */
 extern const tutti_kernel_row tutti_cuda_conv;

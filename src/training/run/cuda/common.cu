@@ -122,7 +122,7 @@ DEVICE void read_numbers(const float *varying, float (&k)[NUMBERS])
     for (int i = 0; i < NUMBERS; i++) k[i] = varying[i];
 }
 
-// sgd, momentum and nesterov: their numbers, and the gradient with decay, as in src/training/method/rule_impl.h.
+// sgd, momentum and nesterov: their numbers, and the gradient with decay, as in src/training/method/rule/rule_impl.h.
 enum { SGD_UNSCALE, SGD_DECAY, SGD_LR, SGD_MU };
 
 DEVICE float sgd_gradient(const float *k, float w, float sum)
@@ -130,7 +130,7 @@ DEVICE float sgd_gradient(const float *k, float w, float sum)
     return add(multiply(k[SGD_UNSCALE], sum), multiply(k[SGD_DECAY], w));
 }
 
-// adamw and lamb: their first numbers, and m / (sqrt(v) + eps'), as in src/training/method/rule_impl.h.
+// adamw and lamb: their first numbers, and m / (sqrt(v) + eps'), as in src/training/method/rule/rule_impl.h.
 enum { ADAM_UNSCALE, ADAM_TAKE1, ADAM_TAKE2, ADAM_EPS, ADAM_NUMBERS };
 
 DEVICE float adam_quotient(const float *k, float sum, float *state)

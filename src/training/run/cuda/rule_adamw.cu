@@ -1,4 +1,4 @@
-// rule_adamw.cu: the loop of src/training/method/rule_adamw.c on a card.
+// rule_adamw.cu: the loop of src/training/method/rule/rule_adamw.c on a card.
 
 enum { KEEP = ADAM_NUMBERS, MOVE };
 

@@ -1,4 +1,4 @@
-// rule_lamb.cu: the loop of src/training/method/rule_lamb.c on a card.
+// rule_lamb.cu: the loop of src/training/method/rule/rule_lamb.c on a card.
 
 enum { DECAY = ADAM_NUMBERS, CORRECTION, MOVE };
 

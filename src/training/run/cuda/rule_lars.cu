@@ -1,4 +1,4 @@
-// rule_lars.cu: the loop of src/training/method/rule_lars.c on a card.
+// rule_lars.cu: the loop of src/training/method/rule/rule_lars.c on a card.
 
 enum { UNSCALE, DECAY, MU, INTO_MOMENTUM, OUT_OF_IT };
 

@@ -1,4 +1,4 @@
-// rule_momentum.cu: the loop of src/training/method/rule_momentum.c on a card.
+// rule_momentum.cu: the loop of src/training/method/rule/rule_momentum.c on a card.
 
 struct momentum {
     enum { NSTATES = 1 };

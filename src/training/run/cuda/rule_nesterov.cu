@@ -1,4 +1,4 @@
-// rule_nesterov.cu: the loop of src/training/method/rule_nesterov.c on a card.
+// rule_nesterov.cu: the loop of src/training/method/rule/rule_nesterov.c on a card.
 
 struct nesterov {
     enum { NSTATES = 1 };

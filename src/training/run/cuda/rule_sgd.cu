@@ -1,4 +1,4 @@
-// rule_sgd.cu: the loop of src/training/method/rule_sgd.c on a card.
+// rule_sgd.cu: the loop of src/training/method/rule/rule_sgd.c on a card.
 
 struct sgd {
     enum { NSTATES = 0 };

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../../base/memory.h"
+#include "../../../base/host/memory.h"
 #include "../../../device/cuda/cuda.h"
 #include "../../../kernel/cuda/cuda_value.h"
-#include "../step_table.h"
+#include "../step/step_table.h"
 
 extern const tutti_embedded_text tutti_step_texts[]; /* made by the build */
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cores.h: which cores there are for us, in one meaning everywhere.
+ *
+ *   own      those that this process may run on (its affinity mask: taskset, a launcher's binding)
+ *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the mask
+ *   quota    cores' worth of time that the control groups may use (cpu.max, cpu.cfs_quota_us)
+ * Ranks of one group have the union of their own ones together (tutti_group_ncores). Threads: shared. */
+#ifndef TUTTI_BASE_CORES_H
+#define TUTTI_BASE_CORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../text/strbuf.h"
+
+enum { TUTTI_MOST_CORES = 4096 };
+
+typedef struct {
+    uint64_t word[TUTTI_MOST_CORES / 64];
+} tutti_core_set;
+
+void tutti_cores_own(tutti_core_set *out);
+void tutti_cores_host(tutti_core_set *out);
+int tutti_cores_count(const tutti_core_set *set);
+void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more);
+bool tutti_cores_has(const tutti_core_set *set, int core);
+void tutti_cores_put(tutti_core_set *set, int core);
+/* "0-3,8" out and in; false: the text is no such list, and out is as it was. */
+void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
+bool tutti_cores_parse(const char *text, tutti_core_set *out);
+
+/* Of the control group with the tightest quota around this process; cores 0: there is none. */
+typedef struct {
+    double cores;
+    uint64_t group; /* tells control groups of one machine apart */
+} tutti_core_quota;
+tutti_core_quota tutti_cores_quota(void);
+tutti_core_quota tutti_cores_quota_under(const char *root); /* where /proc and /sys lie in a folder, for tests */
+/* n cores, as far as the quota goes; at least 1. */
+int tutti_cores_within(int n, double quota);
+
+/* How many of its own this process can use, and how many of the host's, quota included. */
+int tutti_cores_usable(void);
+int tutti_cores_usable_of_host(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h: one table of fields feeds YAML, --set, --help and the printed form of a struct.
+ *
+ * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and
+ * where in the struct it lies. Strings are const char *, owned by the arena given at parse time. Unknown keys are
+ * refused with the nearest known one (Levenshtein distance <= 3); wrong types and ranges are refused with file and
+ * line. Where a group has a key `name` or `from`, one value given for the group is that ("method: x" is "method.name: x", "init: x" is
+ * "init.from: x"). Threads: tables are frozen; parsing is owner. */
+#ifndef TUTTI_BASE_OPTIONS_H
+#define TUTTI_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../arena.h"
+#include "strbuf.h"
+#include "tutti/failure.h"
+#include "yaml.h"
+
+typedef enum {
+    TUTTI_FIELD_INT,    /* int64_t; lo..hi */
+    TUTTI_FIELD_BYTES,  /* int64_t; "64", "4KB", "1MiB"; lo..hi */
+    TUTTI_FIELD_REAL,   /* double; lo..hi */
+    TUTTI_FIELD_BOOL,   /* bool */
+    TUTTI_FIELD_TEXT,   /* const char * */
+    TUTTI_FIELD_CHOICE, /* int: index into the '|'-separated list `choices` */
+    TUTTI_FIELD_REALS,  /* tutti_reals: YAML list of numbers */
+    TUTTI_FIELD_TEXTS,  /* tutti_texts: YAML list of texts, or one text; in --set a,b */
+    TUTTI_FIELD_PAIRS,  /* tutti_texts, key and value by turns: YAML map of texts; in --set a=b,c=d */
+} tutti_field_kind;
+
+typedef struct {
+    double *values;
+    int n;
+} tutti_reals;
+
+typedef struct {
+    const char **values; /* none is NULL */
+    int n;
+} tutti_texts;
+
+typedef struct {
+    const char *key; /* "optimiser.lr" */
+    tutti_field_kind kind;
+    size_t offset;       /* in the struct */
+    const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
+    const char *choices; /* "none|step|poly" for CHOICE, else NULL */
+    double lo, hi;       /* inclusive range for numbers; lo > hi = no limit */
+    const char *help;    /* one line: what it is, unit */
+} tutti_field;
+
+typedef struct {
+    const tutti_field *fields;
+    int nfields;
+} tutti_field_table;
+
+/* Fills target with defaults, then from the map `root` (of file `name`); required fields must be there.
+ * overrides: "key=value" texts from --set, applied last (their failures say "--set key=value"). */
+tutti_status tutti_options_read(const tutti_field_table *table, const char *name, const tutti_yaml_node *root,
+                                const char *const *overrides, int noverrides, tutti_arena *arena, void *target,
+                                tutti_failure *err);
+/* Sets one field from text. where: prefix for failures. */
+tutti_status tutti_options_set(const tutti_field_table *table, const char *where, const char *key, const char *value,
+                               tutti_arena *arena, void *target, tutti_failure *err);
+/* Whether the field has its default. */
+bool tutti_options_is_initial(const tutti_field *field, const void *target);
+/* The struct as YAML (nested by dots), every field, in table order. Reading it back gives the same struct. */
+void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);
+/* One line a field for --help: key, default, help. */
+void tutti_options_help(const tutti_field_table *table, tutti_strbuf *out);
+/* Whether a number begins there, and no blank, which strtol would go past. */
+bool tutti_options_is_number(const char *text);
+/* The known word nearest to `word`, or NULL if none is near: of the longer word a third of the letters may be left out, added, changed or
+ * have changed places, one at least and three at most; or the known word begins with `word`, which has three letters at least. */
+const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_ranges.c: the table of `tutti coll explain --ranges`: from which size to which one which algorithm is best; the picture of
+ * `--svg`: times over sizes. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+
+#include "../../base/clock.h"
+#include "../../base/file.h"
+#include "../../base/text/json.h"
+#include "../../metrics/chart/times_chart.h"
+#include "coll_ranges.h"
+
+static void print_json(const tutti_range *r, int64_t first, int64_t last)
+{
+    tutti_strbuf out = {0};
+    tutti_json j = {.out = &out};
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "algorithm", r->algorithm);
+    tutti_json_int(&j, "first_bytes", first);
+    tutti_json_int(&j, "last_bytes", last);
+    tutti_json_real(&j, "first_s", r->first_s);
+    tutti_json_real(&j, "last_s", r->last_s);
+    tutti_json_close(&j, '}');
+    puts(out.text);
+    tutti_strbuf_release(&out);
+}
+
+void tutti_coll_print_ranges(const tutti_ranges *ranges, int64_t nrows, bool json)
+{
+    if (!json) printf("%14s %14s  %-36s %13s %13s\n", "from bytes", "to bytes", "algorithm", "predicted", "to");
+    for (int i = 0; i < ranges->nranges; i++) {
+        const tutti_range *r = &ranges->ranges[i];
+        int64_t first = r->first * TUTTI_ELEMENT_BYTES / nrows, last = r->last * TUTTI_ELEMENT_BYTES / nrows;
+        if (json)
+            print_json(r, first, last);
+        else
+            printf("%14lld %14lld  %-36s %13s %13s\n", (long long)first, (long long)last, r->algorithm,
+                   tutti_time_words(r->first_s).text, tutti_time_words(r->last_s).text);
+    }
+    if (json) return;
+    if (*ranges->skipped) printf("\nleft out, too many steps (--all takes them): %s\n", ranges->skipped);
+    printf("\nBorders are within 1/256. Not in the model: packets, congestion control, other users of the machine.\n");
+}
+
+/* ---- the picture ---- */
+
+enum { MOST_SIZES = 32, MOST_CURVES = 64 };
+
+typedef struct {
+    double bytes[MOST_SIZES];
+    int chosen[MOST_SIZES], nsizes, ncurves;
+    char name[MOST_CURVES][TUTTI_ALGORITHM_TEXT]; /* of a row, without parameters */
+    double seconds[MOST_CURVES][MOST_SIZES];
+} curves;
+
+static int curve_of(curves *c, const char *algorithm)
+{
+    const int length = (int)strcspn(algorithm, ",");
+    int k = 0;
+    while (k < c->ncurves && (strncmp(c->name[k], algorithm, (size_t)length) != 0 || c->name[k][length])) k++;
+    if (k < c->ncurves || k == MOST_CURVES) return k;
+    c->ncurves++;
+    snprintf(c->name[k], sizeof c->name[k], "%.*s", length, algorithm);
+    for (int i = 0; i < MOST_SIZES; i++) c->seconds[k][i] = (double)NAN;
+    return k;
+}
+
+static void take_choice(curves *c, int size, const tutti_choice *choice)
+{
+    c->chosen[size] = -1;
+    for (int i = 0; i < choice->ncandidates; i++) {
+        const tutti_candidate *a = &choice->candidates[i];
+        const int k = a->can ? curve_of(c, a->algorithm) : MOST_CURVES;
+        if (k == MOST_CURVES) continue;
+        c->seconds[k][size] = fmin(c->seconds[k][size], a->sim.seconds);
+        if (i == choice->best) c->chosen[size] = k;
+    }
+}
+
+static tutti_status write_times(const curves *c, const char *title, double at, const char *path, tutti_failure *err)
+{
+    tutti_times_curve of[MOST_CURVES];
+    for (int k = 0; k < c->ncurves; k++) of[k] = (tutti_times_curve){c->name[k], c->seconds[k]};
+    const tutti_times_chart chart = {title, c->bytes, c->nsizes, of, c->ncurves, c->chosen, at};
+    tutti_strbuf svg = {0};
+    tutti_times_chart_svg(&chart, &svg);
+    const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
+    tutti_strbuf_release(&svg);
+    return st;
+}
+
+tutti_status tutti_coll_draw_times(const tutti_coll_times *times, const char *path, tutti_failure *err)
+{
+    curves *c = tutti_alloc(sizeof *c);
+    tutti_choice *choice = tutti_alloc(sizeof *choice);
+    const tutti_compile_request *q = times->q;
+    const int64_t nrows = q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
+    char title[120];
+    for (int64_t bytes = TUTTI_ELEMENT_BYTES; c->nsizes < MOST_SIZES; bytes *= 4) {
+        if (bytes > times->most) bytes = times->most;
+        tutti_choose_by(times->policy, times->most_steps, q, bytes * nrows / TUTTI_ELEMENT_BYTES, times->t, choice);
+        c->bytes[c->nsizes] = (double)bytes;
+        take_choice(c, c->nsizes++, choice);
+        if (bytes >= times->most) break;
+    }
+    snprintf(title, sizeof title, "%s over %d ranks, %.80s", tutti_collective_name(q->collective), q->nranks,
+             times->topology);
+    const tutti_status st =
+        c->ncurves ? write_times(c, title, (double)times->at, path, err)
+                   : tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this, so there is nothing to draw");
+    free(choice), free(c);
+    return st;
+}

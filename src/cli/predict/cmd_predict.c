@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another topology; with
+ * --measure beside real runs on this host and the error. Of a trace of svm-train: predict_svm.c; of a layer file: predict_layers_file.c. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../job/job_impl.h"
+#include "../../svm/solve/svm_trace.h"
+#include "../svm/predict_svm.h"
+#include "../topo/topo.h"
+#include "../train/measure_run.h"
+#include "../train/train_cmd.h"
+#include "predict_advise.h"
+#include "predict_answers.h"
+#include "predict_layers_file.h"
+#include "predict_question.h"
+#include "predict_wait.h"
+#include "tutti/job.h"
+
+static const tutti_flag flags[] = {
+    {"ranks", "P,P,...", "rank counts; 1,2,4,..,64 goes on as it began (default 1,2,4,8; of a TRACE to 64)", 0},
+    {"topology", "T", "host (default), " TUTTI_TOPO_KINDS, 0},
+    TUTTI_TOPO_CORES_FLAG,
+    {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
+    {"profile", "FILE", "read kernel times from FILE instead of measuring them", TUTTI_FLAG_READS},
+    {"save-profile", "FILE", "write the measured kernel times to FILE", TUTTI_FLAG_WRITES},
+    {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
+     TUTTI_FLAG_READS},
+    {"device", "NAME|FILE", "or compute them from the job's FLOPs and bytes on a device (tutti devices)", 0},
+    {"framework", "NAME|FILE", "steps of a training system: caffe-mpi, cntk, mxnet, tensorflow, pytorch-ddp, tutti", 0},
+    {"explain-gap", "A,B", "which factor makes which part of the gap between the steps of two of them", 0},
+    {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
+    {"max-fan-in", "N", "refuse a count by whose algorithm more than N ranks send to one of another host at a time", 0},
+    {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
+    {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", 0},
+    {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long (see above)", TUTTI_FLAG_MANY},
+    {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
+     TUTTI_FLAG_READS},
+    {"svg", "FILE", "draw speed-up and efficiency", TUTTI_FLAG_WRITES},
+    {"batch", "B", "of LAYERS.txt: samples a rank that its times are of", 0},
+    {"speed", "FACTOR", "of LAYERS.txt: compute so many times as fast, for example 100x", 0},
+    {"schedule", "S", "of LAYERS.txt: bsp, bsp-one, io, wfbp (default), mg-wfbp or priority (see above)", 0},
+    {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM[,PARAMETER=N], ps or ps:SERVERS", 0},
+    TUTTI_PREDICT_ANSWERS_FLAGS,
+    {"json", "FILE",
+     "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
+     TUTTI_FLAG_WRITES},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */ };
+static const double QUIET_S = 5; /* without a word */
+
+/* A rank that no count has is refused; counts without it are predicted as ever. */
+static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
+{
+    int most = 0;
+    if (!tutti_cli_has(f, "slow")) return TUTTI_OK;
+    if (tutti_cli_has(f, "measure"))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--measure holds no rank up; leave --slow out, or measure with tutti train --slow");
+    for (int i = 0; i < q->nranks; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
+    tutti_handicap *of_all = tutti_alloc(sizeof *of_all * (size_t)most);
+    const tutti_status st = tutti_cli_handicaps(f, most, of_all, err);
+    q->slowness = tutti_alloc(sizeof *q->slowness * (size_t)most);
+    for (int i = 0; i < most; i++) q->slowness[i] = of_all[i].slowness > 1 ? of_all[i].slowness : 1;
+    q->options.slowness = q->slowness;
+    free(of_all);
+    return st;
+}
+
+static tutti_status question_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
+{
+    long ranks[TUTTI_PREDICT_MAX_RANKS] = {1, 2, 4, 8};
+    const char *topology = tutti_cli_value(f, "topology", "host");
+    q->options = (tutti_predict_options){.read_profile = tutti_cli_value(f, "profile", NULL),
+                                         .save_profile = tutti_cli_value(f, "save-profile", NULL),
+                                         .read_trace = tutti_cli_value(f, "trace", NULL),
+                                         .device = tutti_cli_value(f, "device", NULL),
+                                         .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace") ||
+                                                 tutti_predict_plans_weakly(f)};
+    long fan_in = 0;
+    int most = 0;
+    q->nranks = 4;
+    q->job_path = f->rest[0];
+    tutti_status st = TUTTI_OK;
+    if (tutti_cli_has(f, "ranks"))
+        st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, TUTTI_PREDICT_MAX_RANKS, &q->nranks, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
+    q->options.most_fan_in = (int)fan_in;
+    for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
+    for (int i = 0; i < f->count[FLAG_SET] && i < TUTTI_PREDICT_MAX_SETS; i++)
+        q->sets[q->nsets++] = f->value[FLAG_SET][i];
+    if (!st) st = slowness_read(f, q, err);
+    if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
+    for (int i = 0; i < q->nranks && !st; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
+    if (!st) tutti_topology_grow(&q->topology, most);
+    if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
+    if (!st) st = tutti_job_load_for_any(q->job_path, q->sets, q->nsets, &q->job, err);
+    return st ? st : tutti_cli_check_job(f, q->job, err);
+}
+
+static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err)
+{
+    char batch[32];
+    int nsets = q->nsets;
+    if (q->options.weak) {
+        snprintf(batch, sizeof batch, "batch=%lld", (long long)q->job->batch * q->ranks[i]);
+        q->sets[nsets++] = batch;
+    }
+    return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
+}
+
+static tutti_status question_answer(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
+{
+    tutti_predict_wait *wait = tutti_predict_wait_begin(stderr, QUIET_S);
+    q->options.at = tutti_predict_wait_at;
+    q->options.at_arg = wait;
+    const char *framework = tutti_cli_value(f, "framework", NULL);
+    tutti_status st =
+        framework ? tutti_predict_framework(framework, q, err)
+                  : tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    if (!st && !framework) st = tutti_predict_faster(q, err);
+    tutti_predict_wait_end(wait);
+    if (!st && tutti_cli_has(f, "layers"))
+        st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,
+                                  err);
+    for (int i = 0; i < q->nranks; i++) {
+        q->measured_s[i] = NAN;
+        if (!st && tutti_cli_has(f, "measure")) st = measure(q, i, err);
+    }
+    return st;
+}
+
+static tutti_status print(const tutti_flags *f, const tutti_predict_question *q, tutti_failure *err)
+{
+    const char *json = tutti_cli_value(f, "json", NULL);
+    tutti_strbuf lines = {0};
+    tutti_status st = TUTTI_OK;
+    if (json) {
+        tutti_predict_print_json(q, &lines);
+        if (q->layers) tutti_predict_print_layers_json(q, &lines);
+        if (q->answers->advised) tutti_predict_print_advice_json(q->answers->advised, &lines);
+        st = tutti_predict_write_json(json, &lines, err);
+    }
+    tutti_strbuf_release(&lines);
+    if (st || (json && !strcmp(json, "-"))) return st;
+    if (q->answers->plans)
+        tutti_predict_print_screen(q);
+    else
+        tutti_predict_print_table(q);
+    tutti_predict_print_answers(q);
+    if (q->layers) tutti_predict_print_layers(q);
+    return TUTTI_OK;
+}
+
+/* All that is asked of a job, but for the gap between two frameworks. */
+static tutti_status answer(const tutti_flags *f, tutti_predict_question *q, tutti_predict_answers *a,
+                           tutti_failure *err)
+{
+    q->answers = a;
+    q->options.measured = &a->measured;
+    tutti_status st = tutti_predict_answers_read(f, q, a, err);
+    if (!st) st = question_answer(f, q, err);
+    if (!st) st = tutti_predict_answers_find(q, a, err);
+    return st ? st : print(f, q, err);
+}
+
+static tutti_status predict(const tutti_flags *f, tutti_failure *err)
+{
+    tutti_predict_question q = {0};
+    tutti_predict_answers answers = {0};
+    if (tutti_predict_wants_layers_file(f)) return tutti_predict_layers_file(f, err);
+    if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
+    if (tutti_cli_has(f, "check"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--check is for a trace of svm-train; %s is none", f->rest[0]);
+    const char *gap = tutti_cli_value(f, "explain-gap", NULL);
+    tutti_status st = gap ? tutti_predict_answers_refuse(f, "--explain-gap", err) : TUTTI_OK;
+    if (!st) st = question_read(f, &q, err);
+    if (!st)
+        st = gap ? tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err) : answer(f, &q, &answers, err);
+    tutti_predict_answers_release(&answers);
+    free(q.layers);
+    free(q.slowness);
+    tutti_job_destroy(q.job);
+    return st;
+}
+
+static const char about[] =
+    "Predicts times, not labels (those: tutti infer, tutti eval --predictions): how long a "
+    "training step takes, from kernel\n"
+    "times measured here, the job's own schedules and a topology. Of a TRACE made on one rank "
+    "by `tutti svm-train --trace\n"
+    "FILE`: the time of that training on more ranks, and what bounds it.\n\n"
+    "--slow 1=3: rank 1's computing, updates and loading included, takes three times as long, in "
+    "all rank counts that have\n"
+    "it. Of methods whose workers take steps of their own (easgd, async-sgd, ...) that worker's "
+    "alone; of all others ranks\n"
+    "wait for each other in each step or period, and the largest factor is that of the step. "
+    "Speed-up is against one rank\n"
+    "that nothing slows down. `tutti train --slow` holds a rank up in a real run.\n\n"
+    "--trace: where the trace says how its steps differ, computing of ranks that wait for each other "
+    "takes what half of their\n"
+    "steps stay below: the median of one rank's steps, of P ranks the quantile at 0.5^(1/P).\n\n"
+    "Of LAYERS.txt (six columns, docs/traces.md): a step of that network, no job and no model wanted; "
+    "each rank has --batch\n"
+    "samples. bsp: one thing after the other, a message a layer (bsp-one: one message); io: the next "
+    "batch is read meanwhile;\n"
+    "wfbp: a layer's exchange begins with its gradient; mg-wfbp: neighbours merged so that the step "
+    "ends soonest; priority:\n"
+    "what the next forward pass needs first goes first, and it waits for each layer alone.";
+
+static int run_command(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "predict",
+        .usage = "tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
+        .about = about,
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted =
+            "wants one job file, trace of svm-train or layer file: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
+        .run = predict,
+    };
+    return tutti_cli_run(&form, argc, argv);
+}
+
+const tutti_command tutti_command_predict = {"predict", "how long a step takes, here or on another topology",
+                                             run_command};

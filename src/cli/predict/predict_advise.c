@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_advise.c: predicts what a job could do instead. One key after the other is changed alone; then the best values of all together. */
+#include "predict_advise.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../collective/compile/algorithms.h"
+#include "../../job/job_impl.h"
+#include "../../predict/play/timeline.h"
+
+enum { MOST_SAMPLES = 1 << 16 };
+static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
+
+/* ---- one prediction ---- */
+
+typedef struct {
+    const tutti_predict_question *q;
+    tutti_predict_options options;
+    int nranks, ntried;
+} asker;
+
+static tutti_status play(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                         const double *slowness, void *arg, tutti_failure *err)
+{
+    return tutti_timeline_predict(plan, profile, t, slowness, arg, err);
+}
+
+/* The job with `nmore` overrides behind those that it was asked for with. */
+static tutti_status predict_with(const asker *a, const char *const *more, int nmore, tutti_prediction *out,
+                                 tutti_failure *err)
+{
+    const char *sets[TUTTI_PREDICT_MAX_SETS + 2 * TUTTI_ADVISE_GROUPS];
+    const tutti_predict_question *q = a->q;
+    tutti_job *job = NULL;
+    int n = 0;
+    for (int i = 0; i < q->nsets; i++) sets[n++] = q->sets[i];
+    for (int i = 0; i < nmore; i++) sets[n++] = more[i];
+    tutti_status st = tutti_job_load_for_any(q->job_path, sets, n, &job, err);
+    if (!st) st = tutti_job_look(job, &q->topology, &a->options, a->nranks, play, out, err);
+    tutti_job_destroy(job);
+    return st;
+}
+
+/* About: groups that cannot be are not tried. */
+static int count_values(void)
+{
+    enum { WORDS = 10, GROUPS = 6 };
+    int n = 1 + tutti_algorithm_count() + WORDS + GROUPS;
+    for (int i = 0; tutti_method_at(i); i++) n++;
+    return n;
+}
+
+static void try_value(asker *a, tutti_advised_key *k, const char *value)
+{
+    char set[96];
+    const char *const more[] = {set, k->with};
+    tutti_prediction p = {0};
+    tutti_failure why = {0};
+    if (k->n == TUTTI_ADVISE_MAX) return;
+    if (a->options.at) a->options.at(a->options.at_arg, a->nranks, a->ntried++, count_values());
+    tutti_alternative *it = &k->list[k->n++];
+    *it = (tutti_alternative){.value = value};
+    snprintf(set, sizeof set, "%s=%s", k->key, value);
+    it->can = !predict_with(a, more, k->with[0] ? 2 : 1, &p, &why);
+    it->samples_per_s = p.samples_per_s;
+    it->step_s = p.step_s;
+    snprintf(it->refusal, sizeof it->refusal, "%.199s", it->can ? "" : why.text);
+}
+
+/* ---- what is tried ---- */
+
+static tutti_advised_key *key_add(tutti_advised *out, const char *key, bool learns)
+{
+    tutti_advised_key *k = &out->keys[out->nkeys++];
+    *k = (tutti_advised_key){.key = key, .learns = learns};
+    return k;
+}
+
+static void try_words(asker *a, tutti_advised *out, const char *key, const char *const *values)
+{
+    tutti_advised_key *k = key_add(out, key, false);
+    for (; *values; values++) try_value(a, k, *values);
+}
+
+static void try_algorithms(asker *a, tutti_advised *out)
+{
+    tutti_advised_key *k = key_add(out, "exchange.algorithm", false);
+    try_value(a, k, "auto");
+    for (int i = 0; i < tutti_algorithm_count(); i++)
+        if (!tutti_algorithm_at(i)->is_bound) try_value(a, k, tutti_algorithm_at(i)->name);
+}
+
+static void try_methods(asker *a, tutti_advised *out)
+{
+    tutti_advised_key *k = key_add(out, "method.name", true);
+    for (int i = 0; tutti_method_at(i); i++) try_value(a, k, tutti_method_at(i)->name);
+}
+
+/* The dense layer with the most weights, by name: what groups of ranks might share. */
+typedef struct {
+    char name[64];
+    int64_t nweights; /* 0: there is none */
+} dense_layer;
+
+static tutti_status find_dense(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                               const double *slowness, void *arg, tutti_failure *err)
+{
+    (void)profile, (void)t, (void)slowness, (void)err;
+    const tutti_graph *g = plan->graph;
+    dense_layer *out = arg;
+    for (int l = 0; l < g->model->nlayers; l++) {
+        const tutti_kernel *k = &g->kernels[l];
+        if (strcmp(k->op->name, "dense") || k->params[0].shape.dim[0] * k->params[0].shape.dim[1] <= out->nweights)
+            continue;
+        out->nweights = k->params[0].shape.dim[0] * k->params[0].shape.dim[1];
+        snprintf(out->name, sizeof out->name, "%s", g->model->layers[l].name);
+    }
+    return TUTTI_OK;
+}
+
+/* As many groups as ranks is data parallel. */
+static void try_groups(asker *a, tutti_advised *out)
+{
+    static const char *const numbers[] = {"1", "2", "4", "8", "16", "32"};
+    dense_layer dense = {.nweights = 0};
+    if (tutti_job_look(a->q->job, &a->q->topology, &a->options, a->nranks, find_dense, &dense, NULL) || !dense.nweights)
+        return;
+    tutti_advised_key *k = key_add(out, "parallel.groups", false);
+    snprintf(k->with, sizeof k->with, "parallel.layers=%s", dense.name);
+    for (int i = 0; i < 6 && 1 << i < a->nranks; i++)
+        if (a->nranks % (1 << i) == 0) try_value(a, k, numbers[i]);
+}
+
+/* Adds what the key's best value needs behind the overrides of out->together; returns how many there are then. */
+static int set_key(tutti_advised *out, const tutti_advised_key *k)
+{
+    int n = out->ntogether;
+    snprintf(out->together[n++], sizeof out->together[0], "%s=%s", k->key, k->list[k->best].value);
+    if (k->with[0]) memcpy(out->together[n++], k->with, sizeof k->with);
+    return n;
+}
+
+/* The key whose best value alone gains most of those that are not taken; -1: no other gains. */
+static int next_key(const tutti_advised *out, const bool *taken)
+{
+    double most = out->samples_per_s * (1 + ROUNDING);
+    int next = -1;
+    for (int i = 0; i < out->nkeys; i++) {
+        const tutti_advised_key *k = &out->keys[i];
+        if (taken[i] || k->learns || k->best < 0 || !(k->list[k->best].samples_per_s > most)) continue;
+        most = k->list[k->best].samples_per_s;
+        next = i;
+    }
+    return next;
+}
+
+/* The best keys together, one after the other: each that goes with those before and gains something beside them. */
+static void choose(const asker *a, tutti_advised *out)
+{
+    bool taken[TUTTI_ADVISE_GROUPS] = {false};
+    double most = out->samples_per_s;
+    for (int i = 0; i < out->nkeys; i++) out->keys[i].best = tutti_advice_best(out->keys[i].list, out->keys[i].n);
+    for (int next; (next = next_key(out, taken)) >= 0;) {
+        const char *more[2 * TUTTI_ADVISE_GROUPS];
+        tutti_prediction p = {0};
+        taken[next] = true;
+        const int n = set_key(out, &out->keys[next]);
+        for (int i = 0; i < n; i++) more[i] = out->together[i];
+        if (predict_with(a, more, n, &p, NULL) || !(p.samples_per_s > most * (1 + ROUNDING))) continue;
+        most = p.samples_per_s;
+        out->ntogether = n;
+        out->together_step_s = p.step_s;
+        out->together_samples_per_s = p.samples_per_s;
+    }
+}
+
+/* ---- how few samples ---- */
+
+typedef struct {
+    asker a;
+    int64_t samples; /* that kernel times are of */
+} sizing;
+
+static tutti_status computes_half(void *arg, int64_t samples, bool *holds, tutti_failure *err)
+{
+    sizing *s = arg;
+    tutti_prediction p = {0};
+    s->a.options.share = (double)samples / (double)s->samples;
+    const tutti_status st = predict_with(&s->a, NULL, 0, &p, err);
+    *holds = !st && p.compute_s >= p.step_s / 2;
+    return st;
+}
+
+static tutti_status find_fewest(const asker *a, tutti_advised *out, tutti_failure *err)
+{
+    sizing s = {*a, out->samples};
+    const tutti_status st = tutti_advice_least(computes_half, &s, 1, MOST_SAMPLES, &out->fewest, err);
+    if (out->fewest > MOST_SAMPLES) out->fewest = 0;
+    return st;
+}
+
+tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_predict_options *options,
+                                  tutti_advised *out, tutti_failure *err)
+{
+    static const char *const buckets[] = {"size", "layer", "one", "auto", NULL},
+                             *const orders[] = {"ready", "priority", NULL}, *const times[] = {"late", "early", NULL},
+                             *const places[] = {"sharded", "replicated", NULL};
+    asker a = {.q = q, .options = *options, .nranks = tutti_predict_last(q)->nranks};
+    tutti_prediction now = {0};
+    *out = (tutti_advised){.nranks = a.nranks, .samples = q->job->batch / (q->options.weak ? 1 : a.nranks)};
+    tutti_status st = predict_with(&a, NULL, 0, &now, err);
+    out->step_s = now.step_s;
+    out->samples_per_s = now.samples_per_s;
+    out->useful = tutti_advice_useful(q->predicted, q->nranks);
+    if (st) return st;
+    try_algorithms(&a, out);
+    try_words(&a, out, "exchange.buckets", buckets);
+    try_words(&a, out, "exchange.order", orders);
+    try_words(&a, out, "exchange.update", places);
+    try_words(&a, out, "exchange.update_when", times);
+    try_groups(&a, out);
+    try_methods(&a, out);
+    choose(&a, out);
+    return out->samples > 0 ? find_fewest(&a, out, err) : TUTTI_OK;
+}
+
+/* ---- what is said ---- */
+
+static void print_key(const tutti_advised *a, const tutti_advised_key *k)
+{
+    int refused = 0;
+    if (!k->n) return;
+    printf("  %-20s ", k->key);
+    if (k->best < 0) {
+        printf("none of them can be predicted here\n");
+        return;
+    }
+    const tutti_alternative *best = &k->list[k->best];
+    printf("%s %.3f ms, %.3f times as fast", best->value, best->step_s * 1e3, best->samples_per_s / a->samples_per_s);
+    if (k->with[0]) printf(" with %s", k->with);
+    for (int i = 0; i < k->n; i++) {
+        refused += !k->list[i].can;
+        if (k->list[i].can && i != k->best)
+            printf("; %s %.3f", k->list[i].value, k->list[i].samples_per_s / a->samples_per_s);
+    }
+    printf("\n");
+    if (!refused) return;
+    printf("  %-20s cannot:", "");
+    for (int i = 0, n = 0; i < k->n; i++)
+        if (!k->list[i].can) printf("%s %s", n++ ? "," : "", k->list[i].value);
+    printf("\n");
+}
+
+void tutti_predict_print_advice(const tutti_advised *a)
+{
+    printf("\nInstead, at %d rank%s, each predicted; times as fast as the job as it is, %.3f ms a step\n", a->nranks,
+           a->nranks == 1 ? "" : "s", a->step_s * 1e3);
+    for (int i = 0; i < a->nkeys; i++) print_key(a, &a->keys[i]);
+    printf("  other methods learn otherwise: docs/methods.md\n");
+    if (a->ntogether && a->together_step_s > 0) {
+        printf("Recommended:");
+        for (int i = 0; i < a->ntogether; i++) printf(" --set %s", a->together[i]);
+        printf(": %.3f ms a step, %.3f times as fast.\n", a->together_step_s * 1e3,
+               a->together_samples_per_s / a->samples_per_s);
+    } else {
+        printf("Recommended: the job as it is; no one key makes it faster.\n");
+    }
+    if (a->useful) printf("Up to %d rank%s are worth having of these counts.\n", a->useful, a->useful == 1 ? "" : "s");
+    if (a->fewest)
+        printf(
+            "From %lld samples a rank on at least half of a step is computing (now %lld), where each takes as long.\n",
+            (long long)a->fewest, (long long)a->samples);
+}
+
+static void print_key_json(const tutti_advised *a, const tutti_advised_key *k, tutti_strbuf *out)
+{
+    for (int i = 0; i < k->n; i++) {
+        const tutti_alternative *it = &k->list[i];
+        tutti_json j = {.out = out};
+        tutti_json_open(&j, NULL, '{');
+        tutti_json_text(&j, "advice", k->key);
+        tutti_json_text(&j, "value", it->value);
+        if (k->with[0]) tutti_json_text(&j, "with", k->with);
+        tutti_json_int(&j, "ranks", a->nranks);
+        tutti_json_bool(&j, "can", it->can);
+        tutti_json_real(&j, "step_s", it->can ? it->step_s : (double)NAN);
+        tutti_json_real(&j, "samples_per_s", it->can ? it->samples_per_s : (double)NAN);
+        tutti_json_bool(&j, "best", i == k->best);
+        if (!it->can) tutti_json_text(&j, "refusal", it->refusal);
+        tutti_json_close(&j, '}');
+        tutti_strbuf_puts(out, "\n");
+    }
+}
+
+void tutti_predict_print_advice_json(const tutti_advised *a, tutti_strbuf *out)
+{
+    tutti_json j = {.out = out};
+    for (int i = 0; i < a->nkeys; i++) print_key_json(a, &a->keys[i], out);
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "advice", "all");
+    tutti_json_int(&j, "ranks", a->nranks);
+    tutti_json_open(&j, "set", '[');
+    for (int i = 0; i < a->ntogether; i++) tutti_json_text(&j, NULL, a->together[i]);
+    tutti_json_close(&j, ']');
+    tutti_json_real(&j, "step_s", a->ntogether ? a->together_step_s : a->step_s);
+    tutti_json_int(&j, "useful_ranks", a->useful);
+    tutti_json_int(&j, "fewest_samples", a->fewest);
+    tutti_json_close(&j, '}');
+    tutti_strbuf_puts(out, "\n");
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_advise.h: `tutti predict JOB --advise`: which algorithm, buckets, order, method, rank count and share of samples, each by
+ * predicting it. Threads: owner. */
+#ifndef TUTTI_CLI_PREDICT_ADVISE_H
+#define TUTTI_CLI_PREDICT_ADVISE_H
+
+#include "../../predict/advice.h"
+#include "predict_answers.h"
+
+enum { TUTTI_ADVISE_MAX = 32, TUTTI_ADVISE_GROUPS = 7 };
+
+/* A key of the job and what was tried for it. */
+typedef struct {
+    const char *key; /* "exchange.algorithm" */
+    bool learns;     /* another value learns otherwise: it is not recommended, only shown */
+    char with[96];   /* an override that goes with it, or "" */
+    tutti_alternative list[TUTTI_ADVISE_MAX];
+    int n, best; /* best -1: none can */
+} tutti_advised_key;
+
+struct tutti_advised {
+    int nranks;
+    double step_s, samples_per_s; /* as the job is */
+    tutti_advised_key keys[TUTTI_ADVISE_GROUPS];
+    int nkeys;
+    /* Overrides that are faster than what the job has, "exchange.order=priority". */
+    char together[2 * TUTTI_ADVISE_GROUPS][96];
+    int ntogether;
+    double together_step_s, together_samples_per_s;
+    int64_t samples; /* of a rank */
+    int64_t fewest;  /* ... so that half of a step is computing; 0: not even the most that was tried */
+    int useful;      /* rank count of those that were asked for */
+};
+
+/* At the last of the rank counts. Cost: a prediction an alternative. */
+tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_predict_options *options,
+                                  tutti_advised *out, tutti_failure *err);
+void tutti_predict_print_advice(const tutti_advised *a);
+void tutti_predict_print_advice_json(const tutti_advised *a, tutti_strbuf *out);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
+ * layers.txt, if steps were traced, DIR/layers.svg; if it was tested and has ReLUs, DIR/sparsity.svg. A file is a trace of svm-train: report_svm.c. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/file.h"
+#include "../../base/sort.h"
+#include "../../metrics/chart/chart.h"
+#include "../../metrics/chart/layer_chart.h"
+#include "../../metrics/chart/sparsity_chart.h"
+#include "../../metrics/cost.h"
+#include "../cli.h"
+#include "../svm/report_svm.h"
+#include "../train/run_lines.h"
+
+static const tutti_flag flags[] = {
+    {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", TUTTI_FLAG_WRITES},
+};
+
+static tutti_status read_run(const char *path, tutti_run_lines *r, tutti_failure *err)
+{
+    const tutti_status st = tutti_run_lines_read(path, r, err);
+    if (st == TUTTI_OK && r->loss.n == 0)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: no step in it yet; a line comes every log_every steps", path);
+    return st;
+}
+
+static tutti_status write_picture(tutti_strbuf *svg, const char *path, tutti_failure *err)
+{
+    const tutti_status st = tutti_file_write_atomic(path, svg->text, svg->length, err);
+    tutti_strbuf_release(svg);
+    return st;
+}
+
+/* Losses of single steps are pale behind their mean, tests are dots. */
+static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *path, tutti_failure *err)
+{
+    enum { LOW = 170 };
+    const int n = r->ntests, nlines = r->loss.n;
+    double *room = tutti_alloc(sizeof *room * (size_t)(3 * n + 2 * nlines + 1));
+    double *steps = room, *percent = room + n, *tested = room + 2 * n, *mean = room + 3 * n, *speed = mean + nlines;
+    for (int i = 0; i < n; i++) {
+        steps[i] = (double)r->tests[i].step;
+        percent[i] = 100 * r->tests[i].accuracy;
+        tested[i] = r->tests[i].loss;
+    }
+    tutti_chart_smooth(r->loss.y, nlines, mean);
+    tutti_chart_smooth(r->speed.y, nlines, speed);
+    const tutti_chart_series losses[] = {{"training, mean", r->loss.x, mean, nlines, .points = false},
+                                         {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true},
+                                         {"test", steps, tested, n, .points = true}};
+    const tutti_chart_series accuracy = {"test", steps, percent, n, .points = true};
+    const tutti_chart_series speeds[] = {{"mean", r->speed.x, speed, nlines, .points = false},
+                                         {"each line", r->speed.x, r->speed.y, nlines, .pale = true}};
+    tutti_chart_panel panels[3];
+    int npanels = 0;
+    panels[npanels++] = (tutti_chart_panel){.title = "loss", .series = losses, .nseries = n ? 3 : 2};
+    if (n)
+        panels[npanels++] = (tutti_chart_panel){
+            .title = "accuracy, %", .series = &accuracy, .nseries = 1, .least_range = 5, .height = LOW};
+    panels[npanels++] = (tutti_chart_panel){.title = "samples a second", .series = speeds, .nseries = 2, .height = LOW};
+    tutti_strbuf svg = {0}, title = {0};
+    tutti_strbuf_printf(&title, "Training in %s", dir);
+    tutti_chart_svg(title.text, "step", panels, npanels, &svg);
+    tutti_strbuf_release(&title);
+    free(room);
+    return write_picture(&svg, path, err);
+}
+
+/* drawn: DIR/layers.svg was, because there is a DIR/layers.txt. */
+static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err)
+{
+    tutti_strbuf from = {0}, to = {0}, svg = {0}, title = {0};
+    tutti_layer_trace trace;
+    tutti_status st = TUTTI_OK;
+    tutti_strbuf_printf(&from, "%s/layers.txt", dir);
+    tutti_strbuf_printf(&to, "%s/layers.svg", dir);
+    *drawn = access(from.text, F_OK) == 0;
+    if (*drawn) st = tutti_layer_trace_read(from.text, &trace, err);
+    if (*drawn && !st) {
+        tutti_strbuf_printf(&title, "Time of each layer, %s", dir);
+        tutti_layer_chart_svg(title.text, trace.layers, trace.nlayers, &svg);
+        st = write_picture(&svg, to.text, err);
+        tutti_layer_trace_release(&trace);
+    }
+    tutti_strbuf_release(&from);
+    tutti_strbuf_release(&to);
+    tutti_strbuf_release(&title);
+    return st;
+}
+
+/* DIR/sparsity.svg, where zeros of ReLUs have been counted. */
+static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tutti_failure *err)
+{
+    tutti_strbuf to = {0}, svg = {0}, title = {0};
+    if (r->nrelus == 0) return TUTTI_OK;
+    tutti_sparsity_row *rows = tutti_alloc(sizeof *rows * (size_t)r->nrelus);
+    for (int i = 0; i < r->nrelus; i++)
+        rows[i] = (tutti_sparsity_row){r->relus[i].name, r->relus[i].first, r->relus[i].last};
+    tutti_strbuf_printf(&to, "%s/sparsity.svg", dir);
+    tutti_strbuf_printf(&title, "Zeros that ReLUs make, %s", dir);
+    tutti_sparsity_chart_svg(title.text, rows, r->nrelus, &svg);
+    const tutti_status st = write_picture(&svg, to.text, err);
+    tutti_strbuf_release(&to);
+    tutti_strbuf_release(&title);
+    free(rows);
+    return st;
+}
+
+/* Of all elements that ReLUs made in the last test. */
+static void print_sparsity(const tutti_run_lines *r, const char *dir)
+{
+    double zeros = 0, elements = 0, least = 1, most = 0;
+    for (int i = 0; i < r->nrelus; i++) {
+        zeros += r->relus[i].last * r->relus[i].elements;
+        elements += r->relus[i].elements;
+        least = fmin(least, r->relus[i].last);
+        most = fmax(most, r->relus[i].last);
+    }
+    char range[48] = "";
+    if (100 * (most - least) >= 0.1) snprintf(range, sizeof range, " (%.1f to %.1f %%)", 100 * least, 100 * most);
+    if (elements > 0)
+        printf("sparsity  %.1f %% of what ReLUs make is zero%s, %s/sparsity.svg\n", 100 * zeros / elements, range, dir);
+}
+
+static void print_cost(const tutti_run_lines *r)
+{
+    tutti_strbuf table = {0};
+    if (!r->nranks) return;
+    tutti_cost_table(r->cost, r->nranks, &table);
+    fputs(table.text, stdout);
+    tutti_strbuf_release(&table);
+}
+
+/* The middle one of all lines, each the mean of the steps since the line before, and how far they differ. */
+static void print_speed(const tutti_run_lines *r)
+{
+    const size_t n = (size_t)r->speed.n;
+    double *sorted = tutti_alloc(sizeof *sorted * n);
+    memcpy(sorted, r->speed.y, sizeof *sorted * n);
+    tutti_sort_doubles(sorted, n);
+    printf("speed     %.0f samples/s", sorted[n / 2]);
+    if (n > 1) printf(" (median of %zu lines, %.0f to %.0f)", n, sorted[0], sorted[n - 1]);
+    printf("\n");
+    free(sorted);
+}
+
+/* The share of exchanges is of the run's whole time, as in the table below. Before the run has ended it is of the time of its steps. */
+static void print_exchange(const tutti_run_lines *r)
+{
+    double all = 0;
+    for (int p = 0; p < TUTTI_NCOSTS; p++) all += r->cost[p];
+    if (r->nranks && all > 0)
+        printf("exchange  %.1f %% of the run's time\n", 100 * r->cost[TUTTI_COST_EXCHANGE] / all);
+    else if (!r->nranks && r->step_ms > 0)
+        printf("exchange  %.1f %% of the time of the steps so far\n", 100 * r->comm_ms / r->step_ms);
+}
+
+static void print_summary(const tutti_run_lines *r, const char *path)
+{
+    printf("steps     %lld\n", (long long)r->last_step);
+    const double loss = r->loss.y[r->loss.n - 1];
+    if (isnan(loss))
+        printf("loss      not finite\n");
+    else
+        printf("loss      %.6g\n", loss);
+    if (r->ntests) printf("accuracy  %.2f %%\n", 100 * r->tests[r->ntests - 1].accuracy);
+    if (r->has_diverged) printf("diverged  at step %lld\n", (long long)r->diverged_step);
+    print_speed(r);
+    print_exchange(r);
+    if (r->bound) printf("bound     %s\n", r->bound);
+    if (r->weights[0]) printf("weights   %s\n", r->weights);
+    printf("picture   %s\n", path);
+}
+
+/* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
+static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
+{
+    tutti_strbuf layers_picture = {0}, relus_picture = {0};
+    tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
+    tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
+    const tutti_cli_file files[] = {{.what = "the run", .path = dir},
+                                    {.what = "the picture", .path = picture, .written = true},
+                                    {.what = "the layers' picture", .path = layers_picture.text, .written = true},
+                                    {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
+    const int n = sizeof files / sizeof *files;
+    tutti_status st = tutti_cli_check_files(files, n, err);
+    if (!st && tutti_file_is_folder(dir)) st = tutti_cli_try_files(files, n, err);
+    tutti_strbuf_release(&layers_picture);
+    tutti_strbuf_release(&relus_picture);
+    return st;
+}
+
+static tutti_status report(const tutti_flags *f, tutti_failure *err)
+{
+    if (access(f->rest[0], F_OK) == 0 && !tutti_file_is_folder(f->rest[0]))
+        return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
+    tutti_strbuf metrics = {0}, picture = {0};
+    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
+    tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);
+    const char *path = tutti_cli_value(f, "out", picture.text);
+    tutti_run_lines r = {0};
+    bool layers = false;
+    tutti_status st = check_out(f->rest[0], path, err);
+    if (st == TUTTI_OK) st = read_run(metrics.text, &r, err);
+    if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
+    if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);
+    if (st == TUTTI_OK) st = draw_sparsity(&r, f->rest[0], err);
+    if (st == TUTTI_OK) {
+        print_summary(&r, path);
+        if (layers) printf("layers    %s/layers.svg\n", f->rest[0]);
+        print_sparsity(&r, f->rest[0]);
+        print_cost(&r);
+    }
+    tutti_run_lines_release(&r);
+    tutti_strbuf_release(&metrics);
+    tutti_strbuf_release(&picture);
+    return st;
+}
+
+static int run_command(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "report",
+        .usage = "tutti report DIR|FILE [--out FILE]",
+        .about = "Sums up a run from DIR/metrics.jsonl and draws its loss, accuracy and speed as SVG; the costs of its "
+                 "layers "
+                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N), zeros of its ReLUs as "
+                 "DIR/sparsity.svg. Of a FILE made by `tutti svm-train "
+                 "--trace FILE`: active samples and gap "
+                 "over time.",
+        .flags = flags,
+        .nflags = sizeof flags / sizeof *flags,
+        .wanted = "one folder is needed, that of `tutti train --out DIR`, or a trace of svm-train",
+        .run = report,
+    };
+    return tutti_cli_run(&form, argc, argv);
+}
+
+const tutti_command tutti_command_report = {"report", "sum up a run and draw its curves", run_command};

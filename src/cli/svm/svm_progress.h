@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_progress.h: a training of an SVM on the terminal and in a trace. Threads: owner. */
+#ifndef TUTTI_CLI_SVM_PROGRESS_H
+#define TUTTI_CLI_SVM_PROGRESS_H
+
+#include "../../metrics/metrics.h"
+#include "tutti/svm.h"
+
+typedef struct {
+    bool shown, tty;
+    bool open;                   /* an unfinished line stands on the terminal */
+    double eps, first_gap;       /* of this subproblem */
+    double drawn;                /* clock */
+    tutti_metrics *trace;        /* NULL: none */
+    tutti_failure trace_failure; /* the first one: told at the end */
+} tutti_svm_progress;
+
+/* shown: --progress; path: --trace or NULL; nranks, and the threads of config: for the trace. */
+tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config, const char *path, int nranks,
+                                      tutti_svm_progress *out, tutti_failure *err);
+/* tutti_svm_config.on_event; arg is the tutti_svm_progress. */
+void tutti_svm_progress_event(void *arg, const tutti_svm_event *event);
+/* TUTTI_ERR_FAILED: the trace could not be written. */
+tutti_status tutti_svm_progress_end(tutti_svm_progress *p, tutti_failure *err);
+
+#endif

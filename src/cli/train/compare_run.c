@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_run.c: the runs of `tutti compare`: each is `tutti train` of this program as a child, in a folder of its own.
+ *
+ * Signals are blocked and waited for, as in launch.c. A child has a process group of its own, so that Ctrl-C reaches it once, through us,
+ * and as SIGTERM, at which it saves; it ends with us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "../../base/file.h"
+#include "../../job/job_choice.h"
+#include "../progress.h"
+#include "compare.h"
+
+enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
+static const char HANDICAPS[] = "handicaps.txt";
+static const double LOOK_S = 0.5, GRACE_S = 300; /* until a child that was asked to end is killed */
+
+typedef struct {
+    tutti_compare *c;
+    bool tty;
+    sigset_t watched, before;
+    struct sigaction child_before;
+    pid_t child;
+    int asked; /* the signal that ends us */
+    double asked_at, began, run_began;
+    int ndone, nplayed, nruns;
+} player;
+
+/* ---- what is there already ---- */
+
+static char *path_in(const tutti_compare_run *r, const char *name)
+{
+    tutti_strbuf path = {0};
+    tutti_strbuf_printf(&path, "%s/%s", r->dir, name);
+    return tutti_strbuf_detach(&path);
+}
+
+static bool is_same_job(const tutti_compare_run *r)
+{
+    char *path = path_in(r, "job.yaml"), *text = NULL;
+    size_t nbytes;
+    const bool same =
+        !tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL) && tutti_job_was(r->job, text);
+    free(text);
+    free(path);
+    return same;
+}
+
+/* The file keeps what the job does not say. "" where there is none. free() */
+static char *read_handicaps(const tutti_compare_run *r)
+{
+    char *path = path_in(r, HANDICAPS), *text = NULL;
+    size_t nbytes;
+    if (tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL)) text = strdup("");
+    free(path);
+    return text;
+}
+
+static char *handicaps_of(const tutti_compare *c)
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_puts(&words, "");
+    for (int i = 0; i < c->nhandicaps; i++) tutti_strbuf_printf(&words, "%s%s", i ? " " : "", c->handicaps[i]);
+    return tutti_strbuf_detach(&words);
+}
+
+static tutti_status check_run(const tutti_compare_run *r, const char *wanted, tutti_failure *err)
+{
+    struct stat info;
+    char *path = path_in(r, "metrics.jsonl"), *kept = read_handicaps(r);
+    tutti_status st = TUTTI_OK;
+    if (!stat(path, &info) && strcmp(kept, wanted) != 0)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s holds a run with %s, not with %s: give another --out", r->dir,
+                        *kept ? kept : "no --slow or --stall", *wanted ? wanted : "none");
+    free(path);
+    free(kept);
+    return st;
+}
+
+tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err)
+{
+    char *wanted = handicaps_of(c);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < c->nmethods * c->nseeds && !st; i++) st = check_run(&c->runs[i], wanted, err);
+    free(wanted);
+    return st;
+}
+
+static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_run *r, tutti_failure *err)
+{
+    char *path = path_in(r, HANDICAPS), *words = handicaps_of(c);
+    tutti_status st = TUTTI_OK;
+    if (*words)
+        st = tutti_file_write_atomic(path, words, strlen(words), err);
+    else
+        unlink(path);
+    free(path);
+    free(words);
+    return st;
+}
+
+/* Reads what it has kept; false: there is more to do, or nothing that can be read. */
+static bool is_done(tutti_compare_run *r)
+{
+    char *path = path_in(r, "metrics.jsonl");
+    tutti_run_lines_release(&r->lines);
+    const bool done =
+        is_same_job(r) && !tutti_run_lines_read(path, &r->lines, NULL) && (r->lines.has_ended || r->lines.ended_so);
+    free(path);
+    return done;
+}
+
+/* ---- words ---- */
+
+static void clear_line(const player *p)
+{
+    if (p->tty) printf("\r\x1b[K");
+}
+
+static void draw(const player *p, const tutti_compare_run *r)
+{
+    char bar[TUTTI_PROGRESS_BAR + 3], since[24], left[24] = "?";
+    const double now = tutti_clock_s();
+    if (!p->tty) return;
+    tutti_progress_bar(p->ndone, p->nruns, bar);
+    tutti_progress_time(now - p->run_began, since);
+    if (p->nplayed) {
+        const double a_run = (p->run_began - p->began) / p->nplayed;
+        tutti_progress_time(fmax(0, a_run * (p->nruns - p->ndone) - (now - p->run_began)), left);
+    }
+    printf("\r%s run %d of %d: %.24s, seed %lld, %s  %s left \x1b[K", bar, p->ndone + 1, p->nruns, r->method->label,
+           (long long)r->seed, since, left);
+    fflush(stdout);
+}
+
+static void say_begin(const player *p, const tutti_compare_run *r)
+{
+    if (p->tty) return;
+    printf("run %d of %d: %s, seed %lld\n", p->ndone + 1, p->nruns, r->method->label, (long long)r->seed);
+    fflush(stdout);
+}
+
+static void say_end(const player *p, const tutti_compare_run *r, const char *how)
+{
+    clear_line(p);
+    printf("%s seed %lld: ", r->method->label, (long long)r->seed);
+    if (r->lines.has_diverged)
+        printf("diverged at step %lld%s\n", (long long)r->lines.diverged_step, how);
+    else if (r->lines.ntests)
+        printf("accuracy %.4f after %.2f s%s\n", r->lines.tests[r->lines.ntests - 1].accuracy,
+               r->lines.tests[r->lines.ntests - 1].seconds, how);
+    else
+        printf("no test in it%s\n", how);
+    fflush(stdout);
+}
+
+/* ---- one child ---- */
+
+static void block_signals(player *p)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+    struct sigaction now;
+    sigemptyset(&p->watched);
+    sigaddset(&p->watched, SIGCHLD);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN) sigaddset(&p->watched, signals[i]);
+    sigprocmask(SIG_BLOCK, &p->watched, &p->before);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
+              &p->child_before); /* ignored = nothing to wait for */
+}
+
+static void become_run(const player *p, int log, pid_t parent, const char *const *argv)
+{
+    const int nothing = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1); /* it died before we asked to end with it */
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    sigprocmask(SIG_SETMASK, &p->before, NULL);
+    execv("/proc/self/exe", (char *const *)(uintptr_t)argv); /* never written to */
+    fprintf(stderr, "tutti compare: /proc/self/exe: %s; runs are this program, which is found by /proc\n",
+            strerror(errno));
+    _exit(TUTTI_ERR_FAILED);
+}
+
+static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *err)
+{
+    const char *keys[TUTTI_COMPARE_MAX_SETS], *argv[2 * TUTTI_COMPARE_MAX_SETS + TUTTI_COMPARE_MAX_HANDICAPS + 8] = {
+                                                  "tutti", "train", p->c->path, "--quiet", "--out", r->dir};
+    char seed[24], *path = path_in(r, "train.log");
+    int log, n = 6;
+    snprintf(seed, sizeof seed, "%lld", (long long)r->seed);
+    const int nkeys = tutti_compare_keys(p->c, r->method, seed, keys);
+    for (int i = 0; i < nkeys; i++) {
+        argv[n++] = "--set";
+        argv[n++] = keys[i];
+    }
+    for (int i = 0; i < p->c->nhandicaps; i++) argv[n++] = p->c->handicaps[i];
+    tutti_status st = tutti_file_make_dir(r->dir, err);
+    if (!st) st = write_handicaps(p->c, r, err);
+    if (!st) st = tutti_file_open_to_write(path, O_CREAT | O_APPEND, &log, err);
+    free(path);
+    if (st) return st;
+    fflush(NULL); /* or the child would print what we have buffered */
+    const pid_t parent = getpid(), pid = fork();
+    if (pid == 0) become_run(p, log, parent, argv);
+    close(log);
+    if (pid < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "cannot start a run: %s", strerror(errno));
+    setpgid(pid, pid); /* both sides do it: whoever comes first */
+    p->child = pid;
+    return TUTTI_OK;
+}
+
+static void take_signal(player *p, int number)
+{
+    if (number == SIGCHLD) return;
+    kill(p->child, p->asked ? SIGKILL : SIGTERM);
+    if (p->asked) return;
+    p->asked = number;
+    p->asked_at = tutti_clock_s();
+    clear_line(p);
+    fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; another signal ends it at once\n", number);
+}
+
+/* What it ended with, as waitpid says it. */
+static int wait_for(player *p, const tutti_compare_run *r)
+{
+    const struct timespec look = {.tv_nsec = (long)(1e9 * LOOK_S)};
+    int status = 0;
+    while (waitpid(p->child, &status, WNOHANG) != p->child) {
+        if (!p->asked) draw(p, r);
+        const int number = sigtimedwait(&p->watched, NULL, &look);
+        if (number > 0) take_signal(p, number);
+        if (p->asked && tutti_clock_s() - p->asked_at > GRACE_S) kill(p->child, SIGKILL);
+    }
+    p->child = 0;
+    return status;
+}
+
+/* ---- its end ---- */
+
+/* The last line of the log; "" where there is none. free() */
+static char *last_words(const tutti_compare_run *r)
+{
+    char *path = path_in(r, "train.log"), *text = NULL;
+    size_t nbytes = 0;
+    if (tutti_file_read(path, MAX_LOG_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL)) text = strdup("");
+    free(path);
+    while (nbytes && text[nbytes - 1] == '\n') text[--nbytes] = '\0';
+    const char *line = strrchr(text, '\n');
+    char *last = strdup(line ? line + 1 : text);
+    free(text);
+    return last;
+}
+
+static tutti_status fail(const tutti_compare_run *r, int status, tutti_failure *err)
+{
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    const tutti_status st = code > 0 && code <= TUTTI_ERR_RENDEZVOUS ? (tutti_status)code : TUTTI_ERR_FAILED;
+    char how[64], *last = last_words(r);
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(status));
+    else if (code)
+        snprintf(how, sizeof how, "ended with %d", code);
+    else
+        snprintf(how, sizeof how, "ended with 0, but is not done");
+    tutti_fail(err, st, "%s seed %lld %s%s%.600s (%s/train.log)", r->method->label, (long long)r->seed, how,
+               *last ? ": " : "", last, r->dir);
+    free(last);
+    return st;
+}
+
+static tutti_status play_run(player *p, tutti_compare_run *r, tutti_failure *err)
+{
+    if (is_done(r)) {
+        say_end(p, r, ", done before");
+        p->ndone++;
+        return TUTTI_OK;
+    }
+    say_begin(p, r);
+    p->run_began = tutti_clock_s();
+    if (!p->nplayed) p->began = p->run_began;
+    tutti_status st = start(p, r, err);
+    if (st) return st;
+    const int status = wait_for(p, r);
+    if (p->asked) return TUTTI_OK;
+    const bool done = is_done(r);
+    if (!done || (status && !r->lines.ended_so)) {
+        clear_line(p);
+        return fail(r, status, err);
+    }
+    say_end(p, r, "");
+    p->ndone++;
+    p->nplayed++;
+    return TUTTI_OK;
+}
+
+/* A signal between two runs. */
+static void look_for_signals(player *p)
+{
+    const struct timespec now = {0};
+    const int number = sigtimedwait(&p->watched, NULL, &now);
+    if (number > 0 && number != SIGCHLD && !p->asked) p->asked = number;
+}
+
+tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *err)
+{
+    player p = {.c = c, .tty = isatty(STDOUT_FILENO), .nruns = c->nmethods * c->nseeds};
+    tutti_status st = TUTTI_OK;
+    block_signals(&p);
+    for (int i = 0; i < p.nruns && !st && !p.asked; i++) {
+        look_for_signals(&p);
+        if (!p.asked) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
+    }
+    clear_line(&p);
+    sigaction(SIGCHLD, &p.child_before, NULL);
+    sigprocmask(SIG_SETMASK, &p.before, NULL);
+    if (p.asked && !st)
+        printf("stopped by signal %d with %d of %d runs done; the same command goes on from there\n", p.asked, p.ndone,
+               p.nruns);
+    *signal = st ? 0 : p.asked;
+    return st;
+}

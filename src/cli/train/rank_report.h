@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_report.h: commands that run as ranks print what the group tells of silence and hangs. Threads: owner. */
+#ifndef TUTTI_CLI_RANK_REPORT_H
+#define TUTTI_CLI_RANK_REPORT_H
+
+#include "../../collective/launch/join.h"
+#include "../cli.h"
+
+/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Before the
+ * group is joined, because a wire starts threads: asked for during the rendezvous, the report comes after it. */
+void tutti_cli_block_quit(void);
+/* A row for the tables of flags, and what it says: 0 = nothing. */
+#define TUTTI_CLI_CORES_FLAG                                                                                           \
+    {                                                                                                                  \
+        "cores", "N", "that the ranks of a host have together (default: the union of their affinity masks)", 0         \
+    }
+tutti_status tutti_cli_cores(const tutti_flags *f, int *out, tutti_failure *err);
+/* Joins; whom it waits for goes to stderr. `command` is borrowed until then. */
+tutti_status tutti_cli_join(const char *command, const tutti_group_config *config, tutti_group **out,
+                            tutti_failure *err);
+/* Notices and reports go to stderr, in one write each, so that those of several ranks do not mix. `command` is borrowed. */
+typedef struct {
+    const char *command; /* "train" */
+    tutti_group *group;
+} tutti_cli_reporter;
+tutti_status tutti_cli_report(tutti_cli_reporter *reporter, tutti_failure *err);
+
+#endif

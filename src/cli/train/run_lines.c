@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_lines.c: reads metrics.jsonl.
+ *
+ * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says `seconds`, then by
+ * the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew, too; steps of earlier processes behind
+ * their last line that says them moved what a step of the next process moves. */
+#include "run_lines.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/file.h"
+#include "../../base/text/json.h"
+
+enum { MAX_METRICS_BYTES = 1 << 30 };
+
+/* Where the clock of the run is. */
+typedef struct {
+    tutti_run_lines *r;
+    double before;     /* what earlier processes took */
+    int64_t told_step; /* up to which `seconds` are of */
+    double step_s;     /* a step, by the last line */
+    double bytes, bytes_before;
+    int64_t first_step, bytes_step,
+        untold_steps; /* of this process; up to which `bytes` are of; of earlier ones, behind that */
+} reader;
+
+static void add_point(tutti_run_points *p, double x, double y)
+{
+    if (p->n == p->capacity) {
+        p->x = tutti_grow(p->x, p->n, &p->capacity, sizeof *p->x);
+        p->y = tutti_realloc(p->y, sizeof *p->y * (size_t)p->capacity);
+    }
+    p->x[p->n] = x;
+    p->y[p->n++] = y;
+}
+
+void tutti_run_lines_release(tutti_run_lines *r)
+{
+    tutti_run_points *all[] = {&r->loss, &r->speed};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->x);
+        free(all[i]->y);
+    }
+    free(r->tests);
+    for (int i = 0; i < r->nrelus; i++) free(r->relus[i].name);
+    free(r->relus);
+    free(r->bound);
+    free(r->staleness);
+    *r = (tutti_run_lines){0};
+}
+
+static double number(const cJSON *line, const char *key, double otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
+}
+
+static const char *words(const cJSON *line, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static void take_seconds(reader *c, const cJSON *line, int64_t step)
+{
+    c->r->seconds =
+        c->before + number(line, "train_seconds", number(line, "seconds", 0)); /* earlier versions have no other */
+    c->told_step = step;
+}
+
+/* Bytes of all of the run up to this line; NAN: it says none. */
+static double take_bytes(reader *c, const cJSON *line, int64_t step)
+{
+    const double told = number(line, "exchanged_bytes", (double)NAN);
+    const int64_t steps = step - c->first_step;
+    if (isnan(told)) return told;
+    if (steps > 0) c->bytes_before += told / (double)steps * (double)c->untold_steps, c->untold_steps = 0;
+    c->bytes = c->bytes_before + told;
+    c->bytes_step = step;
+    return c->bytes;
+}
+
+static void take_step(reader *c, const cJSON *line, int64_t step)
+{
+    tutti_run_lines *r = c->r;
+    add_point(&r->loss, (double)step, number(line, "loss", (double)NAN)); /* null: it was not finite */
+    add_point(&r->speed, (double)step, number(line, "ips", 0));
+    r->step_ms += number(line, "step_ms", 0);
+    r->comm_ms += number(line, "comm_ms", 0);
+    c->step_s = 1e-3 * number(line, "step_ms", 0);
+    r->seconds += c->step_s * (double)(step - c->told_step);
+    c->told_step = step;
+}
+
+static void take_test(reader *c, const cJSON *line, int64_t step)
+{
+    tutti_run_lines *r = c->r;
+    take_seconds(c, line, step);
+    r->tests = tutti_grow(r->tests, r->ntests, &r->test_capacity, sizeof *r->tests);
+    r->tests[r->ntests++] = (tutti_run_test){step, r->seconds, number(line, "accuracy", 0),
+                                             number(line, "loss", (double)NAN), take_bytes(c, line, step)};
+}
+
+static void take_sparsity(tutti_run_lines *r, const cJSON *line)
+{
+    const char *name = words(line, "relu");
+    const double sparsity = number(line, "sparsity", 0);
+    int i = 0;
+    while (i < r->nrelus && strcmp(r->relus[i].name, name) != 0) i++;
+    if (i == r->nrelus) {
+        r->relus = tutti_grow(r->relus, r->nrelus, &r->relu_capacity, sizeof *r->relus);
+        r->relus[r->nrelus++] = (tutti_run_relu){.name = strdup(name), .first = sparsity};
+    }
+    r->relus[i].last = sparsity;
+    r->relus[i].elements = number(line, "elements", 0);
+}
+
+static void take_resume(reader *c, int64_t step)
+{
+    c->r->nstretches++;
+    c->r->seconds += c->step_s * (double)(step - c->told_step);
+    c->before = c->r->seconds;
+    c->told_step = step;
+    c->bytes_before = c->bytes;
+    c->untold_steps += step - c->bytes_step;
+    c->first_step = c->bytes_step = step;
+}
+
+static void take_end(reader *c, const cJSON *line, int64_t step)
+{
+    tutti_run_lines *r = c->r;
+    take_seconds(c, line, step);
+    take_bytes(c, line, step);
+    r->has_ended = !cJSON_GetObjectItemCaseSensitive(line, "signal");
+    snprintf(r->weights, sizeof r->weights, "%s", words(line, "weights"));
+}
+
+static void take_line(reader *c, const cJSON *line)
+{
+    tutti_run_lines *r = c->r;
+    const char *ev = words(line, "ev");
+    if (!*ev) return;
+    const int64_t step = r->last_step = (int64_t)number(line, "step", (double)r->last_step);
+    if (!strcmp(ev, "step")) {
+        take_step(c, line, step);
+    } else if (!strcmp(ev, "eval")) {
+        take_test(c, line, step);
+    } else if (!strcmp(ev, "sparsity")) {
+        take_sparsity(r, line);
+    } else if (!strcmp(ev, "cost")) {
+        r->nranks = (int)number(line, "ranks", 1);
+        for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);
+    } else if (!strcmp(ev, "bound")) {
+        free(r->bound);
+        r->bound = strdup(words(line, "words"));
+    } else if (!strcmp(ev, "visits")) {
+        free(r->staleness);
+        r->staleness = strdup(words(line, "words"));
+    } else if (!strcmp(ev, "resume")) {
+        take_resume(c, step);
+    } else if (!strcmp(ev, "diverged")) {
+        r->has_diverged = true;
+        r->ended_so = number(line, "ends", 0) != 0;
+        r->diverged_step = step;
+    } else if (!strcmp(ev, "end")) {
+        take_end(c, line, step);
+    }
+}
+
+tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_failure *err)
+{
+    char *text = NULL;
+    size_t nbytes = 0;
+    reader c = {.r = out};
+    *out = (tutti_run_lines){.nstretches = 1};
+    tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    int number_of_line = 0;
+    for (char *line = text, *end; st == TUTTI_OK && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        number_of_line++;
+        cJSON *json = tutti_json_parse(line, (size_t)(end - line));
+        if (json)
+            take_line(&c, json);
+        else
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d is not JSON", path, number_of_line);
+        cJSON_Delete(json);
+    }
+    free(text);
+    return st;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_seat.c: who sits where.
+ *
+ * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out has to be told
+ * (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank binds itself, and what they had bound
+ * it to must have been the same for all ranks of the host: else each has cut another piece, and two may sit on one core. */
+#include "train_seat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/hash.h"
+#include "../cli.h"
+
+static bool has_partition(const tutti_job *job)
+{
+    return strcmp(job->partition, "none") != 0;
+}
+
+static tutti_status cut(const tutti_job *job, int nlocal, tutti_core_set *given, tutti_partition *out,
+                        tutti_failure *err)
+{
+    tutti_partition p = {0};
+    tutti_status st = tutti_partition_here(job->partition, given, &p, err);
+    if (!st) st = tutti_partition_fits(&p, nlocal, err);
+    if (st) {
+        tutti_partition_release(&p);
+        return tutti_fail_at(err, "%s", job->said_partition);
+    }
+    *out = p;
+    return TUTTI_OK;
+}
+
+/* ---- the launcher ---- */
+
+typedef struct {
+    tutti_core_set given;
+    tutti_partition partition;
+    int nranks;
+    char *list; /* of the cores given */
+} seating;
+
+static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
+{
+    const seating *s = arg;
+    tutti_binding binding;
+    setenv(TUTTI_CORES_VARIABLE, s->list, 1);
+    return tutti_partition_bind(&s->partition, tutti_partition_group_of(&s->partition, rank, s->nranks), &binding, err);
+}
+
+int tutti_train_launch(const tutti_job *job, bool says, char **argv)
+{
+    seating s = {.nranks = (int)job->ranks};
+    tutti_failure err = {0};
+    tutti_strbuf list = {0};
+    if (!has_partition(job)) return tutti_cli_launch("train", s.nranks, NULL, NULL, argv);
+    if (cut(job, s.nranks, &s.given, &s.partition, &err)) return tutti_cli_fail("train", &err);
+    tutti_cores_print(&s.given, &list);
+    s.list = list.text;
+    if (says && job->ranks_by_partition)
+        printf("partition %s sets the ranks: %d, one a group\n", job->partition, s.nranks);
+    const int code = tutti_cli_launch("train", s.nranks, seat_rank, &s, argv);
+    tutti_partition_release(&s.partition);
+    tutti_strbuf_release(&list);
+    return code;
+}
+
+/* ---- a rank ---- */
+
+tutti_status tutti_train_take_seat(const tutti_job *job, const tutti_group_config *config, tutti_train_seat *out,
+                                   tutti_failure *err)
+{
+    if (!has_partition(job)) return TUTTI_OK;
+    if (!config->local_nranks) {
+        tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "nobody has said how many ranks this host has: set LOCAL_RANK and LOCAL_WORLD_SIZE for each of them, "
+            "or use 'partition: none'");
+        return tutti_fail_at(err, "%s", job->said_partition);
+    }
+    tutti_status st = cut(job, config->local_nranks, &out->given, &out->partition, err);
+    if (st) return st;
+    out->is_bound = true;
+    out->group = tutti_partition_group_of(&out->partition, config->local_rank, config->local_nranks);
+    st = tutti_partition_bind(&out->partition, out->group, &out->binding, err);
+    return st ? tutti_fail_at(err, "%s", job->said_partition) : TUTTI_OK;
+}
+
+void tutti_train_seat_release(tutti_train_seat *seat)
+{
+    tutti_partition_release(&seat->partition);
+    tutti_strbuf_release(&seat->words);
+    tutti_strbuf_release(&seat->list);
+    free(seat->memory_of);
+    *seat = (tutti_train_seat){0};
+}
+
+/* ---- what they tell ---- */
+
+enum { SHORT = 64 };
+
+typedef struct {
+    uint64_t given;
+    int32_t domain, has_memory;
+    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; those that were given; where this rank is */
+} notice;
+
+/* A long list is cut behind a comma. */
+static void shorten(const tutti_core_set *set, char out[SHORT])
+{
+    static const char more[] = "...";
+    tutti_strbuf list = {0};
+    tutti_cores_print(set, &list);
+    snprintf(out, SHORT, "%.*s", SHORT - 1, list.text ? list.text : "none");
+    if (list.length >= SHORT) {
+        size_t n = SHORT - sizeof more;
+        while (n && out[n - 1] != ',') n--;
+        memcpy(out + n, more, sizeof more);
+    }
+    tutti_strbuf_release(&list);
+}
+
+/* By the mask that the system has for this process, not by what it was asked for. */
+static void describe(const tutti_train_seat *seat, notice *n)
+{
+    const tutti_core_group *g = &seat->partition.groups[seat->group];
+    tutti_core_set own;
+    tutti_strbuf words = {0}, summary = {0};
+    char cores[SHORT];
+    tutti_cores_own(&own);
+    shorten(&own, cores);
+    shorten(&seat->given, n->cores);
+    tutti_partition_summary(&seat->partition, &summary);
+    tutti_strbuf_printf(&words, "bound to cores %s (%d core%s), %s, memory %s ", cores, g->ncores,
+                        g->ncores == 1 ? "" : "s", g->cache,
+                        seat->binding.has_memory ? "bound to" : "by first touch, near");
+    tutti_partition_memory_words(&g->nodes, &words);
+    if (seat->binding.problem) tutti_strbuf_printf(&words, " (%s)", strerror(seat->binding.problem));
+    snprintf(n->summary, sizeof n->summary, "%s", summary.text);
+    snprintf(n->words, sizeof n->words, "%s", words.text);
+    tutti_strbuf_release(&words);
+    tutti_strbuf_release(&summary);
+}
+
+static tutti_status check_given(tutti_group *group, const tutti_job *job, const notice *all, tutti_failure *err)
+{
+    for (int r = 1; r < tutti_group_nranks(group); r++) {
+        int first = 0;
+        while (tutti_group_host_of(group, first) != tutti_group_host_of(group, r)) first++;
+        if (all[first].given == all[r].given) continue;
+        if (tutti_group_rank(group) != 0) return tutti_fail(err, TUTTI_ERR_USAGE, "%s", "");
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "partition: %s: ranks of one host must share out the same cores, but rank %d was started on "
+                          "cores %s and rank %d on %s: let their launcher not bind them (mpirun --bind-to none, srun "
+                          "--cpu-bind=none), or set " TUTTI_CORES_VARIABLE
+                          " for all, or use 'partition: none': they are bound already",
+                          job->partition, first, all[first].cores, r, all[r].cores);
+    }
+    return TUTTI_OK;
+}
+
+static void summarise(tutti_group *group, const tutti_job *job, const notice *all, tutti_train_seat *seat)
+{
+    const int nranks = tutti_group_nranks(group), nhosts = tutti_group_nhosts(group);
+    int nbound = 0;
+    for (int r = 0; r < nranks; r++) {
+        nbound += all[r].has_memory;
+        tutti_strbuf_printf(&seat->list, "  rank %d %s\n", r, all[r].words);
+    }
+    tutti_strbuf_printf(
+        &seat->words, "partition %s: %s%s, %d rank%s%s, %lld thread%s each, bound to their cores; memory ",
+        job->partition, all[0].summary, nhosts > 1 ? " on rank 0's host" : "", nranks, nranks == 1 ? "" : "s",
+        job->ranks_by_partition ? " (as many as groups)" : "", (long long)job->threads, job->threads == 1 ? "" : "s");
+    if (nbound == nranks)
+        tutti_strbuf_puts(&seat->words, "bound to the nearest nodes");
+    else if (!nbound)
+        tutti_strbuf_puts(&seat->words, "by first touch");
+    else
+        tutti_strbuf_printf(&seat->words, "of %d ranks bound to the nearest nodes, of the others by first touch",
+                            nbound);
+}
+
+tutti_status tutti_train_tell_seat(tutti_group *group, const tutti_job *job, tutti_train_seat *seat, tutti_failure *err)
+{
+    if (!seat->is_bound) return TUTTI_OK;
+    const int nranks = tutti_group_nranks(group);
+    notice own = {.given = tutti_hash(&seat->given, sizeof seat->given),
+                  .domain = seat->partition.groups[seat->group].domain,
+                  .has_memory = seat->binding.has_memory},
+           *all = tutti_alloc(sizeof *all * (size_t)nranks);
+    describe(seat, &own);
+    tutti_status st = tutti_group_all_gather(group, "partition: who sits where", &own, all, sizeof own, err);
+    if (!st) st = check_given(group, job, all, err);
+    if (!st) {
+        seat->memory_of = tutti_alloc(sizeof *seat->memory_of * (size_t)nranks);
+        for (int r = 0; r < nranks; r++) seat->memory_of[r] = all[r].domain;
+        summarise(group, job, all, seat);
+    }
+    free(all);
+    return st;
+}
+
+/* ---- memory ---- */
+
+/* What a plan's rank has for itself. What all ranks touch is rank 0's. */
+static int64_t bytes_of_rank(const tutti_plan *p, int rank)
+{
+    int64_t n = 0;
+    for (int m = 0; m < p->nmemories; m++)
+        if (!p->memories[m].is_common || rank == 0) n += tutti_plan_memory_bytes(&p->memories[m]);
+    return n;
+}
+
+static tutti_status check_domain(const tutti_job *job, const tutti_partition *p, int domain, int nranks,
+                                 const int64_t bytes[2], tutti_strbuf *said, tutti_failure *err)
+{
+    tutti_strbuf memory = {0};
+    tutti_partition_memory_words(&p->domains[domain].nodes, &memory);
+    const tutti_domain_need need = {.rule = job->partition,
+                                    .memory = memory.text,
+                                    .nbytes = p->domains[domain].nbytes,
+                                    .nranks = nranks,
+                                    .of_ranks = bytes[0],
+                                    .of_samples = bytes[1]};
+    if (said) tutti_partition_need_words(&need, said);
+    const tutti_status st = tutti_partition_check_memory(&need, err);
+    tutti_strbuf_release(&memory);
+    return st;
+}
+
+/* The lowest rank near a memory speaks for it; all know whether it is enough. */
+tutti_status tutti_train_check_domains(tutti_group *group, const tutti_job *job, const tutti_train_seat *seat,
+                                       const tutti_session *s, const tutti_session_data *data, tutti_failure *err)
+{
+    if (!seat->is_bound) return TUTTI_OK;
+    const int nranks = tutti_group_nranks(group), rank = tutti_group_rank(group);
+    const int64_t own = bytes_of_rank(s->parts.plan, rank);
+    int64_t *all = tutti_alloc(sizeof *all * (size_t)nranks), bytes[2] = {0, tutti_session_data_bytes(data)};
+    int here = 0, first = -1;
+    tutti_status st = tutti_group_all_gather(group, "partition: memory of ranks", &own, all, sizeof own, err);
+    for (int r = 0; r < nranks && !st; r++) {
+        if (tutti_group_host_of(group, r) != tutti_group_host_of(group, rank) ||
+            seat->memory_of[r] != seat->memory_of[rank])
+            continue;
+        if (first < 0) first = r;
+        bytes[0] += all[r];
+        here++;
+    }
+    free(all);
+    if (st) return st;
+    if (first == rank) st = check_domain(job, &seat->partition, seat->memory_of[rank], here, bytes, NULL, err);
+    return tutti_group_all_ready(group, "partition: memory near the groups", st, err);
+}
+
+/* ---- without running ---- */
+
+/* By rank 0's plan, which no other rank's is larger than. */
+static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const tutti_plan *plan,
+                                 const tutti_session_data *data, const char *before, tutti_strbuf *out,
+                                 tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    const int a_group = (int)job->ranks / p->ngroups;
+    for (int d = 0; d < p->ndomains && !st; d++) {
+        const int nranks = a_group * p->domains[d].ngroups;
+        const int64_t bytes[2] = {nranks * bytes_of_rank(plan, 0), tutti_session_data_bytes(data)};
+        tutti_strbuf_puts(out, before);
+        st = check_domain(job, p, d, nranks, bytes, out, err);
+        tutti_strbuf_puts(out, "\n");
+    }
+    return st;
+}
+
+tutti_status tutti_train_show_seats(const tutti_job *job, const tutti_plan *plan, const tutti_session_data *data,
+                                    const char *before, tutti_strbuf *out, tutti_failure *err)
+{
+    tutti_core_set given;
+    tutti_partition p;
+    if (!has_partition(job)) return TUTTI_OK;
+    tutti_status st = cut(job, (int)job->ranks, &given, &p, err);
+    if (st) return st;
+    tutti_strbuf_printf(out, "%spartition %s: ", before, job->partition);
+    tutti_partition_summary(&p, out);
+    tutti_strbuf_printf(out, ", %lld rank%s%s, %lld thread%s each\n", (long long)job->ranks, job->ranks == 1 ? "" : "s",
+                        job->ranks_by_partition ? " (as many as groups)" : "", (long long)job->threads,
+                        job->threads == 1 ? "" : "s");
+    char *indent;
+    if (asprintf(&indent, "%s  ", before) < 0) tutti_no_memory(strlen(before));
+    tutti_partition_print(&p, (int)job->ranks, indent, out);
+    if (plan && data) st = show_domains(job, &p, plan, data, indent, out, err);
+    free(indent);
+    tutti_partition_release(&p);
+    return st;
+}

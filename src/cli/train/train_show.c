@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_show.c: what `tutti train` prints besides progress: --dry-run and the last line. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/hash.h"
+#include "../../base/host/pages.h"
+#include "../../job/job_costs.h"
+#include "../../job/job_impl.h"
+#include "../../job/session.h"
+#include "train_cmd.h"
+#include "train_seat.h"
+
+void tutti_train_print_result(const tutti_train_result *r)
+{
+    char hash[17];
+    tutti_hash_text(r->weights_hash, hash);
+    printf("weights %s step %" PRId64, hash, r->step);
+    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* never -nan */
+    if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
+    printf("\n");
+    fflush(stdout);
+}
+
+void tutti_train_warn_of_rule(const tutti_job *job)
+{
+    tutti_strbuf words = {0};
+    if (tutti_method_rule_differs(tutti_method_find(job->method.name), tutti_rule_at(job->optimiser.rule)->name,
+                                  &words))
+        fprintf(stderr, "tutti train: method %s: %s\n", job->method.name, words.text);
+    tutti_strbuf_release(&words);
+}
+
+void tutti_train_print_preset(const char *before, const tutti_job *job)
+{
+    tutti_strbuf words = {0};
+    tutti_job_preset_describe(job, &words);
+    if (words.length) printf("%s%s\n", before, words.text);
+    tutti_strbuf_release(&words);
+}
+
+void tutti_train_print_data(const char *before, const tutti_session_data *data, int64_t batch)
+{
+    const int64_t count = tutti_dataset_count(data->train), left = count % batch;
+    const char *train = tutti_dataset_notes(data->train), *test = tutti_dataset_notes(data->test);
+    if (*train) printf("%strain: %s\n", before, train);
+    if (*test) printf("%stest: %s\n", before, test);
+    if (left)
+        printf("%san epoch takes %" PRId64 " of %" PRId64 " samples; %" PRId64
+               " are left out, drawn anew in each epoch: batch %" PRId64 " does not divide %" PRId64 "\n",
+               before, count - left, count, left, batch, count);
+}
+
+static void show_method(const tutti_job *job, const tutti_plan *p)
+{
+    tutti_strbuf says = {0};
+    tutti_method_say(tutti_method_find(job->method.name), p, &says);
+    printf("\n# %s\n", says.text);
+    tutti_strbuf_release(&says);
+}
+
+/* Who shares which layers. */
+static void show_split(const tutti_plan *p)
+{
+    const tutti_graph *g = p->graph;
+    const int parts = tutti_graph_parts(g), ngroups = p->config.nranks / parts;
+    if (!g->nsplit) return;
+    printf("#   %s parallelism: %d group%s of %d ranks, which share", tutti_plan_parallelism(p), ngroups,
+           ngroups == 1 ? "" : "s", parts);
+    for (int s = 0; s < g->nsplit; s++) printf(" %s", g->model->layers[g->split[s].layer].name);
+    printf("\n");
+}
+
+static void show_kernels(const tutti_graph *g)
+{
+    tutti_strbuf sb = {0};
+    tutti_graph_add_choices(g, "# ", &sb);
+    fputs(sb.text, stdout);
+    tutti_strbuf_release(&sb);
+}
+
+static void show_numbers(const double *values, int n)
+{
+    bool same = true;
+    for (int c = 1; c < n; c++) same = same && values[c] == values[0];
+    for (int c = 0; c < (same ? 1 : n); c++) printf("%s%g", c ? ", " : "", values[c]);
+}
+
+/* The numbers in use, whoever gave them. */
+static void show_normal(const tutti_dataset *d)
+{
+    const double *mean, *std;
+    const int n = tutti_dataset_normal(d, &mean, &std);
+    printf("#   normalised by mean [");
+    show_numbers(mean, n);
+    printf("], std [");
+    show_numbers(std, n);
+    printf("] of %s\n", tutti_dataset_holds_numbers(d) ? "the numbers as they are" : "byte / 255");
+}
+
+static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
+{
+    const tutti_plan *p = s->parts.plan;
+    char hash[17], engine[96], precision[96];
+    tutti_kernel_engine_describe(p->config.engine, engine);
+    tutti_kernel_precision_describe(p->config.engine, p->graph->config.precision, precision);
+    tutti_hash_text(tutti_plan_hash(p), hash);
+    printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
+           p->config.nranks == 1 ? "" : "s", p->my_nsamples);
+    if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
+    if (p->config.accumulate > 1) printf(", %d micro-batches of %" PRId64, p->config.accumulate, p->samples_per_call);
+    const bool visits = tutti_plan_is_async(p);
+    printf("\n#   %" PRId64 " parameters in %d bucket%s, %s%s; %s, %s\n", tutti_model_nparams(s->parts.model),
+           p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
+           visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
+           engine, precision);
+    printf("#   device: %s\n", tutti_resolved_device(&s->parts));
+    show_split(p);
+    show_kernels(p->graph);
+    printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
+    tutti_train_print_data("#   ", data, job->batch);
+    show_normal(data->train);
+    printf("# memory of a rank: ");
+    for (int i = 0; i < p->nmemories; i++)
+        if (p->memories[i].role != TUTTI_ROLE_ACTIVATIONS && p->memories[i].role != TUTTI_ROLE_NUMBERS)
+            printf("%s %.2f MB, ", p->memories[i].name, (double)tutti_plan_memory_bytes(&p->memories[i]) / 1e6);
+    printf("activations %.2f MB (%.2f MB if none were shared), in %s pages\n", (double)p->arena_bytes / 1e6,
+           (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
+    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* else the groups' memory is shown */
+        printf("# memory of a host: samples %.2f MB, once for all its ranks\n",
+               (double)tutti_session_data_bytes(data) / 1e6);
+}
+
+/* Who would sit where, and whether the memory there is enough: what has been found out is shown before it is refused. */
+static tutti_status show_seats(const tutti_job *job, const tutti_session *s, const tutti_session_data *data,
+                               tutti_failure *err)
+{
+    tutti_strbuf text = {0};
+    const tutti_status st = tutti_train_show_seats(job, s->parts.plan, data, "# ", &text, err);
+    if (text.length) fputs(text.text, stdout);
+    tutti_strbuf_release(&text);
+    return st;
+}
+
+/* What it would begin at, tensor by tensor. */
+static tutti_status show_init(const tutti_session *s, tutti_failure *err)
+{
+    const tutti_plan *p = s->parts.plan;
+    const tutti_init_wanted wanted = {p->graph->params, p->graph->nparams, p->config.states, p->config.nstates};
+    tutti_init *init = NULL;
+    if (!s->config.init.from) return TUTTI_OK;
+    tutti_status st = tutti_init_open(&s->config.init, &wanted, &init, err);
+    if (st) return st;
+    char *summary = tutti_init_summary(init), *list = tutti_init_list(init, "#   ");
+    if (tutti_init_notes(init)) fprintf(stderr, "tutti train: %s", tutti_init_notes(init));
+    printf("# %s\n%s", summary, list);
+    free(summary);
+    free(list);
+    tutti_init_destroy(init);
+    return TUTTI_OK;
+}
+
+/* What a run chooses, and measures between its ranks, is predicted here. */
+static tutti_status settle_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
+{
+    tutti_topology here;
+    char *overrides = NULL;
+    tutti_status st = tutti_topology_of_this_host(&here, err);
+    if (!st) st = tutti_session_choose(job, &here, NULL, s, &overrides, err);
+    free(overrides);
+    if (st || job->exchange.buckets != TUTTI_BUCKETS_SOONEST) return st;
+    st = tutti_job_add_costs(job, &here, &s->parts, err);
+    s->config.plan = s->parts.plan;
+    return st;
+}
+
+tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
+{
+    tutti_session_data data = {0};
+    tutti_session s = {0};
+    tutti_status st = tutti_session_data_open(job, NULL, NULL, &data, err);
+    if (!st) st = tutti_session_open(job, &data, NULL, NULL, &s, err);
+    if (!st) st = settle_here(job, &s, err);
+    if (!st) {
+        fputs(s.job_text, stdout);
+        show_method(job, s.parts.plan);
+        tutti_train_print_preset("# ", job);
+        if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
+        tutti_train_warn_of_rule(job);
+        show_plan(job, &s, &data);
+        st = show_seats(job, &s, &data, err);
+        if (!st) st = show_init(&s, err);
+    }
+    tutti_session_release(&s);
+    tutti_session_data_release(&data);
+    return st;
+}

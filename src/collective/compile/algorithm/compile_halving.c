@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_halving.c: halving-doubling (Rabenseifner): in step s rank r meets rank r xor 2^s, nearest first.
+ *
+ *   reduce-scatter  both hold the sum of their 2^s ranks over one range of blocks; each keeps one half and adds the other's.
+ *                   Bit s of the rank decides which half, so after lg p steps rank r holds block reverse(r) (bits reversed):
+ *                   halves stay contiguous, one message a step. Nearest first makes every sum the balanced tree over ranks.
+ *                   Alone, it ends with one message more that brings each block to its owner. (Rejected: keeping every
+ *                   second block, which ends at home but sends p/2 slices in the first step; farthest first, which ends at
+ *                   home but sums in another tree.)
+ *   all-gather      after it, the same steps backwards; alone, nearest first with blocks in natural order.
+ *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones
+ *                   before and get the result after; the others, numbered 0 .. P-1, do the above.
+ *
+ * Two invocations. allreduce: the first message of a rank says READY and FREE; each later one follows from all before it.
+ * In the reduce-scatter slices are pulled; that a pull was done shows in the block that the same peer pushes back later. A
+ * peer pushes into what it alone has read since. Odd ranks hear last, from a rank that has seen everything. Nothing is
+ * acknowledged. Alone, a reduce-scatter returns nothing to those who were read from, so they are told; the last message
+ * comes from a rank that has news of all ranks, hence of their FREE. An all-gather alone asks for `free` first. */
+#include "../compile_impl.h"
+
+typedef struct {
+    const tutti_compile_request *q;
+    tutti_part_builder *b;
+    int32_t r, p;
+    int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
+    int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
+    int32_t stage;    /* of step 0: 1 if there is a fold before it */
+    int32_t made;     /* step after which what is sent next is there */
+} halving;
+
+enum { IN, OUT, SUM }; /* buffers; SUM: reduce-scatter only */
+
+static int32_t rank_of(const halving *h, int32_t v)
+{
+    return v < h->e ? 2 * v : v + h->e;
+}
+
+static int32_t number_of(const halving *h, int32_t r)
+{
+    if (r >= 2 * h->e) return r - h->e;
+    return r % 2 ? -1 : r / 2;
+}
+
+static bool is_allreduce(const halving *h)
+{
+    return h->q->collective == TUTTI_ALLREDUCE;
+}
+
+/* Blocks [first, first + count) in a buffer. A block is what the ranks that number x stands for own. */
+static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_t first, int32_t count)
+{
+    if (is_allreduce(h)) return tutti_slice_at(rank, buffer, first, count, h->P);
+    int32_t end = first + count == h->P ? h->p : rank_of(h, first + count), begin = rank_of(h, first);
+    return tutti_slice_at(rank, buffer, begin, end - begin, h->p);
+}
+
+/* Where number v keeps the sum that it brings to step s. */
+static int32_t source(const halving *h, int32_t v, int32_t s)
+{
+    if (s == 0 && v >= h->e) return IN;
+    return is_allreduce(h) ? OUT : SUM;
+}
+
+/* First block of the range that number v holds before step s; it has P >> s blocks. */
+static int32_t range(const halving *h, int32_t v, int32_t s)
+{
+    return tutti_bits_reversed(v & ((1 << s) - 1), h->lg);
+}
+
+static int32_t reduce(const halving *h, int32_t stage, tutti_slice lower, tutti_slice upper, tutti_slice out)
+{
+    return tutti_compile_add(h->b, 1, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, lower, upper, out);
+}
+
+static int32_t first_inbox(const halving *h)
+{
+    return is_allreduce(h) ? OUT + 1 : SUM + 1;
+}
+
+/* Before step 0: the odd one of a pair hands its input to the even one. */
+static void fold_before(halving *h)
+{
+    const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
+    const tutti_message recv = {.sequence = 1, .hint = m.hint};
+    int32_t inbox = first_inbox(h) + h->lg; /* after those of the steps */
+    if (h->v < 0) {
+        tutti_compile_send(h->b, &m, blocks(h, h->r, IN, 0, h->P), blocks(h, h->r - 1, inbox, 0, h->P));
+    } else if (h->v < h->e) {
+        tutti_slice to = blocks(h, h->r, tutti_compile_scratch(h->b, blocks(h, h->r, 0, 0, h->P), 1), 0, h->P);
+        tutti_compile_recv(h->b, &recv, to, blocks(h, h->r + 1, IN, 0, h->P));
+        h->made = reduce(h, 0, blocks(h, h->r, IN, 0, h->P), to, blocks(h, h->r, source(h, h->v, 0), 0, h->P));
+    }
+}
+
+static void halve(halving *h, int32_t s)
+{
+    bool last = s == h->lg - 1;
+    int32_t other = h->v ^ 1 << s, peer = rank_of(h, other), half = h->P >> (s + 1);
+    int32_t mine = range(h, h->v, s + 1), theirs = range(h, other, s + 1), inbox = first_inbox(h) + s;
+    uint32_t hint = TUTTI_HINT_PULL | (is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0);
+    const tutti_message send = {
+        .stage = h->stage + s, .hint = hint, .when = s ? 0 : TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
+    const tutti_message recv = {.sequence = 1, .stage = h->stage + s, .hint = hint};
+    tutti_compile_send(h->b, &send, blocks(h, h->r, source(h, h->v, s), theirs, half),
+                       blocks(h, peer, inbox, theirs, half));
+    if (h->made >= 0) tutti_part_dep(h->b, h->made);
+    tutti_slice to = blocks(h, h->r, inbox, mine, half), own = blocks(h, h->r, source(h, h->v, s), mine, half);
+    tutti_compile_recv(h->b, &recv, to, blocks(h, peer, source(h, other, s), mine, half));
+    bool home = last && !is_allreduce(h) && !h->e && mine == h->v; /* the block of reduce-scatter is at home already */
+    tutti_slice out = blocks(h, h->r, home ? OUT : source(h, h->v, s + 1), mine, half);
+    h->made = h->v < other ? reduce(h, send.stage, own, to, out) : reduce(h, send.stage, to, own, out);
+}
+
+/* Each slice of the block that number v made goes to its owner; mine comes from whoever made it. */
+static void bring_home(const halving *h)
+{
+    int32_t stage = h->stage + h->lg, mine = h->r < 2 * h->e ? h->r / 2 : h->r - h->e;
+    int32_t from = rank_of(h, tutti_bits_reversed(mine, h->lg));
+    const tutti_message send = {.stage = stage, .hint = TUTTI_HINT_NO_ACK};
+    const tutti_message recv = {.sequence = 1, .stage = stage, .hint = TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_FREE};
+    int32_t x = h->v < 0 ? -1 : tutti_bits_reversed(h->v, h->lg);
+    for (int32_t k = 0; x >= 0 && k < (x < h->e ? 2 : 1); k++) {
+        int32_t owner = rank_of(h, x) + k;
+        tutti_slice made = tutti_slice_at(h->r, SUM, owner, 1, h->p), home = tutti_slice_at(owner, OUT, owner, 1, h->p);
+        if (owner == h->r && !h->e) continue; /* the last reduce brought it home */
+        if (owner == h->r)
+            tutti_compile_copy(h->b, 0, stage, TUTTI_WHEN_FREE, made, home);
+        else
+            tutti_compile_send(h->b, &send, made, home);
+        tutti_part_dep(h->b, h->made);
+    }
+    if (from != h->r)
+        tutti_compile_recv(h->b, &recv, tutti_slice_at(h->r, OUT, h->r, 1, h->p),
+                           tutti_slice_at(from, SUM, h->r, 1, h->p));
+}
+
+/* The scratch that everyone's peers count on: sums, then an inbox a step, then (even ranks of pairs) one for the fold. */
+static void add_scratch(const halving *h)
+{
+    if (h->v < 0) return;
+    bool whole = h->v < h->e; /* the fold left the whole vector there */
+    if (!is_allreduce(h))
+        tutti_compile_scratch(h->b,
+                              whole ? blocks(h, h->r, 0, 0, h->P) : blocks(h, h->r, 0, range(h, h->v, 1), h->P / 2), 1);
+    for (int32_t s = 0; s < h->lg; s++)
+        tutti_compile_scratch(h->b, blocks(h, h->r, 0, range(h, h->v, s + 1), h->P >> (s + 1)), 1);
+}
+
+static void exchange(halving *h, int32_t stage, int32_t other, int32_t mine, int32_t theirs, int32_t count)
+{
+    uint32_t hint = is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0;
+    const tutti_message send = {.stage = stage, .hint = hint, .when = is_allreduce(h) ? 0 : TUTTI_WHEN_READY};
+    const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
+    int32_t peer = rank_of(h, other);
+    tutti_compile_send(h->b, &send, blocks(h, h->r, OUT, mine, count), blocks(h, peer, OUT, mine, count));
+    if (h->made >= 0) tutti_part_dep(h->b, h->made);
+    h->made = tutti_compile_recv(h->b, &recv, blocks(h, h->r, OUT, theirs, count), blocks(h, peer, OUT, theirs, count));
+}
+
+/* After all steps: the even one of a pair hands the result to the odd one. */
+static void unfold_after(const halving *h, int32_t stage)
+{
+    uint32_t hint = is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0;
+    const tutti_message send = {.stage = stage, .hint = hint};
+    const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
+    if (h->v >= 0 && h->v < h->e) {
+        tutti_compile_send(h->b, &send, blocks(h, h->r, OUT, 0, h->P), blocks(h, h->r + 1, OUT, 0, h->P));
+        tutti_part_dep(h->b, h->made);
+    } else if (h->v < 0) {
+        tutti_compile_recv(h->b, &recv, blocks(h, h->r, OUT, 0, h->P), blocks(h, h->r - 1, OUT, 0, h->P));
+    }
+}
+
+static void sum_part(halving *h)
+{
+    add_scratch(h);
+    fold_before(h);
+    for (int32_t s = 0; h->v >= 0 && s < h->lg; s++) halve(h, s);
+    if (!is_allreduce(h)) {
+        bring_home(h);
+        return;
+    }
+    for (int32_t s = h->lg - 1; h->v >= 0 && s >= 0; s--) {
+        int32_t other = h->v ^ 1 << s;
+        exchange(h, h->stage + 2 * h->lg - 1 - s, other, range(h, h->v, s + 1), range(h, other, s + 1),
+                 h->P >> (s + 1));
+    }
+    unfold_after(h, h->stage + 2 * h->lg);
+}
+
+static void gather_part(halving *h)
+{
+    tutti_slice own = tutti_slice_at(h->r, IN, h->r, 1, h->p);
+    if (h->v < 0) { /* everything comes back from rank r - 1, this slice too */
+        const tutti_message send = {.when = TUTTI_WHEN_READY};
+        tutti_compile_send(h->b, &send, own, tutti_slice_at(h->r - 1, OUT, h->r, 1, h->p));
+        unfold_after(h, h->stage + h->lg);
+        return;
+    }
+    int32_t got = -1;
+    if (h->v < h->e) {
+        const tutti_message recv = {.sequence = 1, .when = TUTTI_WHEN_FREE};
+        got = tutti_compile_recv(h->b, &recv, tutti_slice_at(h->r, OUT, h->r + 1, 1, h->p),
+                                 tutti_slice_at(h->r + 1, IN, h->r + 1, 1, h->p));
+    }
+    h->made = tutti_compile_own_copy(h->q, h->b, own, tutti_slice_at(h->r, OUT, h->r, 1, h->p));
+    if (got >= 0) h->made = got; /* the copy comes before the sends in their own sequence */
+    for (int32_t s = 0; s < h->lg; s++) {
+        int32_t other = h->v ^ 1 << s;
+        exchange(h, h->stage + s, other, h->v >> s << s, other >> s << s, 1 << s);
+    }
+    unfold_after(h, h->stage + h->lg);
+}
+
+static void halving_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
+{
+    halving h = {.q = q, .b = b, .r = r, .p = q->nranks, .P = 1, .made = -1};
+    while (2 * h.P <= h.p) h.P *= 2, h.lg++;
+    h.e = h.p - h.P;
+    h.v = number_of(&h, r);
+    h.stage = h.e ? 1 : 0;
+    tutti_compile_buffers(q, r, b);
+    if (q->collective == TUTTI_ALL_GATHER)
+        gather_part(&h);
+    else
+        sum_part(&h);
+}
+
+static tutti_status halving_accept(const tutti_compile_request *q, tutti_failure *err)
+{
+    return tutti_accept_powers_of_two("halving-doubling", "pairs that merge beforehand change the tree", q, err);
+}
+
+const tutti_algorithm tutti_algorithm_halving_doubling = {
+    .name = "halving-doubling",
+    .summary = "halves with rank r xor 2^s: 2 lg p rounds, least traffic (Rabenseifner)",
+    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
+    .determinism = TUTTI_DETERMINISM_FIXED,
+    .rotates = TUTTI_BY_BITS,
+    .accept = halving_accept,
+    .part = halving_part,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_recursive_doubling.c: in step s rank r and rank r xor 2^s show each other all that they have; both add it.
+ *
+ *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the sum
+ *              is the balanced tree over ranks.
+ *   barrier    the same with messages of nothing.
+ *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones before
+ *              and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose operands keep their
+ *              order too).
+ *
+ * Two invocations. A rank copies its input first, which frees it, and sums of each step have two banks, pulled by one peer
+ * each. Rank r writes the sum of step s again in invocation e + 2, after it has heard that same peer in step s of e + 1,
+ * which sent it after it was through e; hence nothing is acknowledged. An odd rank's input is read before it hears the
+ * result, and its message says that its output is free. */
+#include "../compile_impl.h"
+
+typedef struct {
+    const tutti_compile_request *q;
+    tutti_part_builder *b;
+    int32_t r, p;
+    int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
+    int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
+    int32_t first;    /* step after which what step 0 shows is there */
+    int32_t made;     /* step after which what is sent next is there */
+} doubling;
+
+enum {
+    IN,
+    OUT,
+    SUM
+}; /* buffers of an allreduce; SUM + s: what step s shows; then an inbox a step, then that of the fold */
+
+static int32_t rank_of(const doubling *d, int32_t v)
+{
+    return v < d->e ? 2 * v : v + d->e;
+}
+
+static bool moves(const doubling *d)
+{
+    return d->q->collective == TUTTI_ALLREDUCE;
+}
+
+static tutti_slice all_of(const doubling *d, int32_t rank, int32_t buffer)
+{
+    return moves(d) ? tutti_slice_at(rank, buffer, 0, 1, 1) : tutti_compile_nothing(rank);
+}
+
+static void add_scratch(const doubling *d)
+{
+    if (d->v < 0 || !moves(d)) return;
+    for (int32_t s = 0; s < d->lg; s++) tutti_compile_scratch(d->b, all_of(d, d->r, 0), 2);
+    for (int32_t s = 0; s < d->lg + (d->v < d->e); s++) tutti_compile_scratch(d->b, all_of(d, d->r, 0), 1);
+}
+
+/* The odd one of a pair hands its input to the even one; whoever takes part shows what it has in SUM. */
+static void begin(doubling *d)
+{
+    const uint32_t told = TUTTI_WHEN_READY | (moves(d) ? TUTTI_WHEN_FREE : 0);
+    tutti_message m = {.hint = TUTTI_HINT_NO_ACK | (moves(d) ? TUTTI_HINT_PULL : 0)};
+    int32_t inbox = SUM + 2 * d->lg;
+    if (d->v < 0) {
+        m.when = told;
+        tutti_compile_send(d->b, &m, all_of(d, d->r, IN), all_of(d, d->r - 1, inbox));
+    } else if (d->v < d->e) {
+        m.sequence = 1;
+        d->made = tutti_compile_recv(d->b, &m, all_of(d, d->r, inbox), all_of(d, d->r + 1, IN));
+        if (moves(d))
+            d->made = tutti_compile_add(d->b, 1, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, inbox),
+                                        all_of(d, d->r, SUM));
+    } else if (moves(d)) {
+        d->made = tutti_compile_copy(d->b, 0, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, SUM));
+    }
+}
+
+static void exchange(doubling *d, int32_t s, int32_t stage)
+{
+    int32_t other = d->v ^ 1 << s, peer = rank_of(d, other), inbox = SUM + d->lg + s;
+    tutti_message m = {.stage = stage, .hint = TUTTI_HINT_NO_ACK | (moves(d) ? TUTTI_HINT_PULL : 0)};
+    if (!moves(d)) m.when = s ? 0 : TUTTI_WHEN_READY;
+    tutti_compile_send(d->b, &m, all_of(d, d->r, SUM + s), all_of(d, peer, inbox));
+    if (d->made >= 0) tutti_part_dep(d->b, d->made);
+    m.sequence = 1, m.when = 0;
+    tutti_slice theirs = all_of(d, d->r, inbox), mine = all_of(d, d->r, SUM + s);
+    int32_t got = tutti_compile_recv(d->b, &m, theirs, all_of(d, peer, SUM + s));
+    bool last = s == d->lg - 1;
+    tutti_slice out = all_of(d, d->r, last ? OUT : SUM + s + 1);
+    unsigned when = last ? TUTTI_WHEN_FREE : 0;
+    if (!moves(d))
+        d->made = got;
+    else if (d->v < other)
+        d->made = tutti_compile_add(d->b, 1, stage, when, mine, theirs, out);
+    else
+        d->made = tutti_compile_add(d->b, 1, stage, when, theirs, mine, out);
+    if (moves(d) && s == 0) tutti_part_dep(d->b, d->first);
+}
+
+/* The even one of a pair hands the result to the odd one. */
+static void end(const doubling *d, int32_t stage)
+{
+    tutti_message m = {.stage = stage, .hint = TUTTI_HINT_NO_ACK};
+    if (d->v >= 0 && d->v < d->e) {
+        tutti_compile_send(d->b, &m, all_of(d, d->r, OUT), all_of(d, d->r + 1, OUT));
+        tutti_part_dep(d->b, d->made);
+    } else if (d->v < 0) {
+        m.sequence = 1, m.when = moves(d) ? TUTTI_WHEN_FREE : 0;
+        tutti_compile_recv(d->b, &m, all_of(d, d->r, OUT), all_of(d, d->r - 1, OUT));
+    }
+}
+
+static void doubling_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
+{
+    doubling d = {.q = q, .b = b, .r = r, .p = q->nranks, .P = 1, .made = -1};
+    while (2 * d.P <= d.p) d.P *= 2, d.lg++;
+    d.e = d.p - d.P;
+    d.v = r >= 2 * d.e ? r - d.e : r % 2 ? -1 : r / 2;
+    tutti_compile_buffers(q, r, b);
+    int32_t stage = d.e ? 1 : 0;
+    add_scratch(&d);
+    begin(&d);
+    d.first = d.made;
+    for (int32_t s = 0; d.v >= 0 && s < d.lg; s++) exchange(&d, s, stage + s);
+    end(&d, stage + d.lg);
+}
+
+static tutti_status doubling_accept(const tutti_compile_request *q, tutti_failure *err)
+{
+    return tutti_accept_powers_of_two("recursive-doubling", "pairs that merge beforehand change the tree", q, err);
+}
+
+const tutti_algorithm tutti_algorithm_recursive_doubling = {
+    .name = "recursive-doubling",
+    .summary = "whole vectors with rank r xor 2^s: lg p rounds, for small vectors",
+    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_BARRIER,
+    .determinism = TUTTI_DETERMINISM_FIXED,
+    .accept = doubling_accept,
+    .part = doubling_part,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flows.c: what begins or ends soon after shares were found waits until they are found anew: the new one stands still, what the old one had is
+ * nobody's. That is at most a small part of what the new one takes, or of what those under way have left, and a solution then serves many. */
+#include "flows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../../base/arena.h"
+#include "due_heap.h"
+#include "shares.h"
+
+/* Bytes that are fewer than this are rounding. */
+static const double CRUMB = 1e-6;
+/* Of what a message takes, or has left: how long shares are kept. */
+static const double GRAIN = 1e-3;
+/* So much more than who began last who began first gets of a link that both share. */
+static const double ADVANTAGE = 0.25;
+
+struct tutti_flows {
+    tutti_fabric net;
+    tutti_shares shares;
+    double *latency; /* a route */
+    double *
+        ends; /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are found */
+    tutti_due_heap next; /* of those that end, by their places in shares.active */
+    double now;
+    double found_s;  /* when shares were found last */
+    double left_s;   /* that those under way had left then, on average */
+    double find_by;  /* when they are to be found anew; INFINITY: all under way have theirs */
+    int32_t *loaded; /* a link: how many are under way over it */
+    int64_t first;   /* ends first, at first_s; INFINITY: none does, as shares are */
+    double first_s;
+    int64_t ended; /* a message that has ended and was not taken yet; -1 = none is known */
+    bool prefers;  /* who began earlier */
+    int64_t *after, *before, oldest, youngest, n; /* routes by when their messages began; -1 = none */
+};
+
+tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n)
+{
+    tutti_flows *f = tutti_alloc(sizeof *f);
+    tutti_flow *flows = tutti_alloc((size_t)n * sizeof *flows);
+    tutti_topology_graph(t, nranks, &f->net);
+    for (int64_t i = 0; i < n; i++)
+        flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst, .channel = routes[i].channel};
+    tutti_shares_begin(t, &f->net, flows, n, &f->shares);
+    tutti_shares_charge_incast(t, &f->net, &f->shares);
+    f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
+    f->ends = tutti_alloc((size_t)n * sizeof *f->ends);
+    f->after = tutti_alloc((size_t)n * sizeof *f->after);
+    f->before = tutti_alloc((size_t)n * sizeof *f->before);
+    f->oldest = f->youngest = -1;
+    f->loaded = tutti_alloc((size_t)f->net.nlinks * sizeof *f->loaded);
+    f->first_s = f->find_by = INFINITY;
+    f->found_s = -INFINITY;
+    f->ended = -1;
+    for (int64_t i = 0; i < n; i++) {
+        f->latency[i] = f->shares.first[i + 1] > f->shares.first[i] ? t->figure[TUTTI_FIGURE_SOFTWARE] : 0;
+        for (int64_t h = f->shares.first[i]; h < f->shares.first[i + 1]; h++)
+            f->latency[i] += f->net.links[f->shares.hops[h]].latency_s;
+    }
+    free(flows);
+    return f;
+}
+
+void tutti_flows_destroy(tutti_flows *f)
+{
+    if (!f) return;
+    tutti_shares_release(&f->shares);
+    tutti_fabric_release(&f->net);
+    tutti_due_heap_release(&f->next);
+    free(f->loaded);
+    free(f->latency);
+    free(f->ends);
+    free(f->after);
+    free(f->before);
+    free(f);
+}
+
+double tutti_flows_latency(const tutti_flows *f, int64_t route)
+{
+    return f->latency[route];
+}
+
+void tutti_flows_prefer_earlier(tutti_flows *f)
+{
+    f->prefers = true;
+}
+
+static void take_in(tutti_flows *f, int64_t route)
+{
+    f->before[route] = f->youngest;
+    f->after[route] = -1;
+    if (f->youngest >= 0)
+        f->after[f->youngest] = route;
+    else
+        f->oldest = route;
+    f->youngest = route;
+    f->n++;
+}
+
+static void let_out(tutti_flows *f, int64_t route)
+{
+    const int64_t before = f->before[route], after = f->after[route];
+    if (before >= 0)
+        f->after[before] = after;
+    else
+        f->oldest = after;
+    if (after >= 0)
+        f->before[after] = before;
+    else
+        f->youngest = before;
+    f->n--;
+}
+
+/* Shares are to be found anew, so long after the last time at most. */
+static void change(tutti_flows *f, double after_s)
+{
+    f->find_by = fmin(f->find_by, fmax(f->now, f->found_s + GRAIN * after_s));
+}
+
+/* One more, or less, on the links of a route; seconds that bytes take there if each shares its links evenly. */
+static double load(tutti_flows *f, int64_t route, int32_t more, double bytes)
+{
+    double slowest = 0;
+    for (int64_t h = f->shares.first[route]; h < f->shares.first[route + 1]; h++) {
+        const int32_t link = f->shares.hops[h];
+        f->loaded[link] += more;
+        slowest = fmax(slowest, f->loaded[link] / f->net.links[link].bytes_per_s);
+    }
+    return slowest * bytes;
+}
+
+bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
+{
+    f->now = fmax(f->now, now);
+    if (bytes <= 0 || !tutti_shares_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
+    take_in(f, route);
+    f->ends[route] = INFINITY;
+    change(f, load(f, route, 1, bytes));
+    return true;
+}
+
+static void find_first(tutti_flows *f)
+{
+    f->first_s = f->next.n ? f->next.at[0].when : INFINITY;
+    if (f->next.n) f->first = f->shares.active[f->next.at[0].of];
+}
+
+static void weigh(tutti_flows *f)
+{
+    int64_t younger = f->n - 1;
+    for (int64_t i = f->oldest; i >= 0; i = f->after[i], younger--)
+        f->shares.weight[i] = 1 + (f->n > 1 ? ADVANTAGE * (double)younger / (double)(f->n - 1) : 0);
+}
+
+static void find_shares(tutti_flows *f)
+{
+    tutti_shares *s = &f->shares;
+    double left_s = 0;
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        if (s->rest[i] > 0 && f->ends[i] < INFINITY) s->rest[i] = fmax(CRUMB / 2, (f->ends[i] - f->now) * s->share[i]);
+    }
+    if (f->prefers) weigh(f);
+    tutti_shares_find(&f->net, s);
+    tutti_due_heap_reserve(&f->next, s->nactive);
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        f->ends[i] = f->now + (s->rest[i] < CRUMB ? 0 : s->rest[i] / s->share[i]);
+        f->next.at[k] = (tutti_due){f->ends[i], k};
+        left_s += f->ends[i] - f->now;
+    }
+    tutti_due_heap_order(&f->next, s->nactive);
+    find_first(f);
+    f->found_s = f->now;
+    f->find_by = INFINITY;
+    f->left_s = s->nactive ? left_s / (double)s->nactive : 0;
+}
+
+bool tutti_flows_end_by(tutti_flows *f, double by)
+{
+    if (by <= f->now) return f->ended >= 0;
+    while (f->ended < 0) {
+        const bool ends_now = f->first_s <= f->now; /* that needs no shares */
+        if (f->now >= f->find_by && !ends_now) find_shares(f);
+        const double until = ends_now ? f->first_s : fmin(f->first_s, f->find_by);
+        if (until > by || until == INFINITY) return false;
+        f->now = fmax(f->now, until);
+        if (until == f->first_s) f->ended = f->first;
+    }
+    return true;
+}
+
+int64_t tutti_flows_take(tutti_flows *f, double *arrives)
+{
+    const int64_t route = f->ended;
+    *arrives = f->now + f->latency[route];
+    f->shares.rest[route] = 0;
+    let_out(f, route);
+    load(f, route, -1, 0);
+    f->ended = -1;
+    if (f->n) change(f, f->left_s);
+    tutti_due_heap_drop(&f->next);
+    find_first(f);
+    return route;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* candidate.h: what can compute an op's passes, one row each (candidates.c), and the chooser, which takes one for each pass (chooser.c).
+ *
+ * A candidate is a kernel row with what is to be known of it before it is made: for which op, passes and precisions it is, whether it fits
+ * shapes and orders, and how many seconds it takes. The chooser takes, for each pass, the one that a request names where it fits, else the one
+ * that takes the fewest seconds. In 16 bits those that read 16 bits come before those that half_adapter.c has to widen for. Where passes
+ * are best computed by different rows joined_adapter.c holds a kernel of each. What cannot be made after all is passed over.
+ *
+ * Seconds are those of a tune file (tutti_tuned) where that has measured the pass: then only what it has measured is compared. Else they are
+ * those of calibrated rules: what a candidate took on the processors that its file names, as a function of shape, precision, threads and
+ * instruction set. A candidate without a rule for a shape is taken when it is asked for, or measured, or nothing else fits; nothing is ever
+ * timed to choose, so every rank, every run and a resumed run choose alike.
+ *
+ * Canonical: all that is considered for a pass has its sums in one order, `sums`, that of the first row of the table that fits, and a tune
+ * file counts for nothing: bits follow from the job, the instruction set and the number of threads.
+ *
+ * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: tables are shared. */
+#ifndef TUTTI_CANDIDATE_H
+#define TUTTI_CANDIDATE_H
+
+#include "../kernel_impl.h"
+
+/* In which order numbers are added up; rows of one class may take turns in canonical mode. */
+typedef enum {
+    TUTTI_SUMS_LIBRARY,  /* the library's, and of what was calibrated beside it */
+    TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
+    TUTTI_SUMS_WINOGRAD, /* of transforms (winograd.h) */
+    TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
+    TUTTI_SUMS_PLAIN,    /* the reference's */
+} tutti_sums;
+
+enum {
+    TUTTI_DOES_FORWARD = 1 << TUTTI_PASS_FORWARD,
+    TUTTI_DOES_PARAMS = 1 << TUTTI_PASS_PARAMS,
+    TUTTI_DOES_DATA = 1 << TUTTI_PASS_DATA,
+    TUTTI_DOES_ALL = TUTTI_DOES_FORWARD | TUTTI_DOES_PARAMS | TUTTI_DOES_DATA,
+    TUTTI_IN_F32 = 1 << TUTTI_PRECISION_F32,
+    TUTTI_IN_BF16 = 1 << TUTTI_PRECISION_BF16,
+    TUTTI_IN_F16 = 1 << TUTTI_PRECISION_F16,
+    TUTTI_IN_ANY = TUTTI_IN_F32 | TUTTI_IN_BF16 | TUTTI_IN_F16,
+};
+
+/* What functions of a candidate see: k is filled in as for create (op, attrs, in, ninputs, params; out row-major f32), r->op is the
+ * candidate's. A value lies in an order (memory_order.h), r->order is what the output is to have. */
+typedef struct tutti_kernel_candidate {
+    const char *name;    /* "onednn": several may have one, for other ops or precisions */
+    const char *op;      /* NULL = each op */
+    unsigned passes;     /* TUTTI_DOES_ */
+    unsigned precisions; /* TUTTI_IN_: of the output and of what is multiplied */
+    tutti_sums sums;
+    /* Its passes keep nothing in `saved`, and after a merged ReLU the first backward pass masks dout: so that other rows may compute
+     * other passes. Rows that do less than all passes are. */
+    bool joins;
+    bool (*fits)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass); /* NULL = always */
+    /* Seconds of r->nthreads threads; below 0: not calibrated for this. NULL = never calibrated. */
+    double (*seconds)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+    const tutti_kernel_row *row; /* NULL = the op's reference row */
+} tutti_kernel_candidate;
+
+typedef struct {
+    const tutti_kernel_candidate *rows; /* in the order in which equals are taken */
+    int n;
+} tutti_candidate_table;
+tutti_candidate_table tutti_candidates(void);
+/* The first of this name for an op and a precision, or NULL. */
+const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char *op, tutti_precision precision);
+
+/* --- measured seconds --- */
+
+/* How long a candidate takes for a pass at a shape, on the threads and the processor of the file. Words hold no blanks. */
+typedef struct {
+    const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "onednn" */
+    double seconds;                                        /* above 0 */
+} tutti_tuned_entry;
+
+/* What a tune file says of this processor and this number of threads; borrowed, frozen. */
+typedef struct tutti_tuned {
+    const tutti_tuned_entry *entries; /* ascending by op, shape, precision, pass, candidate (strcmp) */
+    int n;
+    uint64_t hash;                      /* of the file's text */
+    const struct tutti_tune_file *file; /* what else rules of candidates may read there; may be NULL */
+} tutti_tuned;
+
+/* The word for what is asked: "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc", inputs (/order, and type where
+ * that is not the precision's), attributes, the order that the output is to have. */
+enum { TUTTI_CANDIDATE_SHAPE = 256 };
+void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r, char out[TUTTI_CANDIDATE_SHAPE]);
+
+/* --- choosing --- */
+
+/* tutti_kernel_create, from these candidates. */
+tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const tutti_kernel_request *r,
+                                      tutti_kernel *k, tutti_failure *err);
+/* All that fit a pass of what is asked as it stands (not widened), whatever the request names: what `tutti tune kernels` measures. At
+ * most `most`; returns how many. */
+int tutti_candidates_that_fit(const tutti_candidate_table *table, const tutti_kernel_request *r, tutti_kernel_pass pass,
+                              const tutti_kernel_candidate **out, int most);
+
+/* --- for rules --- */
+
+/* Floating-point operations of a pass, and the bytes of all values that it reads and writes, each once. */
+double tutti_candidate_flops(const tutti_kernel *k);
+double tutti_candidate_bytes(const tutti_kernel *k);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order_rule.h: which memory order activations take. One decision for all convolutions of a model, so that what lies between them (norms,
+ * ReLUs, sums, pools: they keep the order that they find) never has to move:
+ *
+ *   - bf16 that is multiplied by AMX: channels last, the only order for which oneDNN 3.2 has fast products there.
+ *   - else blocks of 16 channels with AVX-512, of 8 without, unless filling blocks up would add more than a quarter to the arithmetic of
+ *     all convolutions together: then channels last, where nothing is filled up.
+ *
+ * It looks at shapes, precision and instruction set: never at a time, so every run, every rank and a resumed run decide alike.
+ * TUTTI_ORDER=nchw|nchw8c|nchw16c|nchw32c|nhwc forces another, for tests and benchmarks: convolutions that cannot leave it copy. */
+#ifndef TUTTI_KERNEL_ORDER_RULE_H
+#define TUTTI_KERNEL_ORDER_RULE_H
+
+#include "../kernel.h"
+
+/* A convolution: channels of a group, arithmetic. */
+typedef struct {
+    int64_t in, out;
+    double flops;
+} tutti_order_vote;
+/* false: the op has nothing to say. */
+bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
+                         tutti_order_vote *vote);
+/* For the candidates that a request names (kernel.h). Preferred: where channels fill blocks. NONE without votes. */
+tutti_order tutti_order_preferred(const char *engine, tutti_precision precision);
+tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n);
+
+tutti_order tutti_order_forced(void); /* by TUTTI_ORDER; NONE = it says nothing, or nothing that is known */
+tutti_status tutti_order_check_forced(tutti_failure *err);
+
+#endif

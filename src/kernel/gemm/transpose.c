@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transpose.c: tiles of a matrix, each turned over by the loops of lane_copy_loops.h; threads take strips of rows of the result. */
+#include "transpose.h"
+
+#include "../crew.h"
+#include "../lanes/lane_impl.h"
+
+/* Of `from`: so many rows are one write of a strip, so many columns stay in the first-level cache and in the pages that are known. */
+enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
+
+typedef struct {
+    tutti_dtype from_type, to_type;
+    const void *from;
+    void *to;
+    int64_t rows, columns;
+} matrix;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Strips [begin, end) of TILE_COLUMNS columns. */
+static void turn_strips(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const matrix *m = arg;
+    const tutti_lane_row *row = tutti_lane_here();
+    (void)thread;
+    for (int64_t c = begin * TILE_COLUMNS; c < least(end * TILE_COLUMNS, m->columns); c += TILE_COLUMNS)
+        for (int64_t r = 0; r < m->rows; r += TILE_ROWS) {
+            const tutti_lane_view from = {(void *)m->from, m->from_type, r * m->columns + c, {1, m->columns}},
+                                  to = {m->to, m->to_type, c * m->rows + r, {m->rows, 1}};
+            row->copy(&from, &to, least(m->columns - c, TILE_COLUMNS), least(m->rows - r, TILE_ROWS), false);
+        }
+}
+
+void tutti_transpose(tutti_dtype from_type, const void *from, int64_t rows, int64_t columns, tutti_dtype to_type,
+                     void *to, int nthreads)
+{
+    matrix m = {from_type, to_type, from, to, rows, columns};
+    tutti_crew_run(nthreads, (columns + TILE_COLUMNS - 1) / TILE_COLUMNS, turn_strips, &m);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transpose.h: a matrix out of place, turned over. Threads: shared (pure). */
+#ifndef TUTTI_KERNEL_TRANSPOSE_H
+#define TUTTI_KERNEL_TRANSPOSE_H
+
+#include <stdint.h>
+
+#include "../../tensor/tensor.h"
+
+/* to (columns, rows) = the transpose of from (rows, columns), both row-major, of f32, bf16 or f16; they do not overlap. Where the types
+ * differ numbers are converted, rounded once. Squares of vectors are turned in registers, tiles of squares are done one after the other, so
+ * that lines of both matrices are read and written whole. Cost: that of reading one and writing the other. */
+void tutti_transpose(tutti_dtype from_type, const void *from, int64_t rows, int64_t columns, tutti_dtype to_type,
+                     void *to, int nthreads);
+
+#endif

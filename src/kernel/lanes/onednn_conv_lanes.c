@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors badly, by loops in
+ * lanes (lane_conv_loops.h) or tiles, sample by sample.
+ *
+ * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute half vectors, too,
+ * which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left over by lanes of taps
+ * (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put around a copy of the sample; the sum of
+ * the bias reads the gradient of a sample while it is in a cache.
+ *
+ * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row of the window forward,
+ * output channels in the input's gradient, neighbouring positions of a row in the weights': what does not lie in pairs is joined, weights
+ * once a call, inputs and gradients once a sample.
+ *
+ * Where there is AMX tiles are multiplied, which vectors do not come near: by the library, but for the weights' gradients of up to 64 channels,
+ * where tiles of our own (tile_conv.h) are faster unless channels fill its tiles on both sides. One thread of a Xeon, us, library | own:
+ *   1 -> 20, 5 x 5, 28 x 28, 64     692 | 312      16 -> 16, 3 x 3, 32 x 32, pad 1, 64   995 | 811
+ *   20 -> 50, 5 x 5, 12 x 12, 64   1026 | 397      16 -> 32, 3 x 3, 32 x 32, pad 1, 64  1403 | 1235
+ *   3 -> 16, 3 x 3, 32 x 32, 64     454 | 332      32 -> 32, 3 x 3, 16 x 16, pad 1, 64   506 | 538: not taken
+ *   24 -> 56, 3 x 3, 14 x 14, 64    736 | 602      64 -> 64, 3 x 3, 56 x 56, pad 1, 16  4396 | 4956: not taken
+ *
+ * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32 that stays in the first
+ * level, without a matrix of windows (onednn_conv_gemm.c). It is taken where there are at least twice as many outputs, and where inputs do not
+ * fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1: 2.32 by the library, 2.53 so).
+ *
+ * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken), without lanes and so;
+ * without them f32's gradients are by products (onednn_conv_gemm.c) where the input has at least 8 channels and the output twice as many:
+ *
+ *   convolution, batch                      f32                                     bf16
+ *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -
+ *   20 -> 50, 5 x 5, 12 x 12 (LeNet), 64    2.55 2.11 2.12    2.01 2.18 2.03        1.21 1.56 1.79    1.00 1.28 0.99
+ *   20 -> 50, 3 x 3, 12 x 12, 64            1.49 1.27    -    1.36 1.20    -        0.74 1.04    -    0.67 0.68    -
+ *   20 -> 50, 5 x 5, 12 x 12, pad 2, 64     4.82 4.87 4.78    4.68 4.95 4.54        2.24 2.78 2.69    2.28 2.54 2.22
+ *   8 -> 24, 5 x 5, 16 x 16, pad 2, 64      1.68 1.87 2.06    1.59 1.62 1.50        0.90 0.97 1.27    0.70 0.80 0.76
+ *   24 -> 56, 3 x 3, 14 x 14, 64            2.63 2.61 2.55    1.99 2.12 2.23        1.20 1.46 1.54    0.97 1.11 1.06
+ *   3 -> 36, 3 x 3, 32 x 32, pad 1, 64      1.48 2.11    -    1.39 1.95    -        1.00 1.32    -    0.77 1.18    -
+ *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16     2.13 1.90    -    1.64 1.70    -        0.95 1.28    -    0.80 0.88    -
+ *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16    3.20 3.18    -    3.01 2.63    -        1.39 1.56    -    1.47 1.37    -
+ *
+ * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2 (0.35 0.38, so
+ * 0.48 0.46), less than a vector.
+ *
+ * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs (docs/kernels.md), and the
+ * library keeps the rest. So it does with more threads, whose weight gradients would have to be summed. */
+#include <string.h>
+
+#include "../../tensor/convert.h"
+#include "../../tensor/elementwise.h"
+#include "../library/onednn_impl.h"
+#include "lane_impl.h"
+#include "tile_conv.h"
+
+enum { TILE_BYTES = 400 << 10, MANY_TILE_BYTES = 4 << 20, MANY_SUMS = 64 << 10 };
+
+static const tutti_conv_loops *loops_for(tutti_dtype type)
+{
+    if (type != TUTTI_BF16) return &tutti_lane_here()->conv;
+    return tutti_onednn_multiplies_pairs() ? tutti_lane_conv_bf16() : NULL;
+}
+
+static int64_t plane_of(const tutti_onednn_windows *w)
+{
+    return w->height * w->width * w->channels;
+}
+
+static int64_t padded_plane_of(const tutti_onednn_windows *w)
+{
+    return (w->height + 2 * w->pad) * (w->width + 2 * w->pad) * w->channels;
+}
+
+static int64_t out_plane_of(const tutti_onednn_windows *w)
+{
+    return w->out_height * w->out_width * w->out_channels;
+}
+
+static int64_t samples_of(const tutti_onednn_windows *w)
+{
+    return w->rows / w->out_height;
+}
+
+/* Words of n numbers, in which pairs lie or one each. */
+static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
+{
+    return w->type == TUTTI_BF16 ? (n + 1) / 2 : n;
+}
+
+static void *scratch_at(const tutti_kernel_args *a, size_t at)
+{
+    return (char *)a->scratch + at;
+}
+
+static tutti_conv_call call_of(const tutti_onednn_windows *w)
+{
+    return (tutti_conv_call){.channels = w->channels,
+                             .width = w->width + 2 * w->pad,
+                             .out_channels = w->out_channels,
+                             .out_height = w->out_height,
+                             .out_width = w->out_width,
+                             .kernel = w->kernel,
+                             .nleft = w->nleft,
+                             .relu = w->relu};
+}
+
+/* Sample i of memory with so many numbers a sample. */
+static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_dtype type)
+{
+    return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);
+}
+
+/* --- padding, and types that are not those of the arithmetic --- */
+
+typedef struct {
+    void *memory;
+    tutti_dtype type;
+} plane;
+
+static void copy_numbers(plane from, int64_t at, plane to, int64_t to_at, int64_t n)
+{
+    const size_t size = tutti_dtype_bytes(to.type);
+    const char *source = (const char *)from.memory + (size_t)at * tutti_dtype_bytes(from.type);
+    char *target = (char *)to.memory + (size_t)to_at * size;
+    if (from.type == to.type)
+        memcpy(target, source, (size_t)n * size);
+    else
+        tutti_convert_from_f32(to.type, (const float *)(const void *)source, target, n);
+}
+
+static int64_t begin_of_row(const tutti_onednn_windows *w, int64_t y)
+{
+    return ((y + w->pad) * (w->width + 2 * w->pad) + w->pad) * w->channels;
+}
+
+static bool is_padded_copy(const tutti_onednn_windows *w)
+{
+    return w->pad || w->in_type != w->type;
+}
+
+/* Sample i in the type of the products with zeros around it; they are there already. */
+static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i)
+{
+    const plane in = {(void *)(uintptr_t)sample(a->in[0], i, plane_of(w), w->in_type), w->in_type};
+    const plane to = {scratch_at(a, w->tile_at), w->type};
+    const int64_t row = w->width * w->channels;
+    if (!is_padded_copy(w)) return in.memory;
+    for (int64_t y = 0; y < w->height; y++) copy_numbers(in, y * row, to, begin_of_row(w, y), row);
+    return to.memory;
+}
+
+static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    if (w->pad) memset(scratch_at(a, w->tile_at), 0, (size_t)padded_plane_of(w) * tutti_dtype_bytes(w->type));
+}
+
+/* --- pairs --- */
+
+/* Weights are a matrix of f32: each group of so many rows of it is joined. */
+static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t group, int64_t width)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const float *flat = scratch_at(a, w->product_at), *end = flat + w->size * w->out_channels;
+    uint32_t *to = scratch_at(a, w->weights_at);
+    if (!loops->join) return flat;
+    for (; flat < end; flat += group * width, to += words_of(w, group) * width)
+        loops->join(TUTTI_F32, flat, width, group, width, to);
+    return scratch_at(a, w->weights_at);
+}
+
+/* Each number of a sample with that of the next position. */
+static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const int64_t n = padded_plane_of(w) - w->channels;
+    uint32_t *to = scratch_at(a, w->pairs_at);
+    if (!loops->join) return in;
+    loops->join(w->type, in, w->channels, 2, n, to);
+    loops->join(w->type, (const uint16_t *)in + n, w->channels, 1, w->channels, to + n);
+    return to;
+}
+
+/* Gradients of two positions of a row. */
+static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const int64_t row = w->out_width * w->out_channels, words = words_of(w, w->out_width) * w->out_channels;
+    uint32_t *to = scratch_at(a, w->gradients_at);
+    if (!loops->join) return dout;
+    for (int64_t y = 0; y < w->out_height; y++)
+        loops->join(w->type, (const uint16_t *)dout + y * row, w->out_channels, w->out_width, w->out_channels,
+                    to + y * words);
+    return to;
+}
+
+/* --- channels that are left over --- */
+
+/* Their weights, each channel's taps side by side, in the type of the products. */
+static const void *left_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const float *flat = (const float *)scratch_at(a, w->product_at) + w->out_channels - w->nleft;
+    const int64_t taps = w->kernel * w->channels, n = w->kernel * w->nleft * taps;
+    float *to = scratch_at(a, w->left_at), *next = to;
+    for (int64_t row = 0; row < w->kernel; row++)
+        for (int64_t left = 0; left < w->nleft; left++)
+            for (int64_t tap = 0; tap < taps; tap++) *next++ = flat[(row * taps + tap) * w->out_channels + left];
+    if (w->type != TUTTI_F32) tutti_convert_from_f32(w->type, to, next, n);
+    return w->type == TUTTI_F32 ? to : next;
+}
+
+/* --- the passes --- */
+
+static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    tutti_conv_call call = call_of(w);
+    call.weights = pair_weights(w, a, w->kernel * w->channels, w->out_channels);
+    call.left = w->nleft ? left_weights(w, a) : NULL;
+    call.bias = w->bias ? a->param[1] : NULL;
+    clear_padding(w, a);
+    for (int64_t i = 0; i < samples_of(w); i++) {
+        call.in = padded(w, a, i);
+        call.out = (void *)(uintptr_t)sample(a->out, i, out_plane_of(w), w->type);
+        loops->forward(&call);
+    }
+}
+
+enum { SUMS = 256 }; /* more than the output channels that fit (onednn_conv_rules.c) */
+
+static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
+{
+    float sums[SUMS];
+    tutti_lane_here()->plane_sums(w->type, dout, w->out_channels, w->out_height * w->out_width, sums);
+    tutti_elementwise_add(dbias, sums, w->out_channels);
+}
+
+static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    float *dbias = w->bias ? a->dparam[1] : NULL;
+    tutti_conv_call call = call_of(w);
+    call.dweights = scratch_at(a, w->product_at);
+    memset(call.dweights, 0, (size_t)(w->size * w->out_channels) * sizeof(float));
+    if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
+    clear_padding(w, a);
+    for (int64_t i = 0; i < samples_of(w); i++) {
+        const void *dout = sample(a->dout, i, out_plane_of(w), w->type);
+        call.in = pair_inputs(w, a, padded(w, a, i));
+        call.dout = pair_gradients(w, a, dout);
+        loops->weight_gradient(&call);
+        if (dbias) add_bias_sums(w, dout, dbias);
+    }
+}
+
+static tutti_tile_conv tiles_of(const tutti_onednn_windows *w)
+{
+    return (tutti_tile_conv){.channels = w->channels,
+                             .height = w->height + 2 * w->pad,
+                             .width = w->width + 2 * w->pad,
+                             .out_channels = w->out_channels,
+                             .out_height = w->out_height,
+                             .out_width = w->out_width,
+                             .kernel = w->kernel,
+                             .stride = w->stride};
+}
+
+static size_t tile_bytes(const tutti_tile_conv *c)
+{
+    return (size_t)tutti_tile_conv_here()->turned(c) * sizeof(uint16_t) +
+           (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
+}
+
+/* Samples at a time, which stay in the second level; more where sums are many, which are read and written each time, far apart. */
+static int64_t tiled_samples(const tutti_tile_conv *c)
+{
+    const bool many = c->out_channels * c->channels * c->kernel * c->kernel > MANY_SUMS;
+    const int64_t fit = (many ? MANY_TILE_BYTES : TILE_BYTES) / (int64_t)tile_bytes(c);
+    return fit > 1 ? fit : 1;
+}
+
+static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_tile_conv tiles = tiles_of(w);
+    const tutti_tile_conv_loops *loops = tutti_tile_conv_here();
+    const int64_t nturned = loops->turned(&tiles), npairs = loops->pairs(&tiles);
+    float *dbias = w->bias ? a->dparam[1] : NULL, *sums = scratch_at(a, w->product_at);
+    uint16_t *turned = scratch_at(a, w->gradients_at);
+    uint32_t *pairs = scratch_at(a, w->pairs_at);
+    memset(sums, 0, (size_t)(w->size * w->out_channels) * sizeof *sums);
+    if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
+    clear_padding(w, a);
+    const int64_t most = tiled_samples(&tiles);
+    for (int64_t first = 0; first < samples_of(w); first += most) {
+        const int64_t left = samples_of(w) - first, n = left < most ? left : most;
+        for (int64_t i = 0; i < n; i++) {
+            const void *dout = sample(a->dout, first + i, out_plane_of(w), w->type);
+            loops->turn(&tiles, dout, turned + i * nturned);
+            loops->pair(&tiles, padded(w, a, first + i), pairs + i * npairs);
+            if (dbias) add_bias_sums(w, dout, dbias);
+        }
+        loops->multiply(&tiles, n, turned, pairs, sums);
+    }
+}
+
+static void input_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const plane sums = {scratch_at(a, w->tile_at), TUTTI_F32};
+    const int64_t row = w->width * w->channels;
+    tutti_conv_call call = call_of(w);
+    call.weights = pair_weights(w, a, w->out_channels, w->size);
+    call.din = sums.memory;
+    for (int64_t i = 0; i < samples_of(w); i++) {
+        const plane din = {(void *)(uintptr_t)sample(a->din[0], i, plane_of(w), w->type), w->type};
+        call.dout = sample(a->dout, i, out_plane_of(w), w->type);
+        memset(call.din, 0, (size_t)padded_plane_of(w) * sizeof(float));
+        loops->input_gradient(&call);
+        for (int64_t y = 0; y < w->height; y++) copy_numbers(sums, begin_of_row(w, y), din, y * row, row);
+    }
+}
+
+/* --- building them --- */
+
+static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
+{
+    tutti_onednn_windows w = tutti_onednn_windows_of(k);
+    w.in_type = k->in[0].dtype;
+    w.type = k->out.dtype;
+    w.nleft = tutti_conv_left(tutti_lane_here()->width, w.kernel * w.channels, w.out_channels);
+    return w;
+}
+
+/* Scratch for weights, or their gradient, as floats; and as words where those are pairs: so many. */
+static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64_t words)
+{
+    w->product_at = tutti_onednn_take(pass, (size_t)(w->size * w->out_channels) * sizeof(float));
+    if (w->type == TUTTI_BF16) w->weights_at = tutti_onednn_take(pass, (size_t)words * sizeof(uint32_t));
+}
+
+static void take_plane(tutti_onednn_windows *w, tutti_onednn_pass *pass, tutti_dtype type)
+{
+    w->tile_at = tutti_onednn_take(pass, (size_t)padded_plane_of(w) * tutti_dtype_bytes(type));
+}
+
+static const_dnnl_memory_desc_t flat(tutti_kernel *k)
+{
+    return tutti_onednn_typed(k->state, dnnl_f32, &k->params[0].shape, 0, dnnl_cdba);
+}
+
+void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->forward, w.kernel * words_of(&w, w.kernel * w.channels) * w.out_channels);
+    if (w.nleft) w.left_at = tutti_onednn_take(&s->forward, (size_t)(2 * w.nleft * w.size) * sizeof(float));
+    if (is_padded_copy(&w)) take_plane(&w, &s->forward, w.type);
+    tutti_onednn_reorder(s, &s->forward, tutti_onednn_at(TUTTI_AT_PARAM, 0), weights,
+                         tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k));
+    tutti_onednn_add_own(s, &s->forward, forward, &w);
+}
+
+void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->backward_params, 0);
+    if (is_padded_copy(&w)) take_plane(&w, &s->backward_params, w.type);
+    if (w.type == TUTTI_BF16) {
+        const int64_t pairs = w.out_height * words_of(&w, w.out_width) * w.out_channels;
+        w.pairs_at = tutti_onednn_take(&s->backward_params, (size_t)padded_plane_of(&w) * sizeof(uint32_t));
+        w.gradients_at = tutti_onednn_take(&s->backward_params, (size_t)pairs * sizeof(uint32_t));
+    }
+    tutti_onednn_add_own(s, &s->backward_params, weight_gradient, &w);
+    tutti_onednn_reorder(s, &s->backward_params, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k),
+                         tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);
+}
+
+void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_pass *pass = &s->backward_params;
+    tutti_onednn_windows w = typed_windows_of(k);
+    const tutti_tile_conv tiles = tiles_of(&w);
+    const size_t n = (size_t)tiled_samples(&tiles);
+    take_weights(&w, pass, 0);
+    if (is_padded_copy(&w)) take_plane(&w, pass, w.type);
+    w.gradients_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->turned(&tiles) * sizeof(uint16_t));
+    w.pairs_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->pairs(&tiles) * sizeof(uint32_t));
+    tutti_onednn_add_own(s, pass, tiled_weight_gradient, &w);
+    tutti_onednn_reorder(s, pass, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
+                         tutti_onednn_innermost(s, &k->params[0].shape), tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);
+}
+
+void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->backward_data, words_of(&w, w.out_channels) * w.size);
+    take_plane(&w, &s->backward_data, TUTTI_F32);
+    tutti_onednn_reorder(s, &s->backward_data, tutti_onednn_at(TUTTI_AT_PARAM, 0), weights,
+                         tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
+                         tutti_onednn_innermost(s, &k->params[0].shape));
+    tutti_onednn_add_own(s, &s->backward_data, input_gradient, &w);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value_zeros.c: counts elements that are zero. What is not is counted, because padding holds zeros that are no elements. */
+#include "../choose/memory_order.h"
+
+enum { SIGNLESS = 0x7fff };
+
+static int64_t count_floats(const float *x, int64_t n)
+{
+    int64_t others = 0;
+    for (int64_t i = 0; i < n; i++) others += x[i] != 0;
+    return others;
+}
+
+/* Of bf16 and f16 alike: all bits but the sign. */
+static int64_t count_halves(const uint16_t *x, int64_t n)
+{
+    int64_t others = 0;
+    for (int64_t i = 0; i < n; i++) others += (x[i] & SIGNLESS) != 0;
+    return others;
+}
+
+int64_t tutti_value_zeros(const tutti_value *v, const void *memory)
+{
+    const int64_t n = tutti_value_elements(v);
+    return tutti_shape_count(&v->shape) - (v->dtype == TUTTI_F32 ? count_floats(memory, n) : count_halves(memory, n));
+}

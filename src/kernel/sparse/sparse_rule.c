@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sparse_rule.c: from which sparsity on zeros are worth skipping: where part of the dense time = fixed + products * (1 - sparsity) < 1.
+ *
+ * Medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50 of what ./dev bench sparse --rounds 3 measured against the row
+ * that training takes (oneDNN 3.2), one thread of an EPYC (Zen 4); fixed and products by the times at 0.5 and 0.99. Lists, packed weights and
+ * sums that are read and written are what is fixed: little beside kernels of 3 and more, much beside those of 1. */
+#include "../kernel_impl.h"
+#include "sparse_switch.h"
+
+typedef struct {
+    double products, fixed;
+} cost;
+
+enum { WIDE = 64 /* channels on both sides */, FEW = 16 /* of the input */ };
+static const double GAIN = 0.95;
+
+static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13}},
+                  narrow[TUTTI_NPASSES] = {{1.65, 0.28}, {1.33, 0.24}, {2.31, 0.22}},
+                  strided[TUTTI_NPASSES] = {{1.00, 0.27}, {1.29, 0.50}, {2.10, 0.41}},
+                  narrow_strided[TUTTI_NPASSES] = {{1.61, 0.40}, {1.31, 1.33}, {4.47, 0.68}},
+                  points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
+                  narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
+
+/* By zeros of the output's gradient, of layers before pools, beside the same: medians of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions of few
+ * input channels gain with a stride alone, and 1 x 1 before a pool has not been measured. */
+static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
+                  never = {0, 1e3};
+
+static const cost *costs_of(const tutti_kernel *k)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t in = k->in[0].shape.dim[1] / at->groups, out = at->out_channels / at->groups;
+    const bool is_wide = in >= WIDE && out >= WIDE;
+    if (at->kernel == 1) return is_wide ? points : narrow_points;
+    if (at->stride > 1) return is_wide ? strided : narrow_strided;
+    return is_wide ? wide : narrow;
+}
+
+static int64_t inputs_of(const tutti_kernel *k)
+{
+    return k->in[0].shape.dim[1] / ((const tutti_conv_attrs *)k->attrs)->groups;
+}
+
+/* Of the weights' gradient where zeros of the output's are skipped. */
+static const cost *costs_by_gradient(const tutti_kernel *k)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    if (at->kernel == 1 || (inputs_of(k) < FEW && at->stride == 1)) return &never;
+    return inputs_of(k) < FEW ? &few_by_gradient : &by_gradient;
+}
+
+static const cost *costs_for(const tutti_kernel *k, int pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const cost *costs = costs_of(k);
+    const bool five = costs == narrow && at->kernel >= 5 && inputs_of(k) >= FEW;
+    return pass == TUTTI_PASS_DATA && five && tutti_sparse_masks_gradient(k) ? &narrow_5_data : &costs[pass];
+}
+
+unsigned tutti_sparse_rule(const tutti_kernel *k, double input, double gradient)
+{
+    unsigned passes = 0;
+    if (!tutti_sparse_is_switch(k)) return 0;
+    for (int pass = 0; pass < TUTTI_NPASSES; pass++) {
+        const cost *c = costs_for(k, pass), *by = costs_by_gradient(k);
+        const double sparsity = pass == TUTTI_PASS_DATA && tutti_sparse_masks_gradient(k) ? gradient : input;
+        double part = c->fixed + c->products * (1 - sparsity);
+        const double other = by->fixed + by->products * (1 - gradient);
+        const bool better = pass == TUTTI_PASS_PARAMS && other < part;
+        if (better) part = other;
+        if (part * tutti_sparse_dense_speed(k, (tutti_kernel_pass)pass) >= GAIN) continue;
+        passes |= 1u << pass | (better ? TUTTI_SPARSE_BY_GRADIENT : 0);
+    }
+    return passes;
+}

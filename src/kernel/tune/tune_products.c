@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune_products.c: sizes, measured, and a tree grown from them (tune_products.h). */
+#include "tune_products.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/rng.h"
+#include "tune_trial.h"
+
+enum {
+    LEAST_M = 4, /* log2: batches are smaller than layers */
+    LEAST_NK = 7,
+    MOST = 13,
+    GRID_STEP = 2,    /* log2: every fourth size of a side */
+    DRAWN = 480,      /* between, learned from */
+    ROUND_SIDE = 64,  /* of many layers units and inputs are multiples of it */
+    HELD = 120,       /* judged by */
+    MAX_SIZES = 1024, /* of the grid, DRAWN and HELD together */
+    SWEEPS = 3
+};
+/* What others do on the machine lasts longer than it takes to measure a size: all sizes are measured, then all once more. By then ways that
+ * were so much longer than the soonest are left out. */
+static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
+static const uint64_t SEED = 29;
+static const double USUAL_PRODUCTS = 2147483648.0; /* 2^31 */
+
+/* ---- sizes ---- */
+
+static double products_of(const tutti_nt_size *s)
+{
+    return (double)s->m * (double)s->n * (double)s->k;
+}
+
+/* A whole number of 2^least .. 2^MOST. */
+static int64_t draw_side(uint32_t word, int least)
+{
+    return (int64_t)(exp2(least + (MOST - least) * (double)tutti_random_unit(word)) + 0.5);
+}
+
+static void add_grid(tutti_products_tuned *t, double most)
+{
+    for (int m = LEAST_M; m <= MOST; m += GRID_STEP)
+        for (int n = LEAST_NK; n <= MOST; n += GRID_STEP)
+            for (int k = LEAST_NK; k <= MOST; k += GRID_STEP) {
+                const tutti_nt_size s = {INT64_C(1) << m, INT64_C(1) << n, INT64_C(1) << k};
+                if (products_of(&s) <= most) t->samples[t->n++] = (tutti_products_sample){.size = s, .is_grid = true};
+            }
+}
+
+static int64_t rounded(int64_t side)
+{
+    return (side + ROUND_SIDE / 2) / ROUND_SIDE * ROUND_SIDE;
+}
+
+/* Sizes that are there already are drawn again, so that none is learned from that is judged by. Of those that are learned from n is round in
+ * every fourth, k in every fourth, and three of four have 2^31 products at most: more take most of the time and say little that is new. */
+static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
+{
+    for (uint64_t try = 0; n > 0 && try < 100000; try++) {
+        const tutti_random4 r = tutti_random(SEED, TUTTI_STREAM_SEARCH, held, try);
+        tutti_nt_size s = {draw_side(r.word[0], LEAST_M), draw_side(r.word[1], LEAST_NK),
+                           draw_side(r.word[2], LEAST_NK)};
+        if (!held && r.word[3] % 4 == 0) s.n = rounded(s.n);
+        if (!held && r.word[3] / 4 % 4 == 0) s.k = rounded(s.k);
+        bool known = products_of(&s) > (held || n % 4 == 0 ? most : fmin(most, USUAL_PRODUCTS));
+        for (int i = 0; i < t->n && !known; i++) known = !memcmp(&t->samples[i].size, &s, sizeof s);
+        if (known) continue;
+        t->samples[t->n++] = (tutti_products_sample){.size = s, .is_held = held};
+        n--;
+    }
+}
+
+/* ---- measuring ---- */
+
+/* What a size is as a kernel of dense without bias. */
+typedef struct {
+    tutti_dense_attrs attrs;
+    tutti_value in;
+    tutti_kernel_request request;
+} asked;
+
+static void ask(asked *a, const tutti_nt_size *s, int nthreads)
+{
+    a->attrs = (tutti_dense_attrs){.units = s->n};
+    a->in = tutti_value_plain(&(tutti_shape){2, {s->m, s->k}});
+    a->request = (tutti_kernel_request){.engine = "auto",
+                                        .op = &tutti_op_dense,
+                                        .attrs = &a->attrs,
+                                        .in = &a->in,
+                                        .nin = 1,
+                                        .precision = TUTTI_PRECISION_F32,
+                                        .nthreads = nthreads};
+}
+
+/* Plain loops are never the soonest; the library's inner product is its sgemm, which is nt. */
+static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
+{
+    const tutti_kernel_candidate *all[2 * TUTTI_PRODUCT_WAYS];
+    const tutti_candidate_table table = tutti_candidates();
+    const int n = tutti_candidates_that_fit(&table, &a->request, TUTTI_PASS_FORWARD, all, 2 * TUTTI_PRODUCT_WAYS);
+    int nways = 0;
+    for (int i = 0; i < n && nways < TUTTI_PRODUCT_WAYS; i++)
+        if (all[i]->row && all[i]->row != &tutti_onednn_dense) ways[nways++] = all[i];
+    return nways;
+}
+
+/* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and evens it out. */
+static int rounds_for(const tutti_nt_size *s)
+{
+    const double products = products_of(s);
+    return products < 3e7 ? 7 : products < 3e8 ? 4 : products < 2e9 ? 2 : 1;
+}
+
+static int soonest(const tutti_products_tuned *t, const double *seconds)
+{
+    int best = 0;
+    for (int w = 1; w < t->nways; w++)
+        if (seconds[w] < seconds[best]) best = w;
+    return best;
+}
+
+static double shortest(const tutti_products_tuned *t, const tutti_products_sample *s)
+{
+    return s->seconds[soonest(t, s->seconds)];
+}
+
+/* Measures the ways that are worth it so far, `most` seconds at most; seconds of the others are not touched. */
+static tutti_status measure_ways(const tutti_products_tuned *t, const tutti_products_sample *s,
+                                 const tutti_kernel_candidate *const *ways, const asked *a, double most,
+                                 tutti_trial_memory *memory, double *out, tutti_failure *err)
+{
+    tutti_kernel kernels[TUTTI_PRODUCT_WAYS], *list[TUTTI_PRODUCT_WAYS];
+    double seconds[TUTTI_PRODUCT_WAYS];
+    int way[TUTTI_PRODUCT_WAYS];
+    tutti_status st = TUTTI_OK;
+    int made = 0;
+    for (int w = 0; w < t->nways && !st; w++) {
+        if (s->seconds[w] > most) continue;
+        st = tutti_kernel_create_by(ways[w]->row, &a->request, &kernels[made], err);
+        if (st) continue;
+        way[made] = w;
+        list[made] = &kernels[made];
+        made++;
+    }
+    if (!st)
+        tutti_trial_measure(list, made, TUTTI_PASS_FORWARD, a->request.nthreads, rounds_for(&s->size), memory, seconds);
+    for (int i = 0; i < made; i++) {
+        if (!st) out[way[i]] = seconds[i];
+        tutti_kernel_destroy(&kernels[i]);
+    }
+    return st;
+}
+
+static tutti_status measure(tutti_products_tuned *t, tutti_products_sample *s, int nthreads, int sweep,
+                            tutti_trial_memory *memory, tutti_failure *err)
+{
+    asked a;
+    const tutti_kernel_candidate *ways[TUTTI_PRODUCT_WAYS];
+    ask(&a, &s->size, nthreads);
+    t->nways = find_ways(&a, ways);
+    if (t->nways < 2)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "there is one way at most to dense's forward pass in this build");
+    double seconds[TUTTI_PRODUCT_WAYS];
+    for (int w = 0; w < t->nways; w++) {
+        t->way[w] = ways[w]->name;
+        seconds[w] = INFINITY;
+        if (sweep == 0) s->seconds[w] = INFINITY;
+    }
+    const tutti_status st = measure_ways(t, s, ways, &a, WORTH[sweep] * shortest(t, s), memory, seconds, err);
+    for (int w = 0; w < t->nways; w++) s->seconds[w] = fmin(s->seconds[w], seconds[w]);
+    if (sweep < 2) memcpy(sweep ? s->second : s->first, seconds, sizeof seconds);
+    return st;
+}
+
+static tutti_status measure_all(const tutti_products_request *r, tutti_products_tuned *t, tutti_failure *err)
+{
+    tutti_trial_memory memory = {0};
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < SWEEPS * t->n && !st; i++) {
+        if (r->progress) r->progress(r->arg, i, SWEEPS * t->n);
+        st = measure(t, &t->samples[i % t->n], r->nthreads, i / t->n, &memory, err);
+    }
+    if (r->progress) r->progress(r->arg, SWEEPS * t->n, SWEEPS * t->n);
+    tutti_trial_memory_release(&memory);
+    return st;
+}
+
+/* ---- learning ---- */
+
+/* Of those that are held, or of the others. Returns how many. */
+static int as_samples(const tutti_products_tuned *t, const tutti_processor *p, bool held, tutti_tree_sample *out)
+{
+    int n = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tutti_products_sample *s = &t->samples[i];
+        if (s->is_held != held) continue;
+        tutti_nt_features(p, &s->size, out[n].feature);
+        for (int w = 0; w < t->nways; w++) out[n].seconds[w] = s->seconds[w];
+        n++;
+    }
+    return n;
+}
+
+static void learn(tutti_products_tuned *t)
+{
+    tutti_processor here;
+    tutti_tree_sample *samples = tutti_alloc((size_t)t->n * sizeof *samples);
+    tutti_processor_read("", &here);
+    const int nlearned = as_samples(t, &here, false, samples);
+    tutti_choice_tree_grow(samples, nlearned, TUTTI_NT_FEATURES, t->nways, &t->tree);
+    t->learned = tutti_choice_tree_score(&t->tree, samples, nlearned);
+    t->held = tutti_choice_tree_score(&t->tree, samples, as_samples(t, &here, true, samples));
+    free(samples);
+}
+
+tutti_status tutti_tune_products(const tutti_products_request *r, tutti_products_tuned *out, tutti_failure *err)
+{
+    tutti_products_tuned t = {.samples = tutti_alloc(MAX_SIZES * sizeof *t.samples)};
+    add_grid(&t, r->most_products);
+    add_drawn(&t, DRAWN, r->most_products, false);
+    add_drawn(&t, HELD, r->most_products, true);
+    const tutti_status st = measure_all(r, &t, err);
+    if (st) {
+        free(t.samples);
+        return st;
+    }
+    learn(&t);
+    *out = t;
+    return TUTTI_OK;
+}
+
+void tutti_tune_products_add(const tutti_products_tuned *t, tutti_tune_file *f)
+{
+    tutti_tune_tree tree = {.name = TUTTI_NT_TREE, .precision = "f32", .tree = t->tree};
+    for (int w = 0; w < t->nways; w++) tree.way[w] = t->way[w];
+    for (int i = 0; i < TUTTI_NT_FEATURES; i++) tree.feature[i] = tutti_nt_feature_name(i);
+    tutti_tune_file_add_tree(f, &tree);
+}
+
+double tutti_tune_products_held_s(const tutti_products_tuned *t, int way)
+{
+    double sum = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tutti_products_sample *s = &t->samples[i];
+        if (s->is_held) sum += way < 0 ? shortest(t, s) : s->seconds[way];
+    }
+    return sum;
+}
+
+double tutti_tune_products_agree(const tutti_products_tuned *t)
+{
+    static const double near = 1.02;
+    double agree = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tutti_products_sample *s = &t->samples[i];
+        const int a = soonest(t, s->first), b = soonest(t, s->second);
+        if (!s->is_held) continue;
+        agree += 0.5 * (s->first[b] <= near * s->first[a]) + 0.5 * (s->second[a] <= near * s->second[b]);
+    }
+    return agree;
+}

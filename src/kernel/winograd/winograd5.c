@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd5.c: see winograd5.h. Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36 products, of the input
+ * and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are convolutions of 1 x 1 by the loops of
+ * lane_conv_loops.h, which compute whole vectors and half a one, so rows are as long as there are channels; matrices are a line apart, lest
+ * all 36 fall into the same sets of a cache. */
+#include "winograd5.h"
+
+#include <string.h>
+
+#include "../../tensor/elementwise.h"
+#include "../crew.h"
+#include "../gemm/transpose.h"
+
+enum {
+    PRODUCTS = TUTTI_WINOGRAD_PRODUCTS,
+    TILE = TUTTI_WINOGRAD5_TILE,
+    TILE_IN = 6,
+    KERNEL = 5,
+    LINE = 16,         /* floats */
+    MASKED = 16,       /* lanes of vectors that masks make no slower */
+    CACHED = 96 << 10, /* floats of a block */
+    SUMS = 6 + 1,      /* the gradient's transform there, at (1, 1), is the sum of the tile */
+};
+
+/* A pass. */
+typedef struct {
+    const tutti_winograd *w;
+    int64_t inputs, outputs, tiles;               /* tiles of a sample */
+    int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
+    float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights and those transposed */
+    int64_t first, n;                             /* samples of the block at hand */
+    const float *in, *dout, *weights, *bias;
+    float *out, *din, *dweights;
+    bool relu;
+} passage;
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool fills_lanes(const tutti_lane_row *row, int64_t n)
+{
+    return n >= row->width && n % row->width <= row->width / 2;
+}
+
+static int64_t block_floats(const tutti_winograd *w, int64_t samples)
+{
+    return PRODUCTS * samples * w->down * w->right * (w->in.channels + w->out.channels);
+}
+
+static bool plan(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
+{
+    *w = (tutti_winograd){.pad = pad, .nthreads = nthreads > 1 ? nthreads : 1, .row = tutti_lane_here()};
+    if (!tutti_blocks_of(in, &w->in) || !tutti_blocks_of(out, &w->out)) return false;
+    w->down = (w->out.height + TILE - 1) / TILE, w->right = (w->out.width + TILE - 1) / TILE;
+    const int64_t cached = CACHED / block_floats(w, 1);
+    w->samples = cached < 1 ? 1 : min64(cached, w->out.batch);
+    return w->in.block == w->in.channels && w->out.block == w->out.channels && fills_lanes(w->row, w->in.channels) &&
+           fills_lanes(w->row, w->out.channels) && w->down * w->right >= TUTTI_CONV_WIDTH &&
+           w->in.channels >= TUTTI_CONV_TAPS && pad >= 0 && pad < KERNEL;
+}
+
+static void weights_order(const tutti_winograd *w, tutti_layout *to)
+{
+    const int64_t inputs = w->in.channels, outputs = w->out.channels;
+    *to = (tutti_layout){.stride = {1, outputs, KERNEL * inputs * outputs, inputs * outputs},
+                         .padded = {outputs, inputs, KERNEL, KERNEL}};
+}
+
+/* --- scratch --- */
+
+/* Of the input's gradient, a vector at each position that tiles reach. */
+static int64_t plane_width(const tutti_winograd *w)
+{
+    return w->right * TILE + TILE_IN - TILE;
+}
+
+static int64_t plane_floats(const tutti_winograd *w)
+{
+    return (w->down * TILE + TILE_IN - TILE) * plane_width(w) * w->row->width;
+}
+
+/* Without memory. */
+static passage sizes_of(const tutti_winograd *w)
+{
+    passage p = {.w = w, .inputs = w->in.channels, .outputs = w->out.channels, .tiles = w->down * w->right};
+    p.read_apart = w->samples * p.tiles * p.inputs + LINE;
+    p.made_apart = w->samples * p.tiles * p.outputs + LINE;
+    p.turned_apart = p.inputs * p.outputs + LINE;
+    return p;
+}
+
+static passage passage_of(const tutti_winograd *w, void *scratch)
+{
+    passage p = sizes_of(w);
+    p.read = scratch;
+    p.made = p.read + PRODUCTS * p.read_apart;
+    p.turned = p.made + PRODUCTS * p.made_apart;
+    p.over = p.turned + PRODUCTS * p.turned_apart;
+    p.plane = p.over + PRODUCTS * p.turned_apart;
+    return p;
+}
+
+static size_t scratch_bytes(const tutti_winograd *w)
+{
+    const passage p = sizes_of(w);
+    const int64_t matrices = PRODUCTS * (p.read_apart + p.made_apart + 2 * p.turned_apart);
+    return (size_t)(matrices + w->nthreads * plane_floats(w)) * sizeof(float);
+}
+
+size_t tutti_winograd5_block_bytes(const tutti_winograd *w)
+{
+    return (size_t)block_floats(w, w->samples) * sizeof(float);
+}
+
+/* --- tiles --- */
+
+static int64_t lanes_at(const passage *p, int64_t channel, int64_t channels)
+{
+    return min64(channels - channel, p->w->row->width);
+}
+
+static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory, int64_t sample, int64_t channel)
+{
+    return (tutti_winograd_plane){.at = (float *)(uintptr_t)memory + sample * b->sample_step + channel,
+                                  .step = b->channels,
+                                  .row = b->width * b->channels,
+                                  .height = b->height,
+                                  .width = b->width};
+}
+
+typedef struct {
+    int64_t sample, y, x; /* of the first output */
+} tile;
+
+/* Of the block at hand. */
+static tile tile_at(const passage *p, int64_t i)
+{
+    const int64_t at = i % p->tiles;
+    return (tile){p->first + i / p->tiles, at / p->w->right * TILE, at % p->w->right * TILE};
+}
+
+/* Lanes of a tile that are read and written. Without AVX-512 parts of vectors are slow: there whole ones where what is too much belongs to
+ * the next tile, which is written after it, and is read from memory that there is. */
+static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t channel, int64_t channels)
+{
+    const int64_t width = p->w->row->width;
+    const bool whole = width < MASKED && !is_last && t.sample + 1 < p->w->out.batch;
+    return whole ? width : lanes_at(p, channel, channels);
+}
+
+/* Tiles [begin, end) of the block. */
+static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    const tutti_winograd *w = p->w;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const tile t = tile_at(p, i);
+        for (int64_t c = 0; c < p->inputs; c += w->row->width) {
+            const tutti_winograd_plane plane = plane_of(&w->in, p->in, t.sample, c);
+            w->row->winograd5.input(&plane, t.y - w->pad, t.x - w->pad, lanes_of_tile(p, t, i + 1 == end, c, p->inputs),
+                                    p->read + i * p->inputs + c, p->read_apart);
+        }
+    }
+}
+
+static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    const tutti_winograd *w = p->w;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const tile t = tile_at(p, i);
+        for (int64_t c = 0; c < p->outputs; c += w->row->width) {
+            const tutti_winograd_plane plane = plane_of(&w->out, p->dout, t.sample, c);
+            w->row->winograd5.gradient(&plane, t.y, t.x, lanes_of_tile(p, t, i + 1 == end, c, p->outputs),
+                                       p->made + i * p->outputs + c, p->made_apart);
+        }
+    }
+}
+
+static void read_both(void *arg, int64_t begin, int64_t end, int thread)
+{
+    read_inputs(arg, begin, end, thread);
+    read_gradients(arg, begin, end, thread);
+}
+
+static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    const tutti_winograd *w = p->w;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const tile t = tile_at(p, i);
+        for (int64_t c = 0; c < p->outputs; c += w->row->width) {
+            const tutti_winograd_plane plane = plane_of(&w->out, p->out, t.sample, c);
+            w->row->winograd5.output(p->made + i * p->outputs + c, p->made_apart, lanes_at(p, c, p->outputs),
+                                     p->bias ? p->bias + c : NULL, p->relu, &plane, t.y, t.x);
+        }
+    }
+}
+
+/* Channels from c on of sample i of the block, by way of a plane with room for all that tiles reach. */
+static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
+{
+    const tutti_winograd *w = p->w;
+    const int64_t width = w->row->width, row = plane_width(w) * width, n = lanes_at(p, c, p->inputs);
+    const float *from = p->read + i * p->tiles * p->inputs + c;
+    memset(plane, 0, (size_t)plane_floats(w) * sizeof *plane);
+    for (int64_t t = 0; t < p->tiles; t++)
+        w->row->winograd5.spread(from + t * p->inputs, p->read_apart, n,
+                                 plane + t / w->right * TILE * row + t % w->right * TILE * width, row);
+    const tutti_winograd_plane to = plane_of(&w->in, p->din, p->first + i, c);
+    for (int64_t y = 0; y < to.height; y++)
+        w->row->winograd5.place(plane + (y + w->pad) * row + w->pad * width, to.width, n, to.at + y * to.row, to.step);
+}
+
+/* Samples [begin, end) of the block. */
+static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    float *plane = p->plane + thread * plane_floats(p->w);
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t c = 0; c < p->inputs; c += p->w->row->width) spread_sample(p, i, c, plane);
+}
+
+/* --- products [begin, end) --- */
+
+/* A matrix of (tiles, from) by one of (from, to), as a convolution. */
+static tutti_conv_call call_of(const passage *p, int64_t from, int64_t to)
+{
+    const int64_t ntiles = p->n * p->tiles;
+    return (tutti_conv_call){
+        .channels = from, .width = ntiles, .out_channels = to, .out_height = 1, .out_width = ntiles, .kernel = 1};
+}
+
+static void multiply(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    tutti_conv_call call = call_of(p, p->inputs, p->outputs);
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->read + i * p->read_apart;
+        call.weights = p->turned + i * p->turned_apart;
+        call.out = p->made + i * p->made_apart;
+        p->w->row->conv.forward(&call);
+    }
+}
+
+static void multiply_back(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    tutti_conv_call call = call_of(p, p->outputs, p->inputs);
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->made + i * p->made_apart;
+        call.weights = p->over + i * p->turned_apart;
+        call.out = p->read + i * p->read_apart;
+        p->w->row->conv.forward(&call);
+    }
+}
+
+/* Adds sums over the tiles of the block: (inputs, outputs). */
+static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    tutti_conv_call call = call_of(p, p->inputs, p->outputs);
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->read + i * p->read_apart;
+        call.dout = p->made + i * p->made_apart;
+        call.dweights = p->turned + i * p->turned_apart;
+        p->w->row->conv.weight_gradient(&call);
+    }
+}
+
+/* --- weights of inputs [begin, end) --- */
+
+static void turn_weights(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    (void)thread;
+    for (int64_t at = begin * p->outputs; at < end * p->outputs; at += p->outputs)
+        for (int64_t o = 0; o < p->outputs; o += p->w->row->width)
+            p->w->row->winograd5.weights(p->weights + at + o, p->inputs * p->outputs, lanes_at(p, o, p->outputs),
+                                         p->turned + at + o, p->turned_apart);
+}
+
+static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    (void)thread;
+    for (int64_t at = begin * p->outputs; at < end * p->outputs; at += p->outputs)
+        for (int64_t o = 0; o < p->outputs; o += p->w->row->width)
+            p->w->row->winograd5.weight_gradient(p->turned + at + o, p->turned_apart, lanes_at(p, o, p->outputs),
+                                                 p->dweights + at + o, p->inputs * p->outputs);
+}
+
+/* Of products [begin, end). */
+static void turn_over(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const passage *p = arg;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        tutti_transpose(TUTTI_F32, p->turned + i * p->turned_apart, p->inputs, p->outputs, TUTTI_F32,
+                        p->over + i * p->turned_apart, 1);
+}
+
+/* --- passes --- */
+
+static bool next_block(passage *p)
+{
+    p->first += p->n;
+    p->n = min64(p->w->samples, p->w->out.batch - p->first);
+    return p->n > 0;
+}
+
+static void forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
+                    float *out, void *scratch)
+{
+    passage p = passage_of(w, scratch);
+    p.in = in, p.weights = weights, p.bias = bias, p.relu = relu, p.out = out;
+    tutti_crew_run(w->nthreads, p.inputs, turn_weights, &p);
+    while (next_block(&p)) {
+        tutti_crew_run(w->nthreads, p.n * p.tiles, read_inputs, &p);
+        tutti_crew_run(w->nthreads, PRODUCTS, multiply, &p);
+        tutti_crew_run(w->nthreads, p.n * p.tiles, write_outputs, &p);
+    }
+}
+
+static void add_bias_sums(const passage *p, float *dbias)
+{
+    const float *sums = p->made + SUMS * p->made_apart;
+    for (int64_t i = 0; i < p->n * p->tiles; i++) tutti_elementwise_add(dbias, sums + i * p->outputs, p->outputs);
+}
+
+static void weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
+                            void *scratch)
+{
+    passage p = passage_of(w, scratch);
+    p.in = in, p.dout = dout, p.dweights = dweights;
+    memset(p.turned, 0, (size_t)(PRODUCTS * p.turned_apart) * sizeof(float));
+    if (dbias) memset(dbias, 0, (size_t)p.outputs * sizeof *dbias);
+    while (next_block(&p)) {
+        tutti_crew_run(w->nthreads, p.n * p.tiles, read_both, &p);
+        tutti_crew_run(w->nthreads, PRODUCTS, multiply_gradients, &p);
+        if (dbias) add_bias_sums(&p, dbias);
+    }
+    if (dweights) tutti_crew_run(w->nthreads, p.inputs, turn_back, &p);
+}
+
+static void input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch)
+{
+    passage p = passage_of(w, scratch);
+    p.dout = dout, p.weights = weights, p.din = din;
+    tutti_crew_run(w->nthreads, p.inputs, turn_weights, &p);
+    tutti_crew_run(w->nthreads, PRODUCTS, turn_over, &p);
+    while (next_block(&p)) {
+        tutti_crew_run(w->nthreads, p.n * p.tiles, read_gradients, &p);
+        tutti_crew_run(w->nthreads, PRODUCTS, multiply_back, &p);
+        tutti_crew_run(w->nthreads, p.n, write_inputs, &p);
+    }
+}
+
+const tutti_winograd_size tutti_winograd_five = {
+    .kernel = 5,
+    .refusal = "winograd5 convolves 5 x 5 with stride 1, one group, padding of at most 4, f32, 8 tiles of 2 x 2 or "
+               "more, and channels that lie innermost and leave half a vector at most",
+    .plan = plan,
+    .weights_order = weights_order,
+    .scratch = scratch_bytes,
+    .forward = forward,
+    .weight_gradient = weight_gradient,
+    .input_gradient = input_gradient,
+};

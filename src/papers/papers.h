@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* papers.h: pages of published figures (papers/<name>.yaml) and our reproduction of each, computed when asked.
+ *
+ * A figure names a method (a row of papers_method.c) that computes ours. Verdicts: pass within 10 %, near within 25 %, else
+ * off; a recalled figure is at best near; a sweep over a free parameter is a range without verdict. Threads: owner. */
+#ifndef TUTTI_PAPERS_H
+#define TUTTI_PAPERS_H
+
+#include "../base/arena.h"
+#include "../base/text/options.h"
+#include "tutti/failure.h"
+
+typedef struct {
+    const char *what, *method, *algorithm, *baseline, *topology;
+    double published; /* 0 = none */
+    int64_t ranks;
+    tutti_reals bytes;
+    double lo, hi; /* ours; equal but for sweeps */
+    const char *verdict;
+} tutti_paper_figure;
+
+typedef struct {
+    const char *name, *title, *source, *provenance, *claim, *against, *conditions, *reconstruction;
+    tutti_paper_figure *figures;
+    int nfigures;
+    tutti_arena arena;
+} tutti_paper;
+
+/* Reads a page and computes its figures. TUTTI_ERR_USAGE with file and line for a page that is not as it should be. */
+tutti_status tutti_paper_load(const char *path, tutti_paper *out, tutti_failure *err);
+void tutti_paper_release(tutti_paper *paper);
+/* Page and table as text, or one JSON object a figure and line. */
+void tutti_paper_print(const tutti_paper *paper, bool json, tutti_strbuf *out);
+
+/* ours in [lo, hi]; private to papers*.c and its tests. */
+tutti_status tutti_paper_compute(tutti_paper_figure *f, tutti_failure *err);
+const char *tutti_paper_verdict(const char *provenance, double published, double lo, double hi);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_cost.h: how long an action of a plan computes, by the profile of a rank's share. What is exchanged takes no time here. Threads:
+ * shared (pure). */
+#ifndef TUTTI_ACTION_COST_H
+#define TUTTI_ACTION_COST_H
+
+#include "../../training/plan/plan.h"
+#include "../profile/profile.h"
+
+typedef struct {
+    const tutti_plan *plan;
+    const tutti_profile *profile;
+} tutti_action_costs;
+
+double tutti_action_seconds(const tutti_action_costs *p, const tutti_action *a);
+
+#endif

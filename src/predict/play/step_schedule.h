@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_schedule.h: what a step of data-parallel training takes, from what its layers take and how exchanges are scheduled; no job and no
+ * model. All ranks are alike and each has its own batch (weak scaling).
+ *
+ * Of Shi, Wang, Chu and Li (arXiv 1805.03812), with io = reading + copying of a batch, f and b the sums over layers, u the update, and t_c
+ * what exchanges take:
+ *   bsp      T = io + f + b + sum t_c(l) + u            one thing after the other, a message a layer
+ *   bsp-one  T = io + f + b + t_c(all bytes) + u        ... one message
+ *   io       T = max(io, f + b + sum t_c(l) + u)        the next batch is read beside the step
+ *   wfbp     T = max(io, f + b + t_no + u)              a layer's exchange begins behind its gradient and the exchange before:
+ *            c(L) = b ready of L, c(l) = max(c(l+1) + t_c(l+1), ready of l), t_no: what ends behind the backward pass
+ *   mg-wfbp  the same, of neighbours merged so that it ends soonest (training/plan/merge.h: exact, where the paper's walk is greedy)
+ *   priority the same as wfbp, but of what is ready the layer next to the input goes first, and the next forward pass waits for each
+ *            layer's own exchange only (after ByteScheduler, Peng et al., SOSP 2019). A message that travels is not interrupted
+ * Where the ranks' own cores move the bytes (cost.overlap 0) nothing hides behind compute, whatever the schedule.
+ *
+ * Whole nanoseconds: answers are exact. Always bsp >= io >= wfbp >= priority, and mg-wfbp <=
+ * the better of wfbp and one message. Threads: shared (pure). */
+#ifndef TUTTI_STEP_SCHEDULE_H
+#define TUTTI_STEP_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../training/plan/merge.h"
+
+typedef struct {
+    int64_t forward_ns, backward_ns, bytes; /* bytes 0: it has nothing to exchange */
+} tutti_step_layer;
+
+typedef struct {
+    const tutti_step_layer *layers; /* in the order of the forward pass */
+    int nlayers;
+    int64_t read_ns, copy_ns, update_ns;
+} tutti_step_work;
+
+typedef enum { TUTTI_MESSAGES_EACH, TUTTI_MESSAGES_ONE, TUTTI_MESSAGES_BEST } tutti_step_messages;
+
+typedef struct {
+    const char *name, *summary;
+    bool reads_beside;     /* the next batch is read while this step is computed */
+    bool exchanges_beside; /* exchanges begin in the backward pass */
+    bool by_need;          /* ... and end in the next forward pass */
+    tutti_step_messages messages;
+} tutti_step_schedule;
+
+int tutti_step_schedule_count(void);
+const tutti_step_schedule *tutti_step_schedule_at(int i);
+const tutti_step_schedule *tutti_step_schedule_find(const char *name); /* NULL: there is none of that name */
+
+typedef struct {
+    int64_t step_ns;
+    int64_t io_ns, compute_ns;  /* compute: f + b + u */
+    int64_t exchange_ns;        /* all messages, one after the other */
+    int64_t exposed_ns;         /* step - what it takes without exchanges */
+    int64_t lower_ns, upper_ns; /* the longest of its parts; nothing beside anything */
+    int nmessages;
+} tutti_step_times;
+
+/* cost: what a message of so many bytes takes; NULL: there is one rank, and nothing travels. Cost: O(layers^2) for mg-wfbp and priority. */
+void tutti_step_schedule_play(const tutti_step_schedule *s, const tutti_step_work *work,
+                              const tutti_exchange_cost *cost, tutti_step_times *out);
+
+#endif

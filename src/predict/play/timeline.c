@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.c: plays the actions of a plan against measured node times and simulated exchanges.
+ *
+ * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the last one's steps
+ * counts.
+ * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits until it has
+ * ended. Several steps are played, the last one counts (the first has nothing to wait for).
+ * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free, and what it makes
+ * ready queues behind what was ready before, by need only where the lane would idle. Host: whoever waits plays it, at the first wait for what it makes ready.
+ * Host: the rank's own thread moves the bytes, so exchanges take the compute lane; ranks that share a core take turns:
+ * compute counts once for each of them (the simulator already shares cores for exchanges). Loading runs on a thread of its
+ * own and costs only where ranks leave no core free.
+ * Where exchanges are between some ranks, each rank is played, as if the others of an exchange came when it does, and the slowest one
+ * counts: what that one waits for while others exchange without it is left out, so that such predictions are low, if anything. */
+#include "timeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collective/simulate/events/credit.h"
+#include "../predict_costs.h"
+#include "action_cost.h"
+#include "timeline_async.h"
+
+enum { NPERIODS = 4 };
+
+typedef struct {
+    double seconds, lower_s; /* how long it takes, at least */
+    double transfer_s;       /* of that, links are busy */
+    double busy_s;           /* of its busiest link or core */
+    const char *busiest;     /* that one's name */
+    int fan_in;
+    int64_t sent;         /* bytes, by the rank that sends most */
+    double ends;          /* clock: when it ends */
+    bool is_ready;        /* it has begun, and what it writes to may not be free everywhere yet */
+    bool is_told, is_due; /* beside: it is free, in this step; and will be ready by itself */
+    double told, due;     /* clock: when */
+    int first;            /* beside: the exchange whose end makes it ready */
+    double update_s;      /* what is done before that */
+} exchange_state;
+
+typedef struct {
+    const tutti_plan *plan;
+    const tutti_loop *loops; /* of the rank that is played */
+    tutti_action_costs costs;
+    bool overlaps;
+    double turns; /* ranks on this core */
+    exchange_state *exchanges;
+    double now, lane;    /* clock of the compute lane; when the exchange lane is free */
+    double busy;         /* of compute, in this step */
+    tutti_step_log *log; /* what it does when; NULL: nobody asks */
+    tutti_credit credit; /* of the exchange lane */
+} player;
+
+static void compute(player *p, double seconds)
+{
+    p->now += seconds * p->turns;
+    p->busy += seconds * p->turns;
+}
+
+static tutti_stretch_kind stretch_of(const player *p, const tutti_action *a)
+{
+    if (a->kind != TUTTI_DO_KERNEL) return TUTTI_STRETCH_UPDATE;
+    return p->plan->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD ? TUTTI_STRETCH_FORWARD : TUTTI_STRETCH_BACKWARD;
+}
+
+static void action_compute(player *p, const tutti_action *a)
+{
+    const double from = p->now;
+    const bool kernel = a->kind == TUTTI_DO_KERNEL;
+    compute(p, tutti_action_seconds(&p->costs, a));
+    tutti_step_log_add(p->log, stretch_of(p, a), kernel ? p->plan->graph->nodes[a->node].layer : -1, from, p->now);
+}
+
+/* One that may begin at `from`; returns when it ends. Where links are shaped, what has idled makes up for it. */
+static double exchange(player *p, const exchange_state *x, double from)
+{
+    double *lane = p->overlaps ? &p->lane : &p->now;
+    const double begin = fmax(*lane, from);
+    const double left_s = tutti_credit_use(&p->credit, begin - *lane, x->transfer_s);
+    *lane = begin + x->seconds - (x->transfer_s - left_s);
+    tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), begin, *lane);
+    return *lane;
+}
+
+static void tell(player *p, exchange_state *x, unsigned when)
+{
+    if (when & TUTTI_WHEN_READY) {
+        x->ends = exchange(p, x, p->now);
+        x->is_ready = !(when & TUTTI_WHEN_FREE);
+    } else if (x->is_ready) { /* the last slice can come only now */
+        if (p->now + x->seconds > x->ends)
+            tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
+        x->ends = fmax(x->ends, p->now + x->seconds);
+    }
+}
+
+/* ---- the loop beside ---- */
+
+enum { NOTHING = -1 };
+
+static void parts_read(player *p)
+{
+    const tutti_loop *l = &p->loops[TUTTI_EACH_END];
+    int first = NOTHING;
+    double update_s = 0;
+    for (int i = 0; i < p->plan->nexchanges; i++) p->exchanges[i].first = NOTHING;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange, update_s = 0;
+        if (a->kind == TUTTI_DO_APPLY) update_s += tutti_action_seconds(&p->costs, a);
+        if (a->kind != TUTTI_DO_TELL) continue;
+        p->exchanges[a->exchange].first = first;
+        p->exchanges[a->exchange].update_s = update_s;
+    }
+}
+
+/* When what is due goes on the lane: in turn, or, by need, when no other has it. */
+static double begins(const player *p, const exchange_state *x)
+{
+    return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
+}
+
+static bool comes_before(const player *p, int a, int b)
+{
+    const exchange_state *x = &p->exchanges[a], *y = &p->exchanges[b];
+    const double at = begins(p, x), other = begins(p, y);
+    if (at != other) return at < other;
+    return p->plan->exchanges[a].turn < p->plan->exchanges[b].turn;
+}
+
+/* Of those that are due the one that goes on next; NOTHING if there is none. */
+static int next_due(const player *p)
+{
+    int next = NOTHING;
+    for (int i = 0; i < p->plan->nexchanges; i++)
+        if (p->exchanges[i].is_due && (next == NOTHING || comes_before(p, i, next))) next = i;
+    return next;
+}
+
+static void enter(player *p, exchange_state *x)
+{
+    x->is_due = false;
+    const double from = p->now;
+    if (!p->overlaps) compute(p, x->update_s);
+    tutti_step_log_add(p->log, TUTTI_STRETCH_UPDATE, -1, from, p->now);
+    x->ends = exchange(p, x, x->due);
+}
+
+/* An exchange was told something: what follows it, or it, may be known to become ready. */
+static void find_due(player *p, int exchange)
+{
+    exchange_state *told = &p->exchanges[exchange];
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        exchange_state *x = &p->exchanges[i];
+        if (x->first == NOTHING || (i != exchange && x->first != exchange)) continue;
+        if (i == exchange) x->told = p->now;
+        x->is_told |= i == exchange;
+        told->is_told |= x->first == exchange;
+        if (!x->is_told || !p->exchanges[x->first].is_told) continue;
+        x->is_told = p->exchanges[x->first].is_told = false;
+        x->is_due = true;
+        const double free = fmax(p->exchanges[x->first].ends, x->told);
+        x->due = free + (p->overlaps ? x->update_s : 0);
+        tutti_step_log_add(p->log, TUTTI_STRETCH_BESIDE, i, free, x->due);
+    }
+}
+
+static void action_play(player *p, const tutti_action *a)
+{
+    exchange_state *x = a->exchange >= 0 ? &p->exchanges[a->exchange] : NULL;
+    switch (a->kind) {
+    case TUTTI_DO_START:
+    case TUTTI_DO_TELL:
+        for (int i; p->overlaps && (i = next_due(p)) >= 0 && begins(p, &p->exchanges[i]) <= p->now;)
+            enter(p, &p->exchanges[i]);
+        if (x->first == NOTHING) tell(p, x, a->when);
+        find_due(p, a->exchange);
+        break;
+    case TUTTI_DO_WAIT:
+        while (x->is_due) enter(p, &p->exchanges[next_due(p)]);
+        p->now = fmax(p->now, x->ends);
+        x->is_ready = false;
+        break;
+    default: action_compute(p, a); break;
+    }
+}
+
+/* What a bucket of other sizes would take. */
+static tutti_status sizes_time(tutti_exchange_times *times, double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
+{
+    enum { FIRST = 4096 / TUTTI_ELEMENT_BYTES, GROWTH = 16 };
+    tutti_status st = TUTTI_OK;
+    int64_t n = FIRST;
+    for (int i = 0; i < TUTTI_PREDICTED_SIZES && !st; i++, n *= GROWTH) {
+        tutti_bucket_time time;
+        st = tutti_predict_bucket(times, n, &time, err);
+        by_size_s[i] = time.all_s;
+    }
+    return st;
+}
+
+static tutti_status exchanges_prepare(const player *p, tutti_exchange_times *times, tutti_arena *names,
+                                      tutti_failure *err)
+{
+    const tutti_plan *plan = p->plan;
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < plan->nexchanges && !st; i++) {
+        exchange_state *x = &p->exchanges[i];
+        tutti_simulation found;
+        if (tutti_predict_share(plan, i) == 0) continue;
+        st = tutti_exchange_times_at(times, i, plan->exchanges[i].count, &found, err);
+        x->seconds = found.seconds;
+        x->lower_s = found.lower_s;
+        x->transfer_s = found.transfer_s;
+        x->busy_s = found.busy_s;
+        x->sent = found.bytes_sent;
+        x->fan_in = found.fan_in;
+        x->busiest = tutti_arena_strdup(names, found.bottleneck_name);
+    }
+    return st;
+}
+
+/* Of what a rank exchanges in a step: which link is busy longest and how long, by the names that each exchange has for its own. */
+static double find_busiest(const player *p, int rank, const char **name)
+{
+    const int n = p->plan->nexchanges;
+    int nown = 0, *own = tutti_alloc((size_t)n * sizeof *own);
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        if (p->exchanges[i].busy_s > 0 && tutti_plan_place(&p->plan->exchanges[i], rank) >= 0) own[nown++] = i;
+    for (int i = 0; i < nown; i++) {
+        double sum = 0;
+        for (int j = 0; j < nown; j++)
+            if (!strcmp(p->exchanges[own[i]].busiest, p->exchanges[own[j]].busiest))
+                sum += p->exchanges[own[j]].busy_s * tutti_predict_share(p->plan, own[j]);
+        if (sum > most) most = sum, *name = p->exchanges[own[i]].busiest;
+    }
+    free(own);
+    return most;
+}
+
+/* How most of it travels, what a rank sends, what is busiest. */
+static void describe(const player *p, int rank, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    const char *busiest = "compute";
+    int64_t most = 0;
+    double sent = 0;
+    for (int i = 0; i < plan->nexchanges && plan->config.nranks > 1; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const double share = tutti_predict_share(plan, i);
+        if (share == 0 || tutti_plan_place(x, rank) < 0) continue;
+        sent += share * (double)p->exchanges[i].sent;
+        if ((x->bucket >= 0 || x->is_travel) && p->exchanges[i].fan_in > out->fan_in)
+            out->fan_in = p->exchanges[i].fan_in;
+        if (x->count <= most) continue;
+        most = x->count;
+        const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, x->count * TUTTI_ELEMENT_BYTES);
+        snprintf(out->algorithm, sizeof out->algorithm, "%s",
+                 tutti_schedule_head(plan->schedules[schedule].compiled)->algorithm);
+    }
+    out->bytes_per_rank = (int64_t)sent;
+    if (find_busiest(p, rank, &busiest) <= out->compute_s) busiest = "compute";
+    snprintf(out->bottleneck, sizeof out->bottleneck, "%s", busiest);
+}
+
+/* Those of a rank, none of which has begun. */
+static void exchanges_begin(player *p, int rank, tutti_prediction *out)
+{
+    double started = 0;
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        exchange_state *x = &p->exchanges[i];
+        const bool takes_part = tutti_plan_place(&p->plan->exchanges[i], rank) >= 0;
+        const double a_step = takes_part ? tutti_predict_share(p->plan, i) : 0;
+        *x = (exchange_state){.seconds = x->seconds,
+                              .lower_s = x->lower_s,
+                              .transfer_s = x->transfer_s,
+                              .busy_s = x->busy_s,
+                              .busiest = x->busiest,
+                              .fan_in = x->fan_in,
+                              .sent = x->sent};
+        out->exchange_s += x->seconds * a_step;
+        out->lower_s += x->lower_s * a_step;
+        started += a_step;
+    }
+    out->nexchanges = (int)lround(started);
+}
+
+static void loop_play(player *p, const tutti_loop *l, bool ends_period)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (tutti_action_is_due(&l->actions[i], ends_period)) action_play(p, &l->actions[i]);
+}
+
+static void steps_play(player *p, double load_s, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    const int64_t period = plan->config.period;
+    double begin = 0;
+    for (int n = 0; n < NPERIODS; n++) {
+        begin = p->now;
+        p->busy = 0;
+        for (int64_t step = 0; step < period; step++) {
+            const double from = p->now;
+            compute(p, load_s);
+            tutti_step_log_add(p->log, TUTTI_STRETCH_LOAD, -1, from, p->now);
+            loop_play(p, &p->loops[TUTTI_EACH_STEP], step + 1 == period);
+        }
+        loop_play(p, &p->loops[TUTTI_EACH_PERIOD], true);
+    }
+    out->step_s = (p->now - begin) / (double)period;
+    out->compute_s = p->busy / (double)period;
+    if (p->log) tutti_step_log_cut(p->log, begin, p->now);
+}
+
+/* Of split layers a rank exchanges its parts and what they hand on, instead of the whole. */
+static void add_split(const player *p, int rank, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    double *seconds = tutti_alloc((size_t)plan->nexchanges * sizeof *seconds);
+    for (int i = 0; i < plan->nexchanges; i++) seconds[i] = p->exchanges[i].seconds;
+    const tutti_split_time time = tutti_predict_split(plan, rank, -1, seconds);
+    out->groups = plan->config.nranks / tutti_graph_parts(plan->graph);
+    out->travel_s = time.travel_s;
+    for (int b = 0; b < plan->nbuckets; b++)
+        if (plan->buckets[b].parts > 1) out->exchanged_bytes -= plan->buckets[b].count * (int64_t)sizeof(float);
+    out->exchanged_bytes += time.received_bytes;
+    free(seconds);
+}
+
+static tutti_prediction rank_play(player p, int rank, double load_s)
+{
+    const tutti_plan *plan = p.plan;
+    tutti_prediction out = {.nranks = plan->config.nranks, .ranks_per_core = (int)p.turns};
+    tutti_arena work = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    memcpy(loops, plan->loops, sizeof loops);
+    if (rank != plan->config.rank) tutti_plan_list_loops(plan, rank, &work, loops);
+    p.loops = loops;
+    exchanges_begin(&p, rank, &out);
+    parts_read(&p);
+    steps_play(&p, load_s, &out);
+    out.exposed_s = fmax(0, out.step_s - out.compute_s);
+    out.lower_s = p.overlaps ? fmax(out.compute_s, out.lower_s) : out.compute_s + out.lower_s;
+    out.upper_s = out.compute_s + out.exchange_s;
+    out.samples_per_s = (double)plan->config.batch / out.step_s;
+    const int64_t there = (int64_t)tutti_dtype_bytes(plan->config.sent);
+    const int64_t back = plan->config.replicated ? there : (int64_t)sizeof(float);
+    out.exchanged_bytes = plan->total * (there + back) / 2 / plan->config.period;
+    if (plan->graph->nsplit) add_split(&p, rank, &out);
+    tutti_arena_release(&work);
+    return out;
+}
+
+/* Once more, of the rank that counts. */
+static void log_rank(player p, int rank, double load_s, tutti_step_log *log)
+{
+    p.log = log;
+    rank_play(p, rank, load_s);
+}
+
+static player player_of(const tutti_exchange_times *times, const tutti_profile *profile, exchange_state *exchanges)
+{
+    const tutti_topology *t = times->topology;
+    const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    const int nranks = times->plan->config.nranks;
+    const double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
+    return (player){.plan = times->plan,
+                    .costs = {times->plan, profile},
+                    .overlaps = !host,
+                    .turns = ceil(nranks / cores),
+                    .exchanges = exchanges,
+                    .credit = tutti_credit_begin(t)};
+}
+
+static double load_of(const tutti_exchange_times *times, const tutti_profile *profile)
+{
+    const tutti_topology *t = times->topology;
+    const bool has_free = t->kind != TUTTI_TOPOLOGY_HOST || times->plan->config.nranks < t->figure[TUTTI_FIGURE_CORES];
+    return has_free ? 0 : (double)times->plan->my_nsamples * profile->load_s_per_sample;
+}
+
+/* Of the rank that takes longest, which is told. */
+static int slowest_play(const player *p, double load_s, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    int slowest = plan->config.rank;
+    *out = rank_play(*p, slowest, load_s);
+    for (int r = 0; r < plan->config.nranks && !tutti_plan_is_between_all(plan); r++) {
+        const tutti_prediction own = rank_play(*p, r, load_s);
+        if (own.step_s > out->step_s) *out = own, slowest = r;
+    }
+    return slowest;
+}
+
+tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                   const double *slowness, tutti_step_log *log, tutti_prediction *out,
+                                   tutti_failure *err)
+{
+    exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
+    tutti_arena names = {0};
+    double by_size_s[TUTTI_PREDICTED_SIZES] = {0};
+    tutti_exchange_times times = {.plan = plan, .topology = t};
+    const player p = player_of(&times, profile, exchanges);
+    const double load_s = load_of(&times, profile);
+    const bool async = tutti_plan_is_async(plan);
+    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
+    if (!st && !async) st = exchanges_prepare(&p, &times, &names, err);
+    if (!st && !async && plan->config.nranks > 1) st = sizes_time(&times, by_size_s, err);
+    if (!st && async) {
+        tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
+    } else if (!st) {
+        const int slowest = slowest_play(&p, load_s, out);
+        describe(&p, slowest, out);
+        memcpy(out->by_size_s, by_size_s, sizeof by_size_s);
+        if (log) log_rank(p, slowest, load_s, log);
+    }
+    tutti_exchange_times_release(&times);
+    free(exchanges);
+    tutti_arena_release(&names);
+    return st;
+}
+
+tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
+                                    tutti_failure *err)
+{
+    exchange_state *exchanges = tutti_alloc((size_t)times->plan->nexchanges * sizeof *exchanges);
+    tutti_arena names = {0};
+    const player p = player_of(times, profile, exchanges);
+    const tutti_status st = exchanges_prepare(&p, times, &names, err);
+    if (!st) describe(&p, slowest_play(&p, load_of(times, profile), out), out);
+    free(exchanges);
+    tutti_arena_release(&names);
+    return st;
+}
+
+tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                    const double *slowness, tutti_prediction *out, tutti_failure *err)
+{
+    return tutti_timeline_record(plan, profile, t, slowness, NULL, out, err);
+}

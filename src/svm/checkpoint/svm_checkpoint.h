@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_checkpoint.h: a long training that survives: what it knows is kept in one file, and any number of ranks goes on from it with the
+ * same bits.
+ *
+ * Rank 0 keeps the file's image in memory: who the training is, and the problems solved so far. A save adds the state of the problem
+ * that is being solved, gathered by the samples' numbers, and writes to a temporary name, fsync, rename. A training whose
+ * configuration names no file has no checkpoint, and all of these return at once.
+ *
+ * Memory on rank 0: 8 bytes for each alpha of a solved problem; while it saves, 16 for each sample of the problem. On all ranks,
+ * while they go on from a file: the file.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SVM_CHECKPOINT_H
+#define TUTTI_SVM_CHECKPOINT_H
+
+#include "../solve/svm_engine.h"
+#include "../svm_training.h"
+
+/* Collective. Where the file is there it must be of this data and these options; else it is written, so that a name that cannot be is found
+ * now. */
+tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_failure *err);
+void tutti_svm_checkpoint_close(tutti_svm_engine *engine);
+
+/* Collective. tutti_svm_solve, or what the file says of this problem. */
+tutti_status tutti_svm_checkpoint_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+                                        tutti_svm_pair_result *result, tutti_failure *err);
+/* Around the folds of a sigmoid. begin: whether the file has it, then there is no end. */
+bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_engine *engine, double *a, double *b);
+void tutti_svm_checkpoint_end_sigmoid(tutti_svm_engine *engine, double a, double b);
+
+/* Between two rounds. What this rank wants: to stop (TUTTI_SVM_WISH_STOP - 1 + *stop), to save, nothing. */
+int tutti_svm_checkpoint_wish(const tutti_svm_engine *engine);
+/* Collective. */
+tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err);
+/* Collective. A problem that has just begun goes on from the state in the file, if that is its. */
+tutti_status tutti_svm_checkpoint_resume(tutti_svm_solver *s, tutti_failure *err);
+
+#endif

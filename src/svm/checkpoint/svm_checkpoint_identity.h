@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_checkpoint_identity.h: who a training is: all that its result depends on, in lines "name: value", data first. Not: ranks, threads,
+ * cache, where and how often it is saved. Threads: owner. */
+#ifndef TUTTI_SVM_CHECKPOINT_IDENTITY_H
+#define TUTTI_SVM_CHECKPOINT_IDENTITY_H
+
+#include "../../base/text/strbuf.h"
+#include "../svm_training.h"
+
+/* Collective. The same text on all ranks, whatever their number. Cost: one pass over the data. */
+tutti_status tutti_svm_identity(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_strbuf *out,
+                                tutti_failure *err);
+
+#endif

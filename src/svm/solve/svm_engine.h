@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_engine.h: what the files of the solver share.
+ *
+ *   engine  rows, tile, threads and buffers, for all problems of a training        svm_engine.c, svm_travel.c, svm_sum.c
+ *   solver  one problem: the state and what is made from it                        svm_solve.c, svm_finish.c
+ *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
+ *   update  of all gradients, from rows computed or kept                           svm_update.c
+ *   rule    when samples are dropped and come back                                 svm_eliminate.c
+ *   file    the state of a solver, and going on from it                            svm_checkpoint.c
+ *
+ * One rank alone calls no collective.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SVM_ENGINE_H
+#define TUTTI_SVM_ENGINE_H
+
+#include "../../base/arena.h"
+#include "../../base/pool.h"
+#include "svm_account.h"
+#include "svm_cache.h"
+#include "svm_offer.h"
+#include "svm_solve.h"
+#include "svm_state.h"
+
+/* Memory that grows and stays. */
+typedef struct {
+    void *at;
+    size_t room;
+} tutti_svm_buffer;
+void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes);
+
+/* Rows that came from all ranks. */
+typedef struct {
+    int64_t n;
+    tutti_svm_buffer start, index, value, value32, square;
+    tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32; /* precomputed: the rows as targets */
+} tutti_svm_store;
+
+typedef struct {
+    double value;     /* the smaller, the worse it violates: gamma on the up side, -gamma on the low side */
+    int64_t number;   /* of equals the highest comes first */
+    int64_t position; /* or where it stands in a list of candidates */
+} tutti_svm_key;
+
+/* A sample that was chosen. */
+typedef struct {
+    tutti_svm_candidate is;
+    int32_t rank;
+    int64_t position; /* on the rank that owns it */
+} tutti_svm_pick;
+
+typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
+
+struct tutti_svm_engine {
+    tutti_comm *comm; /* NULL: alone */
+    int rank, nranks;
+    const tutti_svm_data *data;
+    const tutti_svm_config *config;
+    tutti_svm_checkpoint *checkpoint; /* NULL: none */
+    tutti_svm_kernel kernel;
+    tutti_svm_precision precision;
+    size_t value_bytes; /* of a kernel value */
+    bool precomputed;
+    double mean_entries; /* of a target, over all ranks */
+    double began;
+    tutti_pool *pool;
+    tutti_svm_tile *tile;
+    int lanes;
+    tutti_svm_rows sources, targets; /* own rows; they differ where the kernel is precomputed */
+    tutti_arena arena;
+    int block; /* samples of a working set at most; even */
+    tutti_svm_account account;
+
+    tutti_svm_store store;                     /* of svm_sum.c */
+    tutti_svm_buffer packet, arrivals;         /* of svm_travel.c */
+    int64_t *nrows_of, *entries_of, *bytes_of; /* [nranks] */
+
+    tutti_f64_at extremes[3], agreed[3];
+    tutti_request *extremes_request;
+    int offer; /* candidates of each side that a rank offers at first */
+    tutti_svm_candidate *offered, *offers;
+    tutti_request *offer_request;
+};
+
+/* sum[t] += sum over s < n of weight[s] K(sources[which[s]], targets[target[t]]), t < ntargets: tile after tile, each by all threads. */
+void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const int32_t *which, int64_t n,
+                          const double *weight, const int32_t *target, int64_t ntargets, double *sum);
+/* all[2 * nranks] = both of each rank. Collective. */
+tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], int64_t *all, tutti_failure *err);
+/* The sum over ranks of whole numbers, in place. Collective. */
+tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err);
+
+/* --- svm_travel.c --- */
+/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. rows_of[r], entries_of[r]: what rank r sends. */
+tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
+                              const int64_t *rows_of, const int64_t *entries_of, tutti_failure *err);
+/* What so many rows take on their way, without padding: the same for any number of ranks. */
+static inline int64_t tutti_svm_row_bytes(const tutti_svm_engine *e, int64_t nrows, int64_t entries)
+{
+    return nrows * 16 + entries * ((int64_t)e->value_bytes + 4);
+}
+int64_t tutti_svm_row_entries(const tutti_svm_engine *e, int64_t row);
+/* Keeps the rows with kept[i] >= 0, in their order; kept[i] becomes the new place. */
+void tutti_svm_store_keep(tutti_svm_store *store, int32_t *kept);
+tutti_svm_rows tutti_svm_store_sources(const tutti_svm_store *store);
+tutti_svm_rows tutti_svm_store_targets(const tutti_svm_engine *e, tutti_svm_store *store);
+void tutti_svm_store_release(tutti_svm_store *store);
+
+/* --- a problem --- */
+
+typedef struct {
+    tutti_svm_engine *e;
+    const tutti_svm_problem *problem;
+    tutti_svm_state state;
+    tutti_arena arena;
+    int64_t total, positives; /* samples over all ranks, those of +1 */
+    int64_t *samples_of;      /* [nranks] */
+    int32_t *target;          /* by position: its row */
+    int64_t limit;            /* of iterations */
+
+    double b_up, b_low;          /* over the active samples */
+    int64_t worst_up, worst_low; /* their numbers */
+    int wish;                    /* the strongest of all ranks */
+
+    tutti_svm_key *keys;   /* [own samples] */
+    tutti_svm_key *merged; /* [2 * nranks * block] where there are more ranks */
+    tutti_svm_pick *pick;  /* [block], by ascending number */
+    int npicks;
+
+    /* the working set by slots; numbers, alpha and gamma are in the state */
+    int32_t *at;    /* place in the store */
+    int32_t *owned; /* own sample, -1: another rank's */
+    double *y, *cost, *diagonal;
+    void *matrix; /* row of slot i at i * stride */
+    int64_t stride;
+    tutti_svm_store store; /* the members' rows, side by side */
+    /* for the time of a call: one a slot */
+    double *gradient, *before, *weight, *scratch;
+    int32_t *changed, *slots, *mine, *kept; /* kept: 2 a slot */
+
+    /* where rows are kept; by changed members */
+    tutti_svm_cache *cache; /* NULL: they are not */
+    void **kept_row, **missing_row;
+    int32_t *missing;
+
+    /* for the time of a call: one a sample of ours */
+    int64_t *from;
+    double *spare;
+} tutti_svm_solver;
+
+enum {
+    TUTTI_SVM_WISH_SAVE = 1,
+    TUTTI_SVM_WISH_STOP = 2 /* and above: 1 + *config->stop */
+};
+
+/* --- svm_select.c --- */
+/* Collective. b_up, b_low and the strongest wish; TUTTI_ERR_DATA where gradients are no numbers. */
+tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failure *err);
+/* Collective. pick: up to `want` of the worst violators that are no members, alternately from both sides. */
+tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err);
+/* The n smallest keys come first, in no order. */
+void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n);
+
+/* --- svm_set.c --- */
+/* Slots of a full set that change hands in a round: a quarter, at least a pair. */
+static inline int tutti_svm_set_renewal(int block)
+{
+    return block < 8 ? 2 : block / 4;
+}
+/* The newest `keep` members stay members; the others leave. */
+void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
+/* Collective. The picks join the newest `keep` members; rows travel; the matrix is completed. */
+tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
+/* Collective. The members of a checkpoint, which are the picks in the order of the slots: rows travel, the matrix is made. TUTTI_ERR_DATA:
+ * there is no such set. */
+tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err);
+/* Optimises the set until its gap is below `until`, updates all active gradients. */
+tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);
+
+/* --- svm_update.c --- */
+/* Makes the cache, if it pays. */
+void tutti_svm_cache_open(tutti_svm_solver *s);
+/* gamma of the active samples += what the changed members mean to them. */
+void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged);
+
+/* --- svm_eliminate.c --- */
+/* Iterations before the first samples are dropped. */
+int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total);
+/* Collective. Drops what cannot matter by b_up and b_low. */
+tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err);
+/* Collective. Makes the gradients of dropped samples anew, and all are active. */
+tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);
+
+/* --- svm_finish.c --- */
+/* Collective. alpha and the result, from a state in which all samples are active. */
+tutti_status tutti_svm_finish(tutti_svm_solver *s, double *alpha, tutti_svm_pair_result *result, tutti_failure *err);
+
+/* A sample's sides, but for MEMBER. */
+static inline uint8_t tutti_svm_sides(double y, double alpha, double cost)
+{
+    const uint8_t below = alpha < cost ? TUTTI_SVM_UP : 0, above = alpha > 0 ? TUTTI_SVM_LOW : 0;
+    if (y > 0) return below | above;
+    return (uint8_t)((below ? TUTTI_SVM_LOW : 0) | (above ? TUTTI_SVM_UP : 0));
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_tile_impl.h: what lies behind svm_tile.h: the memory of a tile, and the rows that compute with it, one an instruction set and
+ * number type, made of svm_tile_f32_vector.c and svm_tile_f64_vector.c.
+ *
+ * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has, found by a
+ * hash table with linear probing, at most a quarter full; slot 0 is what is not found.
+ *
+ * Narrow data that are dense enough and larger than the first cache are walked in strips of slots: a strip serves a batch of targets before
+ * the next one is touched, and two targets with the same features load it once. */
+#ifndef TUTTI_SVM_TILE_IMPL_H
+#define TUTTI_SVM_TILE_IMPL_H
+
+#include "../../tensor/isa.h"
+#include "svm_tile.h"
+
+enum {
+    TUTTI_SVM_F32_LANES =
+        64, /* in both types a slot is four lines of a cache, as many as a processor has registers for */
+    TUTTI_SVM_F64_LANES = 32,
+    TUTTI_SVM_LINE = 64,     /* bytes */
+    TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first cache, which another thread may share */
+    TUTTI_SVM_NARROW = 4096, /* most slots without a table: 1 MiB, half of a usual second cache */
+};
+
+typedef struct {
+    int32_t feature; /* -1: nothing here */
+    int32_t slot;
+} tutti_svm_place;
+
+typedef struct tutti_svm_tile_row tutti_svm_tile_row;
+
+struct tutti_svm_tile {
+    const tutti_svm_tile_row *row;
+    tutti_svm_kernel kernel;
+    int n;                              /* sources */
+    void *dense;                        /* [nslots][lanes] numbers, aligned to 64 bytes */
+    void *square;                       /* [lanes] numbers: |source|^2, 0 where there is none; aligned to 64 bytes */
+    void *dense_memory, *square_memory; /* what they lie in */
+    int64_t nslots, room;               /* in use; in memory */
+    tutti_svm_place *table;             /* [1 << bits], NULL: narrow */
+    int bits;
+    bool strips;            /* narrow, larger than the first cache, and half full: targets take it strip by strip */
+    int64_t nset, set_room; /* numbers that fill() wrote, and where: so that the next one need not clear all */
+    int64_t *set;
+};
+
+struct tutti_svm_tile_row {
+    tutti_svm_precision precision;
+    int lanes;
+    /* weight: [lanes], 0 behind the sources */
+    void (*sum)(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
+                int64_t end, const double *weight, double *sum);
+    void (*values)(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
+                   int64_t end, void *out, int64_t stride);
+    void (*kept_sum)(const void *const *row, int n, int64_t begin, int64_t end, const double *weight, double *sum);
+    double (*square)(const double *value, int64_t n); /* added up as the values of a tile are */
+    /* the kernel's value where u'v and |u|^2 = |v|^2 are both `square` */
+    double (*diagonal)(const tutti_svm_tile *tile, double square);
+};
+
+TUTTI_ISA_DECLARE(tutti_svm_tile_row, tutti_svm_tile_f32);
+TUTTI_ISA_DECLARE(tutti_svm_tile_row, tutti_svm_tile_f64);
+
+static inline const tutti_svm_tile_row *tutti_svm_tile_row_of(tutti_svm_precision precision, tutti_isa isa)
+{
+    return precision == TUTTI_SVM_F32 ? tutti_svm_tile_f32_rows[isa] : tutti_svm_tile_f64_rows[isa];
+}
+
+/* Home of a feature in the table. */
+static inline uint32_t tutti_svm_home(const tutti_svm_tile *tile, int32_t feature)
+{
+    return (uint32_t)feature * 2654435769u >> (32 - tile->bits); /* 2^32 over the golden ratio */
+}
+
+#endif

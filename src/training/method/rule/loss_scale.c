@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loss_scale.c: how the loss scale follows from what gates said. Powers of two: scaling rounds nothing. */
+#include <math.h>
+
+#include "../method.h"
+
+enum { LARGEST_EXPONENT = 24 }; /* beyond it f16 could hold no scaled gradient above 2^-8 */
+
+tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l)
+{
+    return (tutti_loss_scale_state){.scale = l->start};
+}
+
+void tutti_loss_scale_step(const tutti_loss_scale *l, bool skipped, tutti_loss_scale_state *s)
+{
+    s->skipped += skipped;
+    if (!l->dynamic) return;
+    s->clean_steps = skipped ? 0 : s->clean_steps + 1;
+    if (skipped && s->scale > 1) s->scale /= 2;
+    if (s->clean_steps < l->interval) return;
+    s->clean_steps = 0;
+    if (s->scale < ldexp(1, LARGEST_EXPONENT)) s->scale *= 2;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_visiting.h: what methods share whose workers take steps of their own and visit a centre: the original EASGD (Zhang, Choromanska
+ * and LeCun 2015), its asynchronous kin and their twins without a centre's pull (You, Buluc and Demmel 2017, arXiv 1708.02983; Recht et al.
+ * 2011; Ho et al. 2013). They differ in who is let in when, and in what moves the centre. */
+#ifndef TUTTI_METHOD_VISITING_H
+#define TUTTI_METHOD_VISITING_H
+
+#include "../method_impl.h"
+
+typedef struct {
+    tutti_admission admission;
+    bool
+        by_gradients; /* the centre moves by the rule and a worker's gradients, which goes on from it; else both by the elastic rule */
+    bool is_paced;     /* nobody is more than method.staleness steps ahead */
+    bool wants_states; /* it is not this method without a momentum, or the like */
+    bool is_plain;     /* it is not this method with one */
+} tutti_visiting;
+
+tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err);
+void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v);
+/* What they refuse; name: of the row. */
+tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visiting *v, const char *name,
+                                   tutti_failure *err);
+/* A step of 1 or more between one worker and the centre, which no curvature makes stable. */
+tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
+
+/* The row tutti_method_<id>; the members are those in which rows differ. */
+#define TUTTI_VISITING_ROW(id, row_name, way, ...)                                                                     \
+    static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)                                             \
+    {                                                                                                                  \
+        return tutti_visiting_declare(b, &(way), err);                                                                 \
+    }                                                                                                                  \
+    static void list(tutti_plan_builder *b)                                                                            \
+    {                                                                                                                  \
+        tutti_visiting_list(b, &(way));                                                                                \
+    }                                                                                                                  \
+    static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)                                         \
+    {                                                                                                                  \
+        return tutti_visiting_accept(c, &(way), row_name, err);                                                        \
+    }                                                                                                                  \
+    static unsigned collectives(const tutti_plan_config *c)                                                            \
+    {                                                                                                                  \
+        (void)c;                                                                                                       \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    static const tutti_emitter emitter = {declare, list};                                                              \
+    const tutti_method_row tutti_method_##id = {.name = row_name,                                                      \
+                                                .parallelism = "data",                                                 \
+                                                .is_async = true,                                                      \
+                                                .overlap = "nothing: a visit is between two steps of the worker",      \
+                                                .accept = accept,                                                      \
+                                                .collectives = collectives,                                            \
+                                                .emitter = &emitter,                                                   \
+                                                __VA_ARGS__}
+
+/* Those that both kinds share. */
+#define TUTTI_VISITING_ELASTIC                                                                                         \
+    .saves_no_states = true, .paper_rules = "sgd, momentum, nesterov", .optimisation = "decentralised",                \
+    .travels = "weights, and the centre",                                                                              \
+    .local_rule = "W <- rule(W, g) - r rho (W - C), by W and C from before the step",                                  \
+    .centre_rule = "C <- C + r rho (W - C), one worker after the other; running statistics: C <- C + (W - C) / P",     \
+    .period = "method.period local steps", .accept_centre = tutti_visiting_accept_centre,                              \
+    .keys = {"method.period", "method.rho"}
+#define TUTTI_VISITING_GRADIENTS                                                                                       \
+    .optimisation = "centralised", .travels = "gradients, and the centre", .local_rule = "W <- C",                     \
+    .centre_rule = "C <- rule(C, g), by each worker's g as it comes; the rule's states lie with C",                    \
+    .period = "every local step"
+#define TUTTI_VISITING_REFUSES                                                                                         \
+    "reduction: canonical; a dynamic loss_scale; trace; buckets: soonest; update: replicated; "                        \
+    "update_when: early"
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_visits.c: the proof of visits: what ranks that take steps of their own do to memories that all of them touch.
+ *
+ * Nobody knows in which order visits come, so no order is assumed: whatever two visits of two ranks do is right in either one, because
+ * each begins and ends with all its accesses in between (tutti_admission says whether others are kept out meanwhile). Nobody waits for
+ * anything in a visit, so every visit ends, and who is let in one at a time is let in. In rank order a rank that visits less often than
+ * another would hold up all: they visit equally often, in every step of a period.
+ *
+ * Who is on another host visits by its part of rank 0's loop of arrivals (plan_serve.c). What travels between ranks does so between
+ * such a worker and rank 0, outside of visits, or where all have met, before a test or a checkpoint, when nobody visits. */
+#include <stdlib.h>
+
+#include "../plan_impl.h"
+
+int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI_MOST_TOUCHED])
+{
+    const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, 0);
+    int found[TUTTI_MOST_TOUCHED] = {a->to, a->from, -1, -1, -1, -1}, n = 0;
+    switch (a->kind) {
+    case TUTTI_DO_APPLY:
+        found[2] = state, found[3] = a->verdict, found[4] = a->norm, found[5] = a->pulled ? a->centre : -1;
+        break;
+    case TUTTI_DO_MEET: found[2] = a->centre; break;
+    case TUTTI_DO_LOOK:
+        if (p->config.norms == TUTTI_NORMS_OF_TENSORS) found[2] = a->weights, found[3] = state;
+        break;
+    case TUTTI_DO_ELASTIC:
+    case TUTTI_DO_OUTER:
+    case TUTTI_DO_COPY:
+    case TUTTI_DO_CONVERT: break;
+    case TUTTI_DO_KERNEL:
+        found[0] = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+        found[1] = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
+        break;
+    default: return 0;
+    }
+    for (int i = 0; i < TUTTI_MOST_TOUCHED - 2; i++)
+        if (found[i] >= 0) out[n++] = found[i];
+    return n;
+}
+
+/* Whether an action touches a memory that others touch too. */
+static bool touches_common(const tutti_plan *p, const tutti_action *a)
+{
+    int touched[TUTTI_MOST_TOUCHED];
+    const int n = tutti_plan_touched(p, a, touched);
+    for (int i = 0; i < n; i++)
+        if (p->memories[touched[i]].is_common) return true;
+    return false;
+}
+
+static bool waits(const tutti_action *a)
+{
+    return a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_PACE || a->kind == TUTTI_DO_ENTER;
+}
+
+tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a,
+                               const char *why, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    if (a) tutti_plan_print_action(p, a, &words);
+    tutti_fail(err, TUTTI_ERR_FAILED, "rank %d, %s: %s%s%s%s", rank, tutti_loop_driver_name(driver), a ? "'" : "",
+               a ? words.text : "", a ? "' " : "", why);
+    tutti_strbuf_release(&words);
+    return TUTTI_ERR_FAILED;
+}
+
+/* Between two that take turns, or where all have met. */
+static bool may_exchange(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a)
+{
+    const int with = driver == TUTTI_EACH_ARRIVAL ? a->worker : rank;
+    if (driver == TUTTI_EACH_TEST || driver == TUTTI_EACH_SAVE) return true;
+    return tutti_plan_is_far(p, with) &&
+           (a->exchange == tutti_plan_push_of(p, with) || a->exchange == tutti_plan_pull_of(p, with));
+}
+
+/* As the loop is gone through in the last step of a period, or in another one. *nvisits: how many there are. */
+static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *l, bool ends_period, int *nvisits,
+                               tutti_failure *err)
+{
+    const bool is_far = l->driver == TUTTI_EACH_STEP && tutti_plan_is_far(p, rank);
+    bool inside = false;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        const char *wrong = NULL;
+        if (!tutti_action_is_due(a, ends_period)) continue;
+        if (a->kind == TUTTI_DO_ENTER && !tutti_plan_is_async(p))
+            wrong = "has nobody who admits it: ranks go step by step together";
+        else if (is_far && (a->kind == TUTTI_DO_ENTER || a->kind == TUTTI_DO_PACE || touches_common(p, a)))
+            wrong = "wants what lies on another host, at rank 0";
+        else if (inside && waits(a))
+            wrong = "waits inside a visit, which then may never end for others";
+        else if (a->kind == TUTTI_DO_LEAVE && !inside)
+            wrong = "ends a visit that nobody began";
+        else if (!inside && touches_common(p, a))
+            wrong = "touches a memory that others visit, outside a visit";
+        else if (tutti_plan_is_async(p) && a->exchange >= 0 && !may_exchange(p, rank, l->driver, a))
+            wrong = "exchanges between ranks that take steps of their own";
+        else if (inside && a->exchange >= 0)
+            wrong = "exchanges inside a visit, which others wait for";
+        if (wrong) return tutti_plan_refuse(p, rank, l->driver, a, wrong, err);
+        *nvisits += a->kind == TUTTI_DO_ENTER;
+        inside = a->kind == TUTTI_DO_ENTER || (inside && a->kind != TUTTI_DO_LEAVE);
+    }
+    return inside ? tutti_plan_refuse(p, rank, l->driver, NULL, "a visit is not ended", err) : TUTTI_OK;
+}
+
+/* Each part by itself: no other order is assumed of them. */
+static tutti_status check_arrivals(const tutti_plan *p, const tutti_loop *arrivals, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    tutti_loop *parts = tutti_loop_parts(arrivals, p->config.nranks);
+    for (int r = 0; r < p->config.nranks && !st && arrivals->nactions; r++) {
+        int n = 0;
+        st = check_loop(p, 0, &parts[r], true, &n, err);
+    }
+    free(parts);
+    return st;
+}
+
+static tutti_status check_rank(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS], int nvisits[2],
+                               tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    nvisits[0] = nvisits[1] = 0;
+    for (int d = 0; d < TUTTI_NDRIVERS && !st; d++)
+        for (int last = 0; last < 2 && !st && d != TUTTI_EACH_ARRIVAL; last++)
+            st = check_loop(p, rank, &loops[d], last, &nvisits[last], err);
+    return st ? st : check_arrivals(p, &loops[TUTTI_EACH_ARRIVAL], err);
+}
+
+tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
+                                     tutti_failure *err)
+{
+    int nvisits[2];
+    tutti_status st = check_rank(p, rank, loops, nvisits, err);
+    if (!st && rank && loops[TUTTI_EACH_ARRIVAL].nactions)
+        st = tutti_plan_refuse(p, rank, TUTTI_EACH_ARRIVAL, loops[TUTTI_EACH_ARRIVAL].actions,
+                               "serves a visit, and what is visited lies at rank 0", err);
+    return st || rank ? st : tutti_plan_check_parts(p, loops, err);
+}
+
+/* Visits that rank 0 makes for a worker of another host: as many in a step as the worker brings something. */
+static void count_served(const tutti_plan *p, int rank, const tutti_loop *step, const tutti_loop *part, int nvisits[2])
+{
+    int each = 0;
+    for (int i = 0; i < part->nactions; i++) each += part->actions[i].kind == TUTTI_DO_ENTER;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < step->nactions; i++) {
+            const tutti_action *a = &step->actions[i];
+            if (a->kind == TUTTI_DO_START && a->exchange == tutti_plan_push_of(p, rank) && tutti_action_is_due(a, last))
+                nvisits[last] += each;
+        }
+}
+
+tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err)
+{
+    tutti_arena work = {0}, kept = {0};
+    tutti_loop of_zero[TUTTI_NDRIVERS], loops[TUTTI_NDRIVERS];
+    int first[2] = {0}, own[2];
+    tutti_status st = TUTTI_OK;
+    tutti_plan_list_loops(p, 0, &kept, of_zero);
+    tutti_loop *parts = tutti_loop_parts(&of_zero[TUTTI_EACH_ARRIVAL], p->config.nranks);
+    for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_async(p); r++) {
+        tutti_plan_list_loops(p, r, &work, loops);
+        st = tutti_plan_check_visits(p, r, loops, err);
+        if (!st) st = check_rank(p, r, loops, r ? own : first, err);
+        if (r && !st) count_served(p, r, &loops[TUTTI_EACH_STEP], &parts[r], own);
+        for (int last = 0; last < 2 && r && !st && p->admission == TUTTI_ADMIT_IN_RANK_ORDER; last++)
+            if (own[last] != first[last])
+                st = tutti_fail(err, TUTTI_ERR_FAILED,
+                                "rank %d visits %d times a step, rank 0 %d times: in rank order all would wait for one",
+                                r, own[last], first[last]);
+        tutti_arena_reset(&work);
+    }
+    free(parts);
+    tutti_arena_release(&work), tutti_arena_release(&kept);
+    return st;
+}

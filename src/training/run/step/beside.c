@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beside.c: the parts of the plan's loop TUTTI_EACH_END: what is done as soon as an exchange has ended, by whoever moves bytes then: the
+ * wire's thread, or this one while it waits.
+ *
+ * A part waits for one exchange, then until another has been told all but that it is ready; it changes weights; then that other is ready.
+ * The executor knows this shape (tutti_exchange_follow), so that nobody need be woken to begin. The rule goes by numbers of the step in
+ * which the exchange was started; they are put down before that start, and not again before the next one, which comes after the second
+ * exchange was waited for: proved with the plan. */
+#include <stdlib.h>
+
+#include "../../../base/clock.h"
+#include "../train_impl.h"
+
+typedef struct {
+    tutti_trainer *t;
+    const tutti_action *actions; /* behind the waits, before the tell */
+    int nactions;
+    int awaited, told; /* exchanges */
+    tutti_update_step update;
+    bool beside; /* the last time the wire's thread did it: from when to when */
+    int64_t began_ns, ended_ns;
+} part;
+
+struct tutti_beside {
+    part *parts;
+    int nparts;
+};
+
+/* Called once for each invocation of part.told. */
+static void play(void *arg, bool beside)
+{
+    part *p = arg;
+    if (!beside) tutti_did(&p->t->account, TUTTI_DID_EXCHANGE, 0);
+    p->beside = beside;
+    p->began_ns = tutti_clock_ns();
+    const tutti_device *device = p->t->device;
+    for (int i = 0; i < p->nactions; i++) device->wait(device, tutti_step_update(p->t, &p->update, 1, &p->actions[i]));
+    p->ended_ns = tutti_clock_ns();
+    if (!beside) tutti_did(&p->t->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
+}
+
+/* The part that begins with action `at`; false if it has another shape than above. */
+static bool read_part(const tutti_loop *l, int *at, part *out)
+{
+    const tutti_action *a = &l->actions[*at], *end = l->actions + l->nactions;
+    if (end - a < 4 || a[0].kind != TUTTI_DO_WAIT || a[0].when) return false;
+    if (a[1].kind != TUTTI_DO_WAIT || a[1].when != TUTTI_WHEN_FREE) return false;
+    out->awaited = a[0].exchange;
+    out->told = a[1].exchange;
+    out->actions = a + 2;
+    for (a += 2; a < end && a->kind == TUTTI_DO_APPLY && a->verdict < 0; a++) out->nactions++;
+    *at = (int)(a + 1 - l->actions);
+    return a < end && out->nactions && a->kind == TUTTI_DO_TELL && a->exchange == out->told &&
+           a->when == TUTTI_WHEN_READY;
+}
+
+tutti_status tutti_beside_create(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_loop *l = &t->plan->loops[TUTTI_EACH_END];
+    if (!l->nactions) return TUTTI_OK;
+    tutti_beside *b = t->beside = tutti_alloc(sizeof *b);
+    b->parts = tutti_alloc(sizeof *b->parts * (size_t)l->nactions);
+    for (int at = 0; at < l->nactions; b->nparts++) {
+        part *p = &b->parts[b->nparts];
+        const int first = at;
+        p->t = t;
+        if (!read_part(l, &at, p))
+            return tutti_fail(
+                err, TUTTI_ERR_FAILED,
+                "action %d of the plan's loop '%s' begins a part that cannot be played: it must wait for an "
+                "exchange, then until another is free, update without a verdict, and tell that it is ready",
+                first, tutti_loop_driver_name(l->driver));
+        tutti_exchange_follow(t->shared.exchange[p->told], t->shared.exchange[p->awaited], play, p);
+    }
+    return TUTTI_OK;
+}
+
+void tutti_beside_destroy(tutti_trainer *t)
+{
+    if (t->beside) free(t->beside->parts);
+    free(t->beside);
+    t->beside = NULL;
+}
+
+void tutti_beside_starts(tutti_trainer *t, int exchange, const tutti_update_step *update)
+{
+    for (int i = 0; t->beside && i < t->beside->nparts; i++)
+        if (t->beside->parts[i].awaited == exchange) t->beside->parts[i].update = *update;
+}
+
+void tutti_beside_ended(tutti_trainer *t, int exchange)
+{
+    for (int i = 0; t->beside && i < t->beside->nparts; i++) {
+        const part *p = &t->beside->parts[i];
+        if (p->told != exchange) continue;
+        t->shared.in_flight[p->awaited] = false;
+        tutti_travelled(&t->account, p->awaited, t->shared.exchange[p->awaited]);
+        if (p->beside) tutti_updated(&t->account, p->actions[0].bucket, p->began_ns, p->ended_ns);
+    }
+}

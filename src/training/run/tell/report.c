@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens. Rank 0 only. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../base/clock.h"
+#include "../../../base/hash.h"
+#include "../train_impl.h"
+#include "sparsity.h"
+
+enum { MAX_METRICS = 16 };
+
+static void tell(const tutti_trainer *t, tutti_train_event event)
+{
+    const tutti_train_config *c = t->config;
+    if (t->rank != 0 || !c->on_event) return;
+    event.step = t->step;
+    event.nsteps = c->nsteps;
+    event.epoch = (double)t->step / (double)c->steps_per_epoch;
+    c->on_event(c->on_event_arg, &event);
+}
+
+static tutti_status put(const tutti_trainer *t, const char *event, const tutti_metric *metrics, int n,
+                        tutti_failure *err)
+{
+    tutti_metric line[MAX_METRICS + 1];
+    if (!t->metrics) return TUTTI_OK;
+    memcpy(line, metrics, sizeof *line * (size_t)n);
+    line[n] = TUTTI_METRIC_REAL("ts", round(1e3 * tutti_clock_wall_s()) / 1e3); /* for people only */
+    return tutti_metrics_write(t->metrics, event, line, n + 1, err);
+}
+
+static tutti_status plot(const tutti_trainer *t, const tutti_scalar *scalars, int n, tutti_failure *err)
+{
+    return t->tensorboard ? tutti_tensorboard_write(t->tensorboard, t->step, scalars, n, err) : TUTTI_OK;
+}
+
+void tutti_report_note(const tutti_trainer *t, const char *text)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
+}
+
+tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err)
+{
+    return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->step)}, 1, err);
+}
+
+tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", t->config->bound)};
+    return put(t, "bound", line, 2, err);
+}
+
+/* Also where a run is quiet: whoever reads its figures must know. */
+tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err)
+{
+    static const char words[] = "kernels only wait (--pretend): nothing is computed, learned, tested or saved";
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words)};
+    tutti_report_note(t, words);
+    return put(t, "pretended", line, 2, err);
+}
+
+void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
+{
+    if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
+    sum->n += n;
+}
+
+/* Says it, and makes it a number of the line that is written next. */
+static int put_replaced(const tutti_trainer *t, const char *split, const tutti_replaced *r, tutti_metric *line)
+{
+    tutti_strbuf text = {0};
+    if (!r->n) return 0;
+    tutti_strbuf_printf(&text, "%s data: %" PRId64 " unreadable sample%s replaced; %s", split, r->n,
+                        r->n > 1 ? "s" : "", r->first);
+    tutti_report_note(t, text.text);
+    tutti_strbuf_release(&text);
+    *line = TUTTI_METRIC_INT("replaced", r->n);
+    return 1;
+}
+
+tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bool ends, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ends", ends),
+                                 TUTTI_METRIC_TEXT("words", words)};
+    if (!ends) tutti_report_note(t, words);
+    const tutti_status st = put(t, "diverged", line, 3, err);
+    return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
+}
+
+/* Of the plan that is played, once nothing refuses it any more. */
+static tutti_status report_plan(const tutti_trainer *t, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    if (!t->config->method) return TUTTI_OK;
+    tutti_method_say(t->config->method, t->plan, &words);
+    const tutti_metric line[] = {
+        TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("method", t->config->method->name),
+        TUTTI_METRIC_TEXT("parallelism", tutti_plan_parallelism(t->plan)), TUTTI_METRIC_TEXT("words", words.text)};
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_PLAN, .text = words.text});
+    const tutti_status st = put(t, "plan", line, 4, err);
+    tutti_strbuf_release(&words);
+    return st;
+}
+
+tutti_status tutti_report_begin(const tutti_trainer *t, bool was_done, tutti_failure *err)
+{
+    const tutti_status st = was_done ? TUTTI_OK : report_plan(t, err);
+    const tutti_graph_config *c = &t->plan->graph->config;
+    char text[128];
+    tutti_kernel_precision_describe(c->engine, c->precision, text);
+    if (t->device->about) snprintf(text, sizeof text, "%s on %s", tutti_precision_name(c->precision), t->device->about);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
+    return st;
+}
+
+void tutti_report_bears(const tutti_trainer *t)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEARS});
+}
+
+void tutti_report_saved(const tutti_trainer *t)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->config->dir});
+}
+
+void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last)
+{
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "traced steps %" PRId64 " to %" PRId64 ": %s/trace.json, %s/layers.txt", first, last,
+                        t->config->dir, t->config->dir);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_TRACED, .text = text.text});
+    tutti_strbuf_release(&text);
+}
+
+/* In exchanges, or waiting to visit and for others where all meet. */
+static double exchanged_seconds(const tutti_trainer *t)
+{
+    return t->visits ? 1e-9 * (double)t->account.cost.ns[TUTTI_COST_EXCHANGE] : tutti_shared_seconds(&t->shared);
+}
+
+/* The figures of an interval are means over its steps; they are worked out only where a line is written. */
+tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_train_config *c = t->config;
+    tutti_train_event e = {.kind = TUTTI_TRAIN_STEP,
+                           .loss = t->last_loss,
+                           .loss_scale = t->scale.scale,
+                           .skipped = t->scale.skipped,
+                           .lr = tutti_rate_at(&c->rate, t->step - 1, c->steps_per_epoch, c->nsteps),
+                           .logged = t->step % c->log_every == 0 || t->step == c->nsteps || t->asked_to_stop};
+    if (t->rank != 0) return TUTTI_OK;
+    tutti_status st = TUTTI_OK;
+    if (e.logged) {
+        const double steps = (double)(t->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
+        const double exchanged = exchanged_seconds(t);
+        e.step_ms = 1e3 * seconds / steps;
+        e.comm_ms = 1e3 * (exchanged - t->logged_exchange_seconds) / steps;
+        e.ips = steps * (double)t->plan->config.batch / seconds;
+        t->logged_step = t->step;
+        t->logged_seconds = t->seconds;
+        t->logged_exchange_seconds = exchanged;
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step),
+                                     TUTTI_METRIC_REAL("epoch", (double)t->step / (double)c->steps_per_epoch),
+                                     TUTTI_METRIC_REAL("loss", e.loss),
+                                     TUTTI_METRIC_REAL("lr", e.lr),
+                                     TUTTI_METRIC_REAL("ips", e.ips),
+                                     TUTTI_METRIC_REAL("step_ms", e.step_ms),
+                                     TUTTI_METRIC_REAL("comm_ms", e.comm_ms),
+                                     TUTTI_METRIC_REAL("loss_scale", t->scale.scale),
+                                     TUTTI_METRIC_INT("skipped", t->scale.skipped)};
+        const tutti_scalar scalars[] = {{"train/loss", e.loss},
+                                        {"train/lr", e.lr},
+                                        {"speed/images_per_s", e.ips},
+                                        {"speed/step_ms", e.step_ms},
+                                        {"speed/comm_ms", e.comm_ms},
+                                        {"train/loss_scale", t->scale.scale},
+                                        {"train/skipped", (double)t->scale.skipped}};
+        const int told = t->plan->config.only_finite ? 2 : 0; /* else the last two say nothing */
+        st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
+        if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
+    }
+    tell(t, e);
+    return st;
+}
+
+/* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take steps together. A visit
+ * brings a vector and takes one along, on one host as between two; the centre is rank 0's, whose own visits move nothing. */
+static tutti_status sum_crossed(const tutti_trainer *t, int64_t *sum, tutti_failure *err)
+{
+    *sum = 0;
+    if (t->visits) {
+        tutti_staleness own;
+        tutti_visits_staleness(t->visits, &own);
+        *sum = 2 * (int64_t)sizeof(float) * t->plan->total * (tutti_visits_count(t->visits) - own.nvisits);
+        return TUTTI_OK;
+    }
+    const int64_t mine = tutti_shared_crossed_bytes(&t->shared);
+    int64_t *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    const tutti_status st = tutti_group_all_gather(t->group, "bytes that travelled", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++) *sum += all[r];
+    free(all);
+    return st;
+}
+
+tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err)
+{
+    int64_t crossed;
+    tutti_status st = sum_crossed(t, &crossed, err);
+    const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
+    const double accuracy = (double)r->correct / (double)r->nsamples;
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step),
+                                      TUTTI_METRIC_REAL("epoch", epoch),
+                                      TUTTI_METRIC_REAL("accuracy", accuracy),
+                                      TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
+                                      TUTTI_METRIC_REAL("train_seconds", t->seconds),
+                                      TUTTI_METRIC_INT("exchanged_bytes", crossed)};
+    if (st) return st;
+    const int n = 7 + put_replaced(t, "test", &r->replaced, &line[7]);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
+    const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
+    st = put(t, "eval", line, n, err);
+    return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
+}
+
+tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+{
+    int64_t *zeros;
+    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    tutti_scalar *scalars = tutti_alloc(sizeof *scalars * (size_t)(relus->n + 1));
+    tutti_strbuf *tags = tutti_alloc(sizeof *tags * (size_t)(relus->n + 1));
+    tutti_status st = TUTTI_OK;
+    int n = 0;
+    for (int i = 0; i < relus->n; i++) {
+        const tutti_relu *relu = &relus->relus[i];
+        if (!relu->name) continue;
+        const int64_t elements = nsamples * relu->elements;
+        const double sparsity = (double)zeros[i] / (double)elements;
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("relu", relu->name),
+                                     TUTTI_METRIC_INT("zeros", zeros[i]), TUTTI_METRIC_INT("elements", elements),
+                                     TUTTI_METRIC_REAL("sparsity", sparsity)};
+        if (!st) st = put(t, "sparsity", line, sizeof line / sizeof *line, err);
+        tutti_strbuf_printf(&tags[i], "sparsity/%s", relu->name);
+        scalars[n++] = (tutti_scalar){tags[i].text, sparsity};
+    }
+    if (!st && n) st = plot(t, scalars, n, err);
+    for (int i = 0; i < relus->n; i++) tutti_strbuf_release(&tags[i]);
+    free(tags);
+    free(scalars);
+    return st;
+}
+
+static tutti_status say_skips(tutti_trainer *t, tutti_strbuf *words, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    if (words->length) {
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words->text)};
+        tutti_report_note(t, words->text);
+        st = put(t, "skips", line, 2, err);
+    }
+    tutti_strbuf_release(words);
+    return st;
+}
+
+tutti_status tutti_report_first_skips(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    tutti_relus_begin(t->plan->graph, &words);
+    return say_skips(t, &words, err);
+}
+
+tutti_status tutti_report_skips(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+{
+    int64_t *zeros;
+    tutti_strbuf words = {0};
+    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    tutti_relus_decide(relus, zeros, nsamples, t->plan->graph, &words);
+    return say_skips(t, &words, err);
+}
+
+tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("visits", s->nvisits),
+                                 TUTTI_METRIC_REAL("staleness", (double)s->sum / (double)s->nvisits),
+                                 TUTTI_METRIC_INT("most_stale", s->most), TUTTI_METRIC_TEXT("words", text)};
+    if (t->rank != 0) return TUTTI_OK;
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
+    tutti_metric all[MAX_METRICS];
+    int n = (int)(sizeof line / sizeof *line);
+    memcpy(all, line, sizeof line);
+    if (t->plan->admission == TUTTI_ADMIT_EVERYBODY) all[n++] = TUTTI_METRIC_INT("lost", s->nlost);
+    if (s->nserved) all[n++] = TUTTI_METRIC_INT("served", s->nserved);
+    if (s->nserved) all[n++] = TUTTI_METRIC_INT("moved_bytes", s->moved_bytes);
+    return put(t, "visits", all, n, err);
+}
+
+tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("rank", rank),
+                                 TUTTI_METRIC_INT("shares", played), TUTTI_METRIC_TEXT("words", text)};
+    tutti_report_note(t, text);
+    return put(t, "lost", line, sizeof line / sizeof *line, err);
+}
+
+tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], double served, tutti_failure *err)
+{
+    const int nranks = tutti_group_nliving(t->group);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", nranks)};
+    tutti_strbuf table = {0};
+    if (t->rank != 0) return TUTTI_OK;
+    for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
+    int n = 2 + TUTTI_NCOSTS;
+    tutti_cost_table(seconds, nranks, &table);
+    if (served > 0) {
+        line[n++] = TUTTI_METRIC_REAL("served", served);
+        tutti_strbuf_printf(&table, "  rank 0 was at the centre for workers of other hosts for %.3g s, in their rows\n",
+                            served);
+    }
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
+    tutti_strbuf_release(&table);
+    return put(t, "cost", line, n, err);
+}
+
+tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)
+{
+    char hash[17];
+    int64_t crossed;
+    tutti_status st = sum_crossed(t, &crossed, err);
+    tutti_hash_text(r->weights_hash, hash);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_TEXT("weights", hash),
+                                      TUTTI_METRIC_INT("step", r->step),
+                                      TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
+                                      TUTTI_METRIC_REAL("train_seconds", t->seconds),
+                                      TUTTI_METRIC_INT("exchanged_bytes", crossed)};
+    int n = 6;
+    if (st) return st;
+    if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
+    n += put_replaced(t, "training", &r->replaced, &line[n]);
+    if (t->nlost) {
+        line[n++] = TUTTI_METRIC_INT("lost_ranks", t->nlost);
+        line[n++] = TUTTI_METRIC_INT("unplayed_shares", tutti_visits_unplayed(t->visits));
+    }
+    if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
+    st = put(t, "end", line, n, err);
+    return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's part of the plan's loop of arrivals, as visits of
+ * that worker, with tickets, a staleness and turns of its own.
+ *
+ * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits for its pace, and
+ * answers. Where the step ends a period it takes what the worker brings, visits, and gives back what came of it, before it looks at the next
+ * ask, which may be there by then: so a share has been played when the next one is begun, whenever that was asked for. It sleeps until something
+ * has come, however long that takes: whoever needs a worker that does not come has a deadline, and names it. When a share may not be begun the
+ * worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
+ *
+ * When its worker is gone a stand-in ends what it is at, a change of the centre that it has begun, and then itself: the worker's turns are passed
+ * on from there, not before, so that no two change the centre that are to do it one at a time. An exchange that has been left half done is
+ * never started again.
+ *
+ * A stand-in has the trainer's memories, exchanges, rules and rates, and its own visits, account and count of local steps. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../base/arena.h"
+#include "../../../base/clock.h"
+#include "../train_impl.h"
+#include "bringing.h"
+
+typedef struct {
+    tutti_serve *serve;
+    int worker;
+    tutti_trainer own;
+    tutti_loop part;
+    int before;   /* actions of it that are done before the worker begins its step */
+    bool hears;   /* what the worker asks next may come */
+    int64_t turn; /* to bring; -1: it has none */
+    pthread_t thread;
+} stand_in;
+
+struct tutti_serve {
+    pthread_mutex_t lock; /* guards these three */
+    pthread_cond_t changed;
+    int64_t nopened; /* stops */
+    int nresting;
+    atomic_bool ends;
+    tutti_bringing *bringing; /* by arrival; NULL: they bring as they come, or in rank order (visits.h) */
+    stand_in *all;
+    int n;
+    tutti_arena arena;
+};
+
+/* ---- what it waits for ---- */
+
+static bool has_lost_its_worker(const stand_in *s)
+{
+    return tutti_group_is_gone(s->own.group, s->worker);
+}
+
+/* Until the exchange has ended; false: the run has, or the worker is gone. */
+static bool await_end(stand_in *s, tutti_exchange *x)
+{
+    static const double LOOK_S = 0.1;
+    const tutti_group *g = s->own.group;
+    int ended;
+    do ended = tutti_exchange_wait_any(&x, 1, LOOK_S, tutti_group_gone_flag(g, s->worker));
+    while (ended < 0 && !has_lost_its_worker(s) && !tutti_group_is_over(g) && !atomic_load(&s->serve->ends));
+    tutti_did(&s->own.account, TUTTI_DID_WAIT, 0);
+    return ended == 0;
+}
+
+/* With who is gone nothing is begun. */
+static bool run_exchange(stand_in *s, tutti_exchange *x)
+{
+    if (has_lost_its_worker(s)) return false;
+    tutti_exchange_start(x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    return await_end(s, x);
+}
+
+/* Until a stop is opened that this one has not served yet; false: the run has ended. */
+static bool rest(tutti_serve *serve, int64_t nserved)
+{
+    pthread_mutex_lock(&serve->lock);
+    serve->nresting++;
+    pthread_cond_broadcast(&serve->changed);
+    while (serve->nopened == nserved && !atomic_load(&serve->ends)) pthread_cond_wait(&serve->changed, &serve->lock);
+    serve->nresting--;
+    pthread_mutex_unlock(&serve->lock);
+    return !atomic_load(&serve->ends);
+}
+
+/* ---- what it does ---- */
+
+static bool may_wait_for(const tutti_action *a)
+{
+    return a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_TELL;
+}
+
+/* What the worker's step goes by, as the worker itself has it. */
+static tutti_update_step update_of(const tutti_trainer *t, int64_t share)
+{
+    const tutti_train_config *c = t->config;
+    return (tutti_update_step){.lr = tutti_rate_at(&c->rate, share / t->nranks, c->steps_per_epoch, c->nsteps),
+                               .unscale = 1 / t->scale.scale};
+}
+
+/* From now on the worker's next ask may arrive, before it is looked at. */
+static bool hear(stand_in *s)
+{
+    if (has_lost_its_worker(s)) return false;
+    if (!s->hears)
+        tutti_exchange_start(tutti_asks_ask(tutti_visits_asks(s->own.visits), s->worker),
+                             TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    s->hears = true;
+    return true;
+}
+
+static bool take_question(stand_in *s, tutti_share_question *asked)
+{
+    const tutti_asks *asks = tutti_visits_asks(s->own.visits);
+    if (!hear(s) || !await_end(s, tutti_asks_ask(asks, s->worker))) return false;
+    *asked = *tutti_asks_asked(asks, s->worker);
+    s->hears = false;
+    return true;
+}
+
+/* Takes down what the worker says; whether it may begin the share. False: the run has ended, or the worker is gone. */
+static bool answer(stand_in *s, bool *may, int64_t *share)
+{
+    tutti_visits *visits = s->own.visits;
+    const tutti_asks *asks = tutti_visits_asks(visits);
+    tutti_share_question asked;
+    if (!take_question(s, &asked)) return false;
+    if (asked.has_ended) tutti_visits_end(visits, asked.loss);
+    if (asked.wants_end) tutti_visits_ask_to_end(visits);
+    *share = asked.share;
+    if (tutti_visits_begin(visits, asked.share, may, NULL)) return false;
+    const tutti_update_step update = {0};
+    if (*may && tutti_step_play_served(&s->own, &update, s->part.actions, s->before, NULL)) return false;
+    *tutti_asks_answered(asks, s->worker) =
+        (tutti_share_answer){.may = *may, .dealt = *may ? tutti_visits_deal(visits) : -1};
+    if (*may && !hear(s)) return false;
+    return run_exchange(s, tutti_asks_answer(asks, s->worker));
+}
+
+static bool has_ended(const void *arg)
+{
+    const stand_in *s = arg;
+    return tutti_group_is_over(s->own.group) || atomic_load(&s->serve->ends);
+}
+
+/* The worker asks for its next share when it is ready to bring; from then on it has a turn. */
+static bool bring_begin(stand_in *s)
+{
+    if (tutti_visits_bring_begin(s->own.visits, NULL)) return false;
+    if (!s->serve->bringing) return true;
+    if (!hear(s) || !await_end(s, tutti_asks_ask(tutti_visits_asks(s->own.visits), s->worker))) return false;
+    s->turn = tutti_bringing_draw(s->serve->bringing);
+    return tutti_bringing_await(s->serve->bringing, s->turn, has_ended, s);
+}
+
+static void end_turn(stand_in *s)
+{
+    if (s->turn >= 0) tutti_bringing_end(s->serve->bringing, s->turn);
+    s->turn = -1;
+}
+
+/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
+static bool play_actions(stand_in *s, const tutti_update_step *update)
+{
+    tutti_trainer *t = &s->own;
+    const tutti_loop *l = &s->part;
+    const int push = tutti_plan_push_of(t->plan, s->worker);
+    for (int i = s->before, n; i < l->nactions; i += n) {
+        const tutti_action *a = &l->actions[i];
+        n = 1;
+        if (a->kind == TUTTI_DO_START) {
+            if (a->exchange == push && !bring_begin(s)) return false;
+            if (has_lost_its_worker(s)) return false;
+            tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
+        } else if (a->kind == TUTTI_DO_TELL) {
+            tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
+        } else if (a->kind == TUTTI_DO_WAIT) {
+            if (!await_end(s, t->shared.exchange[a->exchange])) return false;
+            if (a->exchange == push) tutti_visits_bring_end(t->visits), end_turn(s);
+        } else {
+            while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
+            if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */
+        }
+    }
+    return true;
+}
+
+static bool play_part(stand_in *s, const tutti_update_step *update)
+{
+    const bool played = play_actions(s, update);
+    end_turn(s); /* whose worker is gone */
+    return played;
+}
+
+/* From one stop to the next. */
+static bool serve_stretch(stand_in *s)
+{
+    bool may = true;
+    int64_t share;
+    while (answer(s, &may, &share) && may) {
+        const bool ends_period = (s->own.local_steps + 1) % s->own.plan->config.period == 0;
+        const tutti_update_step update = update_of(&s->own, share);
+        s->own.local_steps++;
+        if (ends_period && !play_part(s, &update)) return false;
+    }
+    return !may;
+}
+
+static void *run(void *arg)
+{
+    stand_in *s = arg;
+    int64_t nserved = 0;
+    while (rest(s->serve, nserved) && serve_stretch(s)) nserved++;
+    if (has_lost_its_worker(s)) tutti_visits_retire(s->own.visits);
+    pthread_mutex_lock(&s->serve->lock);
+    s->serve->nresting++;
+    pthread_cond_broadcast(&s->serve->changed);
+    pthread_mutex_unlock(&s->serve->lock);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static void prepare(tutti_trainer *t, int worker, stand_in *s)
+{
+    *s = (stand_in){.serve = t->serve, .worker = worker, .own = *t, .turn = -1};
+    s->own.visits = tutti_visits_stand_in(t->visits, worker);
+    s->own.serve = NULL;
+    s->own.loader = NULL, s->own.metrics = NULL, s->own.tensorboard = NULL;
+    s->part = tutti_loop_part(&t->plan->loops[TUTTI_EACH_ARRIVAL], worker);
+    while (s->before < s->part.nactions && s->part.actions[s->before].exchange < 0) s->before++;
+    tutti_account_begin(&s->own.account, tutti_clock_ns());
+}
+
+/* Signals are the main thread's. */
+static tutti_status start(stand_in *s, tutti_failure *err)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int problem = pthread_create(&s->thread, NULL, run, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!problem) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "no thread to serve %s: %s", tutti_group_describe(s->own.group, s->worker),
+                      strerror(problem));
+}
+
+tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err)
+{
+    if (t->rank != 0 || !tutti_plan_has_far(t->plan)) return TUTTI_OK;
+    tutti_serve *serve = t->serve = tutti_alloc(sizeof *serve);
+    if (tutti_plan_brings_by_turns(t->plan)) serve->bringing = tutti_bringing_create();
+    tutti_status st = TUTTI_OK;
+    pthread_mutex_init(&serve->lock, NULL);
+    pthread_cond_init(&serve->changed, NULL);
+    serve->all = TUTTI_ARENA_NEW(&serve->arena, stand_in, t->nranks);
+    for (int r = 1; r < t->nranks && !st; r++) {
+        if (!tutti_plan_is_far(t->plan, r)) continue;
+        prepare(t, r, &serve->all[serve->n]);
+        st = start(&serve->all[serve->n], err);
+        serve->n += !st;
+    }
+    return st;
+}
+
+void tutti_serve_destroy(tutti_trainer *t)
+{
+    tutti_serve *serve = t->serve;
+    if (!serve) return;
+    pthread_mutex_lock(&serve->lock);
+    atomic_store(&serve->ends, true);
+    pthread_cond_broadcast(&serve->changed);
+    pthread_mutex_unlock(&serve->lock);
+    for (int i = 0; i < serve->n; i++) pthread_join(serve->all[i].thread, NULL);
+    tutti_bringing_destroy(serve->bringing);
+    pthread_cond_destroy(&serve->changed);
+    pthread_mutex_destroy(&serve->lock);
+    tutti_arena_release(&serve->arena);
+    free(serve);
+    t->serve = NULL;
+}
+
+void tutti_serve_open(const tutti_trainer *t)
+{
+    if (!t->serve) return;
+    pthread_mutex_lock(&t->serve->lock);
+    t->serve->nopened++;
+    pthread_cond_broadcast(&t->serve->changed);
+    pthread_mutex_unlock(&t->serve->lock);
+}
+
+static bool all_rest(tutti_serve *serve)
+{
+    pthread_mutex_lock(&serve->lock);
+    const bool rest = serve->nresting == serve->n;
+    pthread_mutex_unlock(&serve->lock);
+    return rest;
+}
+
+int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part part)
+{
+    for (int i = 0; t->serve && i < t->serve->n; i++)
+        if (t->serve->all[i].worker == worker) return t->serve->all[i].own.account.cost.ns[part];
+    return 0;
+}
+
+/* Their workers have been answered, or are gone, so it is a matter of moments. */
+tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err)
+{
+    static const double NAP_S = 50e-6;
+    tutti_status st = TUTTI_OK;
+    while (t->serve && !st && !all_rest(t->serve)) {
+        tutti_clock_sleep_s(NAP_S);
+        st = tutti_group_poll(t->group, err);
+    }
+    return st;
+}
