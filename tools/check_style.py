@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what clang-format cannot: sizes, names, first lines, #if inside functions, functions that are not used here.
+"""Checks what clang-format cannot: sizes of files, functions and folders, names, first lines, #if inside functions, functions that are not used here.
 
 usage: tools/check_style.py [ROOT] [--library FILE.a]
 --library: also looks at the sections of a built library for mutable data outside functions' reach (needs objdump).
@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-MAX_FILE, MAX_FUNCTION = 500, 60
+MAX_FILE, MAX_FUNCTION, MAX_FOLDER, MIN_PURPOSE = 500, 60, 30, 5
 TOPS = ("src", "include", "tests", "tools", "bench", "python", "examples")
 # Unbounded copies, conversions without an error, hidden state.
 BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|strtok|rand|srand|tmpnam|mktemp)\s*\(")
@@ -60,6 +60,9 @@ def check_c(root, shown, text, findings):
     purpose = "/* " if shown.startswith("tests/") else f"/* {name}: "
     if "SPDX-License-Identifier: Apache-2.0" not in head[0] or not (len(head) > 1 and head[1].startswith(purpose)):
         findings.append(f"{shown}:1: must begin with the SPDX line and '{purpose}what it is for'")
+    purpose = re.match(r"[^\n]*\n/\* \S+: (.*?)\*/", text, re.S)
+    if purpose and shown.startswith(("src/", "include/")) and len(purpose.group(1).split()) < MIN_PURPOSE:
+        findings.append(f"{shown}:2: says what it is for in {len(purpose.group(1).split())} words; at least {MIN_PURPOSE}")
     lines = strip(text).split("\n")
     check_braces(shown, lines, findings)
     library = shown.startswith("src/") and not shown.startswith(MAY_PRINT)
@@ -114,6 +117,8 @@ def check_tree(root, findings):
     for top in TOPS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = [f for f in folders if f not in ("__pycache__", "node_modules")]
+            if top == "src" and len(names) > MAX_FOLDER:
+                findings.append(f"{os.path.relpath(folder, root)}: {len(names)} files in one folder; at most {MAX_FOLDER}")
             for name in sorted(names):
                 if not name.endswith((".c", ".h", ".py")):
                     continue

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans.c: memory of spans. */
+/* spans.c: the memory that spans of time are recorded into. */
 #include "spans.h"
 
 #include <stdlib.h>

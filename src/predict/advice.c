@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.c: choices among predictions. */
+/* advice.c: chooses one of several predictions to go by. */
 #include "advice.h"
 
 #include <math.h>

@@ -5,12 +5,13 @@
 usage: tests/tools/plant_violations.py ROOT
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.abspath(sys.argv[1])
-HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* %s: for the test. */\n"
+HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* %s: what the test plants here. */\n"
 GOOD = {
     "src/base/arena.h": "",
     "src/kernel/kernel.h": '#include <oneapi/dnnl/dnnl.h>\n#include "../base/arena.h"\n',
@@ -53,6 +54,7 @@ PLANTED = [
     ("check_layers.py", "include/tutti/new.h", "", "belongs to no module"),
     ("check_style.py", "src/data/long.c", "int x;\n" * 500, "502 lines; at most 500"),
     ("check_style.py", "src/data/big.c", "int f(void)\n{\n" + "    f();\n" * 61 + "}\n", "a function of 61 lines"),
+    ("check_style.py", "src/data/terse.c", "/* SPDX-License-Identifier: Apache-2.0 */\n/* terse.c: short. */\n", "says what it is for in 1 words; at least 5"),
     ("check_style.py", "src/data/fork.c", "int f(void)\n{\n#ifdef X\n#endif\n}\n", "#if inside a function"),
     ("check_style.py", "src/data/copy.c", "void f(void)\n{\n    strcpy(a, b);\n}\n", "strcpy is not used here"),
     ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
@@ -76,10 +78,21 @@ PROGRAM = """#!/bin/sh
 
 
 def write(tree, path, text):
+    head = HEAD % os.path.basename(path)
     path = os.path.join(tree, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as out:
-        out.write(HEAD % os.path.basename(path) + text)
+        out.write(("" if text.startswith("/* SPDX") else head) + text)
+
+
+def plant_crowd(tree, nfiles):
+    """A folder of this many files."""
+    names = [f"src/kernel/crowd/crowd{i}.c" for i in range(nfiles)]
+    for name in names:
+        write(tree, name, "")
+    found = check(tree, "check_style.py")
+    shutil.rmtree(os.path.join(tree, "src/kernel/crowd"))
+    return found
 
 
 def plant_circle(tree, nfiles):
@@ -152,7 +165,12 @@ def main():
             if rc != wanted[0] or wanted[1] not in words:
                 failures += 1
                 print(f"a circle of {nfiles} files: wanted {wanted}, got {rc}: {words}")
-    print(f"{len(PLANTED) + len(OPENED) + 1} violations planted, {failures} not found as they should be")
+        for nfiles, wanted in ((30, (0, "style: ")), (31, (1, "src/kernel/crowd: 31 files in one folder; at most 30\n"))):
+            rc, words = plant_crowd(tree, nfiles)
+            if rc != wanted[0] or not words.startswith(wanted[1]):
+                failures += 1
+                print(f"a folder of {nfiles} files: wanted {wanted}, got {rc}: {words}")
+    print(f"{len(PLANTED) + len(OPENED) + 2} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c: posix_spawn with a deadline. */
+/* program.c: posix_spawn of a helper program with a deadline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_way.c: the rows. */
+/* comm_way.c: the table of ways through memory, one row a way. */
 #include "comm_way.h"
 
 #include <assert.h>

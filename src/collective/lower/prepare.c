@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepare.c: compile, lower, prove. */
+/* prepare.c: compiles, lowers and proves a schedule in one call. */
 #include "prepare.h"
 
 #include "tutti/lower.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_value.c: see cuda_value.h. */
+/* cuda_value.c: fills, copies and converts whole values in a card's memory. */
 #include "cuda_value.h"
 
 #include <stdlib.h>

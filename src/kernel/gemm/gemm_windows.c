@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows.c: see gemm_windows.h. */
+/* gemm_windows.c: packs panels of a product from the windows of a convolution. */
 #include "gemm_windows.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_pass.c: see lane_norm_pass.h. */
+/* lane_norm_pass.c: splits a pass of batch normalisation over a crew. */
 #include "lane_norm_pass.h"
 
 #include <string.h>

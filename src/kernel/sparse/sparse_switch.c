@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_switch.c: see sparse_switch.h. */
+/* sparse_switch.c: the kernel that holds a dense and a skipping convolution and runs one of them, pass by pass. */
 #include "sparse_switch.h"
 
 #include <stdlib.h>

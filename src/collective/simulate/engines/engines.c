@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines.c: the table of engines. */
+/* engines.c: the table of engines, one row an engine, and how each is asked. */
 #include "engines.h"
 
 #include <stdio.h>

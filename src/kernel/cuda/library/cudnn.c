@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn.c: see cudnn.h. */
+/* cudnn.c: opens cuDNN, and plans and runs one convolution by it. */
 #include "cudnn.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bringing.c: see bringing.h. */
+/* bringing.c: the turns in which workers of other hosts bring their vectors. */
 #include "bringing.h"
 
 #include <pthread.h>
