@@ -45,14 +45,14 @@ class Result:
 
 
 class Tutti:
-    """A run of tutti train that is under way: a rank on each of the cores, `batch` samples a rank."""
+    """A run of tutti train that is under way: a rank on each `threads` of the cores, `batch` samples a rank."""
 
-    def __init__(self, build: str, model: str, batch: int, precision: str, steps: int, on: list[int]) -> None:
+    def __init__(self, build: str, model: str, batch: int, precision: str, steps: int, on: list[int], threads: int = 1) -> None:
         self.folder = tempfile.TemporaryDirectory()
         job, self.out = pathlib.Path(self.folder.name, "job.yaml"), pathlib.Path(self.folder.name, "out")
-        job.write_text(job_of(model, batch * len(on), precision, steps))
+        job.write_text(job_of(model, batch * (len(on) // threads), precision, steps) + f"threads: {threads}\n")
         self.ranks = runs.Ranks([sys.executable, ROOT / "bench/peak_memory.py", f"{build}/tutti", "train", job, "--out", self.out,
-                                 "--quiet"], on)
+                                 "--quiet"], on, threads)
 
     def end(self) -> Result:
         mib = max(json.loads(line)["mib"] for line in self.ranks.last_lines())

@@ -18,15 +18,16 @@ def environments(nranks: int) -> list[dict[str, str]]:
 
 
 class Ranks:
-    """The same command once a core; with several cores they are ranks of one run."""
+    """The same command once for each `threads` cores; several are ranks of one run."""
 
-    def __init__(self, command: list, on: list[int]) -> None:
+    def __init__(self, command: list, on: list[int], threads: int = 1) -> None:
         self.processes = []
-        for core, own in zip(on, environments(len(on))):
-            env = dict(os.environ, OMP_NUM_THREADS="1")
-            if len(on) > 1:
+        seats = [on[i:i + threads] for i in range(0, len(on), threads)]
+        for seat, own in zip(seats, environments(len(seats))):
+            env = dict(os.environ, OMP_NUM_THREADS=str(threads))
+            if len(seats) > 1:
                 env |= own
-            self.processes.append(subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], env=env, text=True,
+            self.processes.append(subprocess.Popen(["taskset", "-c", ",".join(map(str, seat)), *map(str, command)], env=env, text=True,
                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
     def outputs(self, timeout: float | None = None) -> list[str]:

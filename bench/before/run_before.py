@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_before.py BUILD REVISION [--models A,B] [--rounds N] [--json FILE]: see run. The earlier revision is built in BUILD/before, with the
+"""run_before.py BUILD REVISION [--models A,B] [--rounds N] [--threads N] [--json FILE]: see run. The earlier revision is built in BUILD/before, with the
 same libraries and compiler. Each round plays every case with both programs, one after the other, the first one changing; what is printed
-is the median of the rounds' ratios, with the lowest and highest, beside the median times."""
+is the median of the rounds' ratios, its interval of 95 % (where the rounds are at least six), the lowest and the highest, beside the
+median times. With --threads above 1 one rank with that many threads takes the place of the other cases."""
 import argparse
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -56,11 +58,22 @@ def tell(table: Table, case: str, unit: str, times: list[list[float]]) -> None:
     new, old = times
     ratios = sorted(b / a for a, b in zip(new, old))
     table.row(case, unit, statistics.median(new), "before", statistics.median(old))
-    print(f"    by pairs: {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})", flush=True)
+    sure = interval(ratios)
+    print(f"    by pairs: {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+          + (f", 95 %: {sure[0]:.3f} to {sure[1]:.3f}" if sure else ""), flush=True)
 
 
-def step(build: str, model: str, batch: int, steps: int, on: list[int]):
-    return lambda: pinned.Tutti(build, model, batch, "f32", steps, on).end().ms
+def interval(ordered: list[float]) -> tuple[float, float] | None:
+    """Where the median of such ratios lies with 95 %, whatever their distribution: the k-th from either end, by the sign test."""
+    n, k, tail = len(ordered), 0, 0.0
+    while tail + math.comb(n, k) / 2**n <= 0.025:
+        tail += math.comb(n, k) / 2**n
+        k += 1
+    return (ordered[k - 1], ordered[n - k]) if k else None
+
+
+def step(build: str, model: str, batch: int, steps: int, on: list[int], threads: int = 1):
+    return lambda: pinned.Tutti(build, model, batch, "f32", steps, on, threads).end().ms
 
 
 def allreduce_s(build: str, nranks: int) -> dict[str, float]:
@@ -86,11 +99,20 @@ def main() -> None:
     parser.add_argument("revision")
     parser.add_argument("--models", default=",".join(ALONE))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json")
     args = parser.parse_args()
-    builds = [args.build, build_of(args.build, args.revision)]
     cores, models = pinned.cores(), args.models.split(",")
+    if not 1 <= args.threads <= len(cores):
+        sys.exit(f"--threads {args.threads}: this machine has {len(cores)} cores")
+    builds = [args.build, build_of(args.build, args.revision)]
     table = Table("before", args.json)
+    if args.threads > 1:
+        for model in filter(ALONE.get, models):
+            batch, steps = ALONE[model]
+            plays = [step(b, model, batch, steps, cores[-args.threads:], args.threads) for b in builds]
+            tell(table, f"{model} b{batch}, {args.threads} threads", "ms", in_turn(args.rounds, plays))
+        return
     for model in filter(ALONE.get, models):
         batch, steps = ALONE[model]
         plays = [step(b, model, batch, steps, cores[-1:]) for b in builds]
