@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "training/run/visit/visits_order.h"
+#include "training/run/visit/board/visits_order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 

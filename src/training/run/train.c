@@ -15,8 +15,8 @@
 #include "../../base/hash.h"
 #include "../../base/host/memory.h"
 #include "keep/checkpoint_impl.h"
+#include "step/sparsity.h"
 #include "step/step_work.h"
-#include "tell/sparsity.h"
 #include "tell/tracing.h"
 
 static const double LOOK_S = 1; /* at the folder, at least so often */

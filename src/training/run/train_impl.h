@@ -24,11 +24,11 @@
 #include "../../collective/exchange/executor.h"
 #include "../../metrics/metrics.h"
 #include "../../metrics/tensorboard.h"
-#include "account.h"
 #include "keep/checkpoint.h"
+#include "step/account.h"
 #include "step/staging.h"
 #include "train.h"
-#include "visit/visits.h"
+#include "visit/board/visits.h"
 
 /* The plan's memories and exchanges, bound (exchanges.c). */
 typedef struct {

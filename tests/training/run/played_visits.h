@@ -6,7 +6,7 @@
 
 #include "played_weights.h"
 
-#include "training/run/visit/visits_order.h"
+#include "training/run/visit/board/visits_order.h"
 
 enum { HEARD_MOST_STEPS = 64 };
 

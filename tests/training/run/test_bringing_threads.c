@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
-#include "training/run/visit/bringing.h"
+#include "training/run/visit/board/bringing.h"
 
 enum { WORKERS = 4, TURNS = 500 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "training/run/tell/sparsity.h"
+#include "training/run/step/sparsity.h"
 #include "training/run/train_impl.h"
 
 static const char model_text[] = "name: tiny\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n"

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "played_weights.h"
-#include "training/run/visit/visits_order.h"
+#include "training/run/visit/board/visits_order.h"
 
 enum { NSTEPS = 12 };
 

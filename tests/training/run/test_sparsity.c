@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernel/sparse/sparse_switch.h"
-#include "training/run/tell/sparsity.h"
+#include "training/run/step/sparsity.h"
 
 /* Merged: conv1 (relu1), pool, conv2 (relu2), fc, loss. */
 static const char model_text[] = "name: two\ninput: [3, 16, 16]\nclasses: 10\nlayers:\n"

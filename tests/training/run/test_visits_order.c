@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "training/run/visit/visits_order.h"
+#include "training/run/visit/board/visits_order.h"
 
 static void what_is_written_is_read(void **state)
 {

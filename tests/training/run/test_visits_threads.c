@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "collective/group/group_impl.h"
 #include "collective/thread_ranks.h"
-#include "training/run/visit/visits.h"
+#include "training/run/visit/board/visits.h"
 
 enum { RANKS = 4, STEPS = 60, STOP = 2 /* steps between two stops */, BOUND = 1 };
 

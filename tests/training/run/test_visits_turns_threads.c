@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "training/run/visit/visits_turns.h"
+#include "training/run/visit/board/visits_turns.h"
 
 enum { WORKERS = 4, VISITS = 200, SHARES = 4000, BEGIN = 40 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tell/sparsity.h"
+#include "../step/sparsity.h"
 #include "../train_impl.h"
 #include "checkpoint_impl.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../../base/clock.h"
-#include "../tell/sparsity.h"
+#include "../step/sparsity.h"
 #include "../train_impl.h"
 #include "checkpoint_impl.h"
 

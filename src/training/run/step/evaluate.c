@@ -9,9 +9,9 @@
 
 #include "../../../base/arena.h"
 #include "../../../base/host/memory.h"
-#include "../tell/sparsity.h"
 #include "../train_impl.h"
 #include "forward.h"
+#include "sparsity.h"
 #include "step_work.h"
 
 enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20 }; /* of a block's input */

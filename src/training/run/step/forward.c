@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "../../../base/host/memory.h"
-#include "../tell/sparsity.h"
 #include "../train_impl.h"
+#include "sparsity.h"
 #include "step_work.h"
 
 enum { ALIGNMENT = 64 };

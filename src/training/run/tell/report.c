@@ -8,8 +8,8 @@
 
 #include "../../../base/clock.h"
 #include "../../../base/hash.h"
+#include "../step/sparsity.h"
 #include "../train_impl.h"
-#include "sparsity.h"
 
 enum { MAX_METRICS = 16 };
 

@@ -22,7 +22,7 @@
 #include "../../../base/arena.h"
 #include "../../../base/clock.h"
 #include "../train_impl.h"
-#include "bringing.h"
+#include "board/bringing.h"
 
 typedef struct {
     tutti_serve *serve;

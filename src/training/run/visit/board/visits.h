@@ -18,8 +18,8 @@
 #ifndef TUTTI_VISITS_H
 #define TUTTI_VISITS_H
 
-#include "../../../collective/group/group.h"
-#include "../../plan/plan.h"
+#include "../../../../collective/group/group.h"
+#include "../../../plan/plan.h"
 #include "visitor.h"
 
 typedef struct tutti_visits tutti_visits;

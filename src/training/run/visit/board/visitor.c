@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../../base/arena.h"
+#include "../../../../base/arena.h"
 
 enum { LINE = 64 };
 _Static_assert(sizeof(tutti_share_question) <= LINE && sizeof(tutti_share_answer) <= LINE, "a line each");

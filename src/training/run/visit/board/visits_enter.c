@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "../../../base/clock.h"
+#include "../../../../base/clock.h"
 #include "visits_impl.h"
 
 enum { SPINS = 200, YIELDS = 2000 };

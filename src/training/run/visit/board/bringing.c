@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "../../../base/arena.h"
-#include "../../../base/clock.h"
-#include "../../../base/steady_cond.h"
+#include "../../../../base/arena.h"
+#include "../../../../base/clock.h"
+#include "../../../../base/steady_cond.h"
 
 static const int64_t LOOK_NS = 100000000, PATIENCE_NS = 1000000000;
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../plan/plan.h"
+#include "../../../plan/plan.h"
 #include "tutti/failure.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include "../../../collective/group/group.h"
 #include "../keep/checkpoint.h"
-#include "../step/forward.h"
+#include "forward.h"
 
 typedef struct {
     const char *name; /* the ReLU's, the model's; NULL: it keeps the zeros of others */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../step/step_work.h"
+#include "step_work.h"
 
 static bool is_counted(const tutti_relus *relus, int layer)
 {

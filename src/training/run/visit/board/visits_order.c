@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../base/arena.h"
-#include "../../../base/file.h"
-#include "../../../base/hash.h"
-#include "../../../base/text/json.h"
-#include "../../../base/text/strbuf.h"
+#include "../../../../base/arena.h"
+#include "../../../../base/file.h"
+#include "../../../../base/hash.h"
+#include "../../../../base/text/json.h"
+#include "../../../../base/text/strbuf.h"
 
 static const size_t MOST_BYTES = (size_t)1 << 30;
 static const double MOST_NUMBER = 9e15;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../base/arena.h"
+#include "../../../../base/arena.h"
 #include "visits_impl.h"
 
 /* ---- a record that is followed ---- */

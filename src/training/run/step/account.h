@@ -6,10 +6,10 @@
 #ifndef TUTTI_ACCOUNT_H
 #define TUTTI_ACCOUNT_H
 
-#include "../../collective/exchange/executor.h"
-#include "../../data/dataset.h"
-#include "../../metrics/cost.h"
-#include "../../metrics/spans.h"
+#include "../../../collective/exchange/executor.h"
+#include "../../../data/dataset.h"
+#include "../../../metrics/cost.h"
+#include "../../../metrics/spans.h"
 
 typedef enum {
     TUTTI_DID_SET_UP,

@@ -14,9 +14,9 @@
 #ifndef TUTTI_VISITOR_H
 #define TUTTI_VISITOR_H
 
-#include "../../../collective/exchange/executor.h"
-#include "../../../data/dataset.h"
-#include "../../plan/plan.h"
+#include "../../../../collective/exchange/executor.h"
+#include "../../../../data/dataset.h"
+#include "../../../plan/plan.h"
 
 enum { TUTTI_SHARES_AHEAD = TUTTI_LOADER_AHEAD + 1 };
 
