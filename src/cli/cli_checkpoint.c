@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../job/job_impl.h"
+#include "../job/job_fields.h"
 #include "../training/run/keep/checkpoint.h"
 #include "cli.h"
 

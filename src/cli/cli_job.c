@@ -7,7 +7,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
-#include "../job/job_impl.h"
+#include "../job/job_fields.h"
 #include "cli.h"
 #include "tutti/topology.h"
 

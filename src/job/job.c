@@ -11,7 +11,7 @@
 
 #include "../base/file.h"
 #include "../collective/compile/algorithms.h"
-#include "job_impl.h"
+#include "job_fields.h"
 #include "resolve.h"
 
 enum { MAX_JOB_BYTES = 1 << 20 };

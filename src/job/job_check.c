@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../collective/compile/algorithms.h"
-#include "job_impl.h"
+#include "job_fields.h"
 #include "resolve.h"
 #include "tutti/compile.h"
 

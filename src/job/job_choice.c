@@ -11,7 +11,7 @@
 #include "../base/text/strbuf.h"
 #include "../device/device_row.h"
 #include "../predict/choice/choice.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 /* By less than this share nothing is better than the fixed rule: on a host that was tuned by measuring; of a network and kernels whose figures are
  * assumed too little is known. */

@@ -14,7 +14,7 @@
 #include "../collective/exchange/executor.h"
 #include "../tensor/elementwise.h"
 #include "../training/run/keep/checkpoint.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 enum { FIRST_BYTES = 4096, GROWTH = 4, MOST_BYTES = 64 << 20, NBLOCKS = 5, MAX_INVOCATIONS = 256 };
 static const double BLOCK_S = 0.002;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_data.c: from the keys of `data` to what opens a set. */
-#include "job_impl.h"
+#include "job_fields.h"
 
 tutti_dataset_config tutti_job_data_config(const tutti_job *job)
 {

@@ -6,7 +6,7 @@
 
 #include "../base/text/name_pattern.h"
 #include "../base/text/options.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 static bool is_number_to(const char *text, double most)
 {

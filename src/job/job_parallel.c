@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../base/text/options.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 int tutti_job_groups(const tutti_job *job)
 {

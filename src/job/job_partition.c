@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../partition/partition.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 static tutti_status fill_in(tutti_job *job, const tutti_job_source *source, int nlocal, const tutti_partition *p,
                             tutti_failure *err)

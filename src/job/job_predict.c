@@ -13,7 +13,7 @@
 #include "../predict/rank_memory.h"
 #include "job_choice.h"
 #include "job_costs.h"
-#include "job_impl.h"
+#include "job_fields.h"
 #include "resolve.h"
 #include "step_view.h"
 #include "tutti/predict.h"

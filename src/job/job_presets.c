@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job_impl.h"
+#include "job_fields.h"
 
 enum { NKEYS = 6 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job_impl.h"
+#include "job_fields.h"
 
 #define JOB(kind, key, field, initial, lo, hi, help)                                                                   \
     {                                                                                                                  \

@@ -6,7 +6,7 @@
 
 #include "../base/file.h"
 #include "../kernel/tune/tune_file.h"
-#include "job_impl.h"
+#include "job_fields.h"
 #include "resolve.h"
 
 struct tutti_job_times {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../device/device_row.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 /* By so much of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
 static const double AUTO_MOVE = 0.9;

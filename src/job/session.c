@@ -14,7 +14,7 @@
 #include "../training/run/keep/checkpoint.h"
 #include "job_choice.h"
 #include "job_costs.h"
-#include "job_impl.h"
+#include "job_fields.h"
 
 /* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
  * epochs and steps are free only where the rate does not depend on the end, kernels only where bits are not the job's own. */

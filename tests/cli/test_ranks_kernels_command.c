@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "command_line.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/resolve.h"
 #include "kernel/tune/tune_file.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/resolve.h"
 
 static const char MINIMAL[] = "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 2\noptimiser: {lr: 0.01}\n";

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 
 static char *read_docs(void)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/resolve.h"
 
 static const char text[] = "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 1\nranks: 8\noptimiser: {lr: 0.1}\n"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 
 #define TEXT(optimiser) "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 90\noptimiser: {" optimiser "}\n"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "job/job_choice.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "parsed.h"
 
 static const char job_text[] = "model: lenet\nbatch: 64\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n";

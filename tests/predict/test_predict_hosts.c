@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/resolve.h"
 #include "predict/parsed.h"
 #include "predict/profile/profile.h"

@@ -3,7 +3,7 @@
 #ifndef TUTTI_TOLD_JOB_H
 #define TUTTI_TOLD_JOB_H
 
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/resolve.h"
 #include "told_kernels.h"
 #include "zoo.h"

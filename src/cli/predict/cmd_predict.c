@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../svm/solve/svm_trace.h"
 #include "../svm/predict_svm.h"
 #include "../topo/topo.h"

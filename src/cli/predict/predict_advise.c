@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../collective/compile/algorithms.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../predict/play/timeline.h"
 
 enum { MOST_SAMPLES = 1 << 16 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../predict/profile/device.h"
 
 static const double QUIET_S = 5; /* without a word */

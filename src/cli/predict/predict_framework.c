@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../base/text/json.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../job/resolve.h"
 #include "../../predict/framework.h"
 #include "predict_question.h"

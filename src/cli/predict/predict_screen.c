@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "predict_advise.h"
 
 /* ---- the table ---- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../predict/profile/profile.h"
 #include "predict_question.h"
 #include "tutti/topology.h"

@@ -9,7 +9,7 @@
 #include "../../base/file.h"
 #include "../../job/job_choice.h"
 #include "../../job/job_costs.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../topo/topo.h"
 #include "../train/train_seat.h"
 

@@ -5,7 +5,7 @@
 
 #include "../../data/identity.h"
 #include "../../data/picture/pictures.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../training/run/train.h"
 #include "../cli.h"
 

@@ -14,7 +14,7 @@
 #include "../../base/file.h"
 #include "../../base/text/options.h"
 #include "../../collective/launch/launch.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../job/session.h"
 #include "../cli.h"
 #include "../progress.h"

@@ -5,7 +5,7 @@
 #define TUTTI_CLI_TRAIN_SEAT_H
 
 #include "../../collective/launch/join.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../job/session.h"
 #include "../../partition/partition.h"
 

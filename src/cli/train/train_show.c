@@ -9,7 +9,7 @@
 #include "../../base/hash.h"
 #include "../../base/host/pages.h"
 #include "../../job/job_costs.h"
-#include "../../job/job_impl.h"
+#include "../../job/job_fields.h"
 #include "../../job/session.h"
 #include "train_cmd.h"
 #include "train_seat.h"

@@ -15,7 +15,7 @@
 #include "collective/group/group_impl.h"
 #include "collective/wired_ranks.h"
 #include "data/dataset_impl.h"
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 #include "job/session.h"
 
 enum { PLAYED_MAX_RANKS = 8 };

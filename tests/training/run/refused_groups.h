@@ -3,7 +3,7 @@
 #ifndef TUTTI_REFUSED_GROUPS_H
 #define TUTTI_REFUSED_GROUPS_H
 
-#include "job/job_impl.h"
+#include "job/job_fields.h"
 
 static inline void expect_groups_refused(const char *job_lines, const char *groups, const char *words)
 {

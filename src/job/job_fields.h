@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_impl.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit together. */
-#ifndef TUTTI_JOB_IMPL_H
-#define TUTTI_JOB_IMPL_H
+/* job_fields.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit together. */
+#ifndef TUTTI_JOB_FIELDS_H
+#define TUTTI_JOB_FIELDS_H
 
 #include "../base/text/options.h"
 #include "../data/dataset.h"
