@@ -119,11 +119,6 @@ int tutti_group_nmachine(const tutti_group *group)
     return group->nmachine;
 }
 
-uint32_t tutti_group_epoch(const tutti_group *group)
-{
-    return group->epoch;
-}
-
 const char *tutti_group_describe(const tutti_group *group, int rank)
 {
     return group->peers[rank].describe;

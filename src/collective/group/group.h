@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.h: the ranks of one run, once they have found each other (launch/join.h): how they notice a death, and share memory.
  *
- * A group is its members and an epoch. Control messages travel over the group's own TCP connections (never over the
+ * A group is its members and an epoch, which its config says (launch/join.h). Control messages travel over the group's own TCP connections (never over the
  * data path) and carry the epoch; older ones are refused. Each rank also keeps one local socket to every rank of the
  * same host: it passes descriptors at the start, and its closing is a death at once. Ranks are of one host when boot id,
  * network namespace and TUTTI_HOST_ID agree.
@@ -33,7 +33,6 @@ void tutti_group_abort(tutti_group *group, const char *words);
 
 int tutti_group_rank(const tutti_group *group);
 int tutti_group_nranks(const tutti_group *group);
-uint32_t tutti_group_epoch(const tutti_group *group);
 /* Cores that the ranks of this machine have together: the union of their affinity masks, as far as quotas go, unless the config said
  * otherwise; and how many ranks share them. */
 int tutti_group_ncores(const tutti_group *group);

@@ -46,9 +46,10 @@ bool tutti_join_is_time_to_tell(tutti_joining *j)
     return true;
 }
 
-void tutti_join_send(int fd, uint32_t kind, const void *body, size_t nbytes)
+void tutti_join_send(const tutti_joining *j, int fd, uint32_t kind, const void *body, size_t nbytes)
 {
-    const tutti_frame_head head = {.magic = TUTTI_FRAME_MAGIC, .epoch = 1, .kind = kind, .nbytes = (uint32_t)nbytes};
+    const tutti_frame_head head = {
+        .magic = TUTTI_FRAME_MAGIC, .epoch = j->epoch, .kind = kind, .nbytes = (uint32_t)nbytes};
     tutti_frame_write(fd, &head, body, 5);
 }
 
@@ -124,6 +125,8 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
     if (tutti_address_read(config->master_addr, &j.master, err)) return TUTTI_ERR_USAGE;
     tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     g->cookie = config->cookie;
+    if (config->epoch) g->epoch = config->epoch;
+    j.epoch = g->epoch;
     g->spin = config->nranks == 1;
     if (config->ncores > 0) g->ncores = config->ncores;
     tutti_hello_fill(&j.hello, config);

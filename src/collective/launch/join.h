@@ -17,6 +17,7 @@ typedef struct {
     int master_port;         /* rank 0 listens here */
     int master_fd;           /* rank 0: an inherited listening socket, or -1 */
     uint64_t cookie;         /* of this run; a neighbour's job is refused */
+    uint32_t epoch; /* of the group: a run that ranks join again counts up; 0 = 1. Who has another one is refused */
     double deadline_s;
     int ncores;              /* that the ranks of this machine have together; 0 = the union of what each may use */
     const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */

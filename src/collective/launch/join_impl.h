@@ -47,6 +47,7 @@ typedef struct {
     const tutti_group_config *config;
     tutti_address master; /* config->master_addr */
     tutti_hello hello;
+    uint32_t epoch;      /* of all that is sent */
     tutti_hello *hellos; /* nranks */
     tutti_hello_cores *cores;
     int mesh_listener;
@@ -68,7 +69,7 @@ bool tutti_join_is_late(tutti_joining *j);
 int tutti_join_slice_ms(const tutti_joining *j);
 /* Somebody listens, and it has lasted; the next time will be a while later. */
 bool tutti_join_is_time_to_tell(tutti_joining *j);
-void tutti_join_send(int fd, uint32_t kind, const void *body, size_t nbytes);
+void tutti_join_send(const tutti_joining *j, int fd, uint32_t kind, const void *body, size_t nbytes);
 
 /* They fill hellos and set the control sockets of the peers. */
 tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err);

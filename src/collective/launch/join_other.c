@@ -146,7 +146,7 @@ tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure
     body->hello = j->hello;
     tutti_hello_fill_cores(&body->cores);
     memcpy(body->fingerprint, j->config->fingerprint, length);
-    tutti_join_send(fd, TUTTI_FRAME_HELLO, body, nbytes);
+    tutti_join_send(j, fd, TUTTI_FRAME_HELLO, body, nbytes);
     free(body);
     st = hear_zero(j, fd, err);
     if (st) {

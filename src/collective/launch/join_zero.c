@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
  *
- * A stranger (other cookie) is sent away and does not disturb; a member that disagrees ends the rendezvous for all, after a second in
- * which the others may still arrive and hear why. A member that goes while others are still to come ends it at once. */
+ * A stranger (other cookie) is sent away and does not disturb, and so is a rank of another epoch, which a run that joins again has left
+ * behind; a member that disagrees ends the rendezvous for all, after a second in which the others may still arrive and hear why. A member that goes while others are still to come ends it at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +37,9 @@ static tutti_join_body *body_of(const caller *c)
     return (tutti_join_body *)(void *)c->frame.body;
 }
 
-static void drop_caller(caller *c, const char *why)
+static void drop_caller(const reception *m, caller *c, const char *why)
 {
-    if (why) tutti_join_send(c->fd, TUTTI_FRAME_REFUSED, why, strlen(why));
+    if (why) tutti_join_send(m->j, c->fd, TUTTI_FRAME_REFUSED, why, strlen(why));
     close(c->fd);
     tutti_frame_release(&c->frame);
     c->fd = -1;
@@ -65,7 +65,7 @@ static bool drop_silent(reception *m)
 {
     for (int i = 0; i < m->ncallers; i++)
         if (m->callers[i].fd >= 0 && !m->callers[i].whole) {
-            drop_caller(&m->callers[i], NULL);
+            drop_caller(m, &m->callers[i], NULL);
             return true;
         }
     return false;
@@ -85,17 +85,32 @@ static tutti_status accept_caller(reception *m, int listener, tutti_failure *err
     return TUTTI_OK;
 }
 
+/* Whether the hello is of the group that gathers here; else it is answered. */
+static bool is_ours(const reception *m, caller *c)
+{
+    const tutti_hello *h = &body_of(c)->hello;
+    char words[TUTTI_HOST_TEXT + 200];
+    if (c->frame.head.kind != TUTTI_FRAME_HELLO || c->frame.head.nbytes < sizeof(tutti_join_body) ||
+        h->protocol != m->j->hello.protocol || h->cookie != m->j->hello.cookie) {
+        drop_caller(m, c, "join: another job listens here (cookie or protocol differ): choose another MASTER_PORT");
+        return false;
+    }
+    tutti_hello_terminate(&body_of(c)->hello);
+    if (c->frame.head.epoch == m->j->epoch) return true;
+    snprintf(
+        words, sizeof words,
+        "join: epoch %u of the group gathers here, and rank %d (host %s, pid %d) is of epoch %u: give all ranks the "
+        "same epoch",
+        m->j->epoch, h->rank, h->host, h->pid, c->frame.head.epoch);
+    drop_caller(m, c, words);
+    return false;
+}
+
 /* Judges a whole hello. Returns a refusal in err; strangers are dropped here. */
 static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
 {
     tutti_hello *h = &body_of(c)->hello;
-    bool ours = c->frame.head.kind == TUTTI_FRAME_HELLO && c->frame.head.nbytes >= sizeof(tutti_join_body) &&
-                h->protocol == m->j->hello.protocol && h->cookie == m->j->hello.cookie;
-    if (!ours) {
-        drop_caller(c, "join: another job listens here (cookie or protocol differ): choose another MASTER_PORT");
-        return TUTTI_OK;
-    }
-    tutti_hello_terminate(h);
+    if (!is_ours(m, c)) return TUTTI_OK;
     c->whole = true;
     tutti_status st = tutti_hello_compare(&m->j->hello, m->j->config->fingerprint, h, body_of(c)->fingerprint, err);
     if (st) return st;
@@ -163,7 +178,7 @@ static tutti_status fail_gone(const reception *m, caller *c, tutti_failure *err)
         tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d (host %s, pid %d) is gone; it was to wait for %s", h->rank,
                    h->host, h->pid, text.text);
     tutti_strbuf_release(&text);
-    drop_caller(c, NULL);
+    drop_caller(m, c, NULL);
     return st;
 }
 
@@ -171,7 +186,7 @@ static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
 {
     if (c->whole) return fail_gone(m, c, err);
     int got = tutti_frame_read(c->fd, &c->frame, TUTTI_HELLO_MAX);
-    if (got < 0) drop_caller(c, NULL);
+    if (got < 0) drop_caller(m, c, NULL);
     return got > 0 ? judge_caller(m, c, err) : TUTTI_OK;
 }
 
@@ -230,10 +245,10 @@ tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure 
         caller *c = &m.callers[i];
         if (c->fd < 0) continue;
         if (st || !c->whole) {
-            drop_caller(c, st ? own.text : NULL);
+            drop_caller(&m, c, st ? own.text : NULL);
             continue;
         }
-        tutti_join_send(c->fd, TUTTI_FRAME_WELCOME, j->hellos, sizeof *j->hellos * (size_t)j->hello.nranks);
+        tutti_join_send(j, c->fd, TUTTI_FRAME_WELCOME, j->hellos, sizeof *j->hellos * (size_t)j->hello.nranks);
         g->peers[body_of(c)->hello.rank].control = c->fd;
         tutti_frame_release(&c->frame);
     }

@@ -58,8 +58,29 @@ static int port_of_nobody(void)
     return ntohs(address.sin_port);
 }
 
+/* Rank 1 belongs to an earlier epoch at first, and joins again by the words that it hears. */
+static int join_by_epoch(void)
+{
+    tutti_group_config c;
+    tutti_failure err = {0};
+    tutti_group *g = NULL;
+    tutti_status s = tutti_group_config_from_env(&c, &err);
+    c.fingerprint = "";
+    if (!s && c.rank == 1) {
+        if (tutti_group_join(&c, &g, &err) != TUTTI_ERR_RENDEZVOUS) say("an earlier epoch has joined");
+        say(err.text);
+    }
+    c.epoch = 7;
+    if (!s) s = tutti_group_join(&c, &g, &err);
+    if (!s) s = tutti_group_barrier(g, "all are here", &err);
+    say(s ? err.text : "fine");
+    if (g) tutti_group_leave(g);
+    return s;
+}
+
 static int run_as_rank(const char *mode)
 {
+    if (!strcmp(mode, "epochs")) return join_by_epoch();
     tutti_group_config c;
     tutti_failure err = {0};
     tutti_group *g = NULL;
@@ -98,6 +119,17 @@ static void who_connects_and_says_nothing_holds_nobody_up(void **state)
     outcome o;
     run_mode("test_ranks_join", "strangers", 4, &o);
     if (o.exit_code) fail_msg("exit %d: %.600s; rank 0: %s", o.exit_code, o.words, o.heard[0]);
+}
+
+static void ranks_of_two_epochs_do_not_join(void **state)
+{
+    (void)state;
+    outcome o;
+    run_mode("test_ranks_join", "epochs", 3, &o);
+    if (o.exit_code) fail_msg("exit %d: %.600s; rank 0: %s", o.exit_code, o.words, o.heard[0]);
+    assert_non_null(strstr(o.first[1], "epoch 7 of the group gathers here, and rank 1 (host "));
+    assert_non_null(strstr(o.first[1], "is of epoch 1"));
+    for (int r = 0; r < 3; r++) expect_words(&o, r, "fine");
 }
 
 static void who_is_waited_for_is_told_after_seconds(void **state)
@@ -149,6 +181,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_ranks_of_one_host_join),
         cmocka_unit_test(who_connects_and_says_nothing_holds_nobody_up),
+        cmocka_unit_test(ranks_of_two_epochs_do_not_join),
         cmocka_unit_test(who_is_waited_for_is_told_after_seconds),
         cmocka_unit_test(a_rank_that_goes_while_others_are_to_come_ends_the_rendezvous),
         cmocka_unit_test(too_few_open_files_are_named_and_a_soft_limit_is_raised),
