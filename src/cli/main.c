@@ -8,7 +8,7 @@
 #include "../base/text/options.h"
 #include "../tensor/isa.h"
 #include "cli.h"
-#include "process.h"
+#include "surroundings.h"
 #include "tutti/main.h"
 
 static int run_version(int argc, char **argv)

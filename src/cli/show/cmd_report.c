@@ -15,7 +15,7 @@
 #include "../../metrics/cost.h"
 #include "../cli.h"
 #include "../svm/report_svm.h"
-#include "../train/run_lines.h"
+#include "../../metrics/metrics_read.h"
 
 static const tutti_flag flags[] = {
     {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", TUTTI_FLAG_WRITES},

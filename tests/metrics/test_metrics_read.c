@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run_lines.c: what is read from metrics.jsonl. src/cli belongs to the program, not to the library, so the file itself is taken in. */
+/* test_metrics_read.c: what is read from metrics.jsonl. */
 #include "testing.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "cli/command_folder.h"
-#include "cli/train/run_lines.c"
+#include "metrics/metrics_read.h"
 
 static tutti_run_lines read_lines(const char *text)
 {

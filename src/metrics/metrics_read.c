@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_lines.c: reads metrics.jsonl.
+/* metrics_read.c: reads metrics.jsonl.
  *
  * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says `seconds`, then by
  * the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew, too; steps of earlier processes behind
  * their last line that says them moved what a step of the next process moves. */
-#include "run_lines.h"
+#include "metrics_read.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
-#include "../../base/file.h"
-#include "../../base/text/json.h"
+#include "../base/arena.h"
+#include "../base/file.h"
+#include "../base/text/json.h"
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 

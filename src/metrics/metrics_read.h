@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_lines.h: what stands in the metrics.jsonl of a run (docs/metrics.md). Threads: owner. */
-#ifndef TUTTI_CLI_RUN_LINES_H
-#define TUTTI_CLI_RUN_LINES_H
+/* metrics_read.h: what stands in the metrics.jsonl of a run (docs/metrics.md). Threads: owner. */
+#ifndef TUTTI_METRICS_READ_H
+#define TUTTI_METRICS_READ_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../metrics/cost.h"
+#include "cost.h"
 #include "tutti/failure.h"
 
 typedef struct {

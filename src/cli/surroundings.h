@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h: what the process needs before any command, and after it. Threads: owner. */
-#ifndef TUTTI_CLI_PROCESS_H
-#define TUTTI_CLI_PROCESS_H
+/* surroundings.h: what the process needs before any command, and after it. Threads: owner. */
+#ifndef TUTTI_CLI_SURROUNDINGS_H
+#define TUTTI_CLI_SURROUNDINGS_H
 
 #include "tutti/failure.h"
 

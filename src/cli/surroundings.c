@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c: standard streams that are there, signals that mean what they mean elsewhere, output that was written.
+/* surroundings.c: standard streams that are there, signals that mean what they mean elsewhere, output that was written.
  *
  * A closed standard stream would give its number to the first file that is opened, and what is printed would go into that file. So its
  * place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed one. */
-#include "process.h"
+#include "surroundings.h"
 
 #include <errno.h>
 #include <fcntl.h>
