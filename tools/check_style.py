@@ -18,7 +18,7 @@ BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|
 # The library never prints and never exits. arena.c says why it aborts; a forked child that cannot exec has nobody to
 # return to.
 PRINTS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit)\s*\(|(?<!\w)fprintf\s*\(\s*(stderr|stdout)")
-MAY_PRINT = ("src/cli/", "src/collective/simulate/simgrid/", "src/base/arena.c", "src/collective/launch/launch.c")
+MAY_PRINT = ("src/cli/", "src/collective/simulate/simgrid/", "src/base/arena.c", "src/base/process.c", "src/collective/launch/launch.c")
 # What a method exchanges and a rule keeps is the business of their rows: who goes through a plan does not know it by name. Not meant: the
 # control plane's call, a key's default in the table of jobs, commands and predictions about collectives themselves.
 METHODS_OWN = re.compile(r"reduce[-_]scatter|(?<!tutti_group_)all[-_]gather|momentum|\bgate[ds]?\b", re.I)

@@ -100,13 +100,13 @@ static int run(int argc, char **argv)
 static int run_checked(int argc, char **argv)
 {
     tutti_failure err = {0};
-    if (tutti_process_check_stack(&err) == TUTTI_OK && tutti_isa_check(&err) == TUTTI_OK) return run(argc, argv);
+    if (tutti_surroundings_check_stack(&err) == TUTTI_OK && tutti_isa_check(&err) == TUTTI_OK) return run(argc, argv);
     fprintf(stderr, "tutti: %s\n", err.text);
     return TUTTI_ERR_USAGE;
 }
 
 int tutti_main(int argc, char **argv)
 {
-    tutti_process_begin();
-    return tutti_process_end(run_checked(argc, argv));
+    tutti_surroundings_begin();
+    return tutti_surroundings_end(run_checked(argc, argv));
 }

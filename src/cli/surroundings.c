@@ -21,14 +21,14 @@ static void open_standard_streams(void)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free number is fd */
 }
 
-void tutti_process_begin(void)
+void tutti_surroundings_begin(void)
 {
     open_standard_streams();
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
 }
 
 /* Raised as far as it may be, for threads that come too; what is left below the least ends in words instead of a signal. */
-tutti_status tutti_process_check_stack(tutti_failure *err)
+tutti_status tutti_surroundings_check_stack(tutti_failure *err)
 {
     const rlim_t least = 512 << 10, usual = 8 << 20;
     struct rlimit limit;
@@ -49,7 +49,7 @@ tutti_status tutti_process_check_stack(tutti_failure *err)
     return TUTTI_OK;
 }
 
-int tutti_process_end(int code)
+int tutti_surroundings_end(int code)
 {
     const int earlier = ferror(stdout);
     errno = 0;

@@ -5,11 +5,11 @@
 
 #include "tutti/failure.h"
 
-void tutti_process_begin(void);
+void tutti_surroundings_begin(void);
 /* Raises a stack limit that is too small for any command, of this process and of threads and ranks that it starts; TUTTI_ERR_USAGE where the
  * system does not let it. */
-tutti_status tutti_process_check_stack(tutti_failure *err);
+tutti_status tutti_surroundings_check_stack(tutti_failure *err);
 /* The code to end with: that of the command, or TUTTI_ERR_FAILED where it had none and not all that it printed could be written. */
-int tutti_process_end(int code);
+int tutti_surroundings_end(int code);
 
 #endif

@@ -47,7 +47,7 @@ static void how_a_program_ended_is_said(void **state)
                       *const none[] = {"no-such-program-of-ours", NULL};
     tutti_failure err = {0};
     assert_int_equal(tutti_program_run(code, NULL, 20, &err), TUTTI_ERR_FAILED);
-    assert_non_null(strstr(err.text, "code 7"));
+    assert_non_null(strstr(err.text, "ended with 7"));
     assert_int_equal(tutti_program_run(signal, NULL, 20, &err), TUTTI_ERR_FAILED);
     assert_non_null(strstr(err.text, "signal 9"));
     assert_int_equal(tutti_program_run(none, NULL, 20, &err), TUTTI_ERR_FAILED);

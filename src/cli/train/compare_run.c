@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_run.c: the runs of `tutti compare`: each is `tutti train` of this program as a child, in a folder of its own.
  *
- * Signals are blocked and waited for, as in launch.c. A child has a process group of its own, so that Ctrl-C reaches it once, through us,
+ * Signals are blocked and waited for. A child has a process group of its own, so that Ctrl-C reaches it once, through us,
  * and as SIGTERM, at which it saves; it ends with us. */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/file.h"
+#include "../../base/process.h"
 #include "../../job/job_choice.h"
 #include "../progress.h"
 #include "compare.h"
@@ -29,9 +27,8 @@ static const double LOOK_S = 0.5, GRACE_S = 300; /* until a child that was asked
 typedef struct {
     tutti_compare *c;
     bool tty;
-    sigset_t watched, before;
-    struct sigaction child_before;
-    pid_t child;
+    tutti_process_watch watch;
+    tutti_process child;
     int asked; /* the signal that ends us */
     double asked_at, began, run_began;
     int ndone, nplayed, nruns;
@@ -167,33 +164,14 @@ static void say_end(const player *p, const tutti_compare_run *r, const char *how
 
 /* ---- one child ---- */
 
-static void block_signals(player *p)
+static void begin_watch(player *p)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     struct sigaction now;
-    sigemptyset(&p->watched);
-    sigaddset(&p->watched, SIGCHLD);
+    int heard[4], n = 0;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN) sigaddset(&p->watched, signals[i]);
-    sigprocmask(SIG_BLOCK, &p->watched, &p->before);
-    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
-              &p->child_before); /* ignored = nothing to wait for */
-}
-
-static void become_run(const player *p, int log, pid_t parent, const char *const *argv)
-{
-    const int nothing = open("/dev/null", O_RDONLY);
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1); /* it died before we asked to end with it */
-    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-    sigprocmask(SIG_SETMASK, &p->before, NULL);
-    execv("/proc/self/exe", (char *const *)(uintptr_t)argv); /* never written to */
-    fprintf(stderr, "tutti compare: /proc/self/exe: %s; runs are this program, which is found by /proc\n",
-            strerror(errno));
-    _exit(TUTTI_ERR_FAILED);
+        if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN) heard[n++] = signals[i];
+    tutti_process_watch_begin(heard, n, &p->watch);
 }
 
 static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *err)
@@ -214,20 +192,22 @@ static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *
     if (!st) st = tutti_file_open_to_write(path, O_CREAT | O_APPEND, &log, err);
     free(path);
     if (st) return st;
-    fflush(NULL); /* or the child would print what we have buffered */
-    const pid_t parent = getpid(), pid = fork();
-    if (pid == 0) become_run(p, log, parent, argv);
+    const tutti_process_options options = {.argv = argv,
+                                           .program = TUTTI_PROCESS_SELF,
+                                           .in = TUTTI_STREAM_NOTHING,
+                                           .out = log,
+                                           .err = log,
+                                           .own_group = true,
+                                           .mask = &p->watch.before,
+                                           .dies_with = SIGTERM};
+    st = tutti_process_start(&options, &p->child, err);
     close(log);
-    if (pid < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "cannot start a run: %s", strerror(errno));
-    setpgid(pid, pid); /* both sides do it: whoever comes first */
-    p->child = pid;
-    return TUTTI_OK;
+    return st ? tutti_fail_at(err, "cannot start a run") : TUTTI_OK;
 }
 
 static void take_signal(player *p, int number)
 {
-    if (number == SIGCHLD) return;
-    kill(p->child, p->asked ? SIGKILL : SIGTERM);
+    tutti_process_signal(&p->child, p->asked ? SIGKILL : SIGTERM);
     if (p->asked) return;
     p->asked = number;
     p->asked_at = tutti_clock_s();
@@ -235,19 +215,14 @@ static void take_signal(player *p, int number)
     fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; another signal ends it at once\n", number);
 }
 
-/* What it ended with, as waitpid says it. */
-static int wait_for(player *p, const tutti_compare_run *r)
+static void wait_for(player *p, const tutti_compare_run *r)
 {
-    const struct timespec look = {.tv_nsec = (long)(1e9 * LOOK_S)};
-    int status = 0;
-    while (waitpid(p->child, &status, WNOHANG) != p->child) {
+    while (!tutti_process_wait(&p->child, 0)) {
         if (!p->asked) draw(p, r);
-        const int number = sigtimedwait(&p->watched, NULL, &look);
-        if (number > 0) take_signal(p, number);
-        if (p->asked && tutti_clock_s() - p->asked_at > GRACE_S) kill(p->child, SIGKILL);
+        const int number = tutti_process_watch_next(&p->watch, LOOK_S);
+        if (number) take_signal(p, number);
+        if (p->asked && tutti_clock_s() - p->asked_at > GRACE_S) tutti_process_signal(&p->child, SIGKILL);
     }
-    p->child = 0;
-    return status;
 }
 
 /* ---- its end ---- */
@@ -266,19 +241,13 @@ static char *last_words(const tutti_compare_run *r)
     return last;
 }
 
-static tutti_status fail(const tutti_compare_run *r, int status, tutti_failure *err)
+static tutti_status fail(const player *p, const tutti_compare_run *r, tutti_failure *err)
 {
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-    const tutti_status st = code > 0 && code <= TUTTI_ERR_RENDEZVOUS ? (tutti_status)code : TUTTI_ERR_FAILED;
-    char how[64], *last = last_words(r);
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(status));
-    else if (code)
-        snprintf(how, sizeof how, "ended with %d", code);
-    else
-        snprintf(how, sizeof how, "ended with 0, but is not done");
-    tutti_fail(err, st, "%s seed %lld %s%s%.600s (%s/train.log)", r->method->label, (long long)r->seed, how,
-               *last ? ": " : "", last, r->dir);
+    const tutti_status st = p->child.code ? tutti_process_status(&p->child) : TUTTI_ERR_FAILED;
+    char how[TUTTI_PROCESS_WORDS], *last = last_words(r);
+    tutti_process_words(&p->child, how);
+    tutti_fail(err, st, "%s seed %lld %s%s%s%.600s (%s/train.log)", r->method->label, (long long)r->seed, how,
+               p->child.code ? "" : ", but is not done", *last ? ": " : "", last, r->dir);
     free(last);
     return st;
 }
@@ -295,12 +264,12 @@ static tutti_status play_run(player *p, tutti_compare_run *r, tutti_failure *err
     if (!p->nplayed) p->began = p->run_began;
     tutti_status st = start(p, r, err);
     if (st) return st;
-    const int status = wait_for(p, r);
+    wait_for(p, r);
     if (p->asked) return TUTTI_OK;
     const bool done = is_done(r);
-    if (!done || (status && !r->lines.ended_so)) {
+    if (!done || (p->child.code && !r->lines.ended_so)) {
         clear_line(p);
-        return fail(r, status, err);
+        return fail(p, r, err);
     }
     say_end(p, r, "");
     p->ndone++;
@@ -311,23 +280,21 @@ static tutti_status play_run(player *p, tutti_compare_run *r, tutti_failure *err
 /* A signal between two runs. */
 static void look_for_signals(player *p)
 {
-    const struct timespec now = {0};
-    const int number = sigtimedwait(&p->watched, NULL, &now);
-    if (number > 0 && number != SIGCHLD && !p->asked) p->asked = number;
+    const int number = tutti_process_watch_next(&p->watch, 0);
+    if (number && !p->asked) p->asked = number;
 }
 
 tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *err)
 {
     player p = {.c = c, .tty = isatty(STDOUT_FILENO), .nruns = c->nmethods * c->nseeds};
     tutti_status st = TUTTI_OK;
-    block_signals(&p);
+    begin_watch(&p);
     for (int i = 0; i < p.nruns && !st && !p.asked; i++) {
         look_for_signals(&p);
         if (!p.asked) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
     }
     clear_line(&p);
-    sigaction(SIGCHLD, &p.child_before, NULL);
-    sigprocmask(SIG_SETMASK, &p.before, NULL);
+    tutti_process_watch_end(&p.watch);
     if (p.asked && !st)
         printf("stopped by signal %d with %d of %d runs done; the same command goes on from there\n", p.asked, p.ndone,
                p.nruns);

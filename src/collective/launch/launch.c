@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c: fork, exec, wait.
+/* launch.c: ranks as child processes, watched until the last one has ended.
  *
  * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4, a rank
  * with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without the others (launch_borne.c)
@@ -9,41 +9,36 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/process.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
 
 typedef struct {
-    pid_t pid; /* 0 = never started, or reaped */
-    pid_t was;
-    int code, signal; /* how it ended */
-    int order;        /* 1 = the first that failed; 0 = it did not fail */
-    bool borne;       /* ... and the others went on */
-    bool killed;      /* by us, after the grace */
-} rank_process;
+    int order;   /* 1 = the first that failed; 0 = it did not fail */
+    bool borne;  /* ... and the others went on */
+    bool killed; /* by us, after the grace */
+} rank_end;
 
 typedef struct {
     const tutti_launch_options *options;
-    rank_process *ranks;
+    tutti_process *ranks;
+    rank_end *ends;
     int nranks, nrunning, nfailed;
-    pid_t group;
     int listener, port;
     int from_zero[2]; /* a pipe: rank 0 says that ends of others are borne */
     bool bears;
     char cookie[33];
-    sigset_t watched, before;
-    struct sigaction child_before;
+    tutti_process_watch watch;
     int interrupts;
     unsigned sent;  /* signals passed on: a bit each */
     double kill_at; /* 0 = not yet */
@@ -96,81 +91,83 @@ static void make_cookie(char text[33])
     snprintf(text, 33, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
 }
 
-static void block_signals(launcher *l)
-{
-    sigemptyset(&l->watched);
-    sigaddset(&l->watched, SIGCHLD);
-    for (int i = 0; i < NFORWARDED; i++) sigaddset(&l->watched, forwarded[i]);
-    sigprocmask(SIG_BLOCK, &l->watched, &l->before);
-    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
-              &l->child_before); /* ignored = nothing to wait for */
-}
-
 /* --- one rank --- */
 
-static void set_number(const char *name, long value)
+enum { MAX_CHANGES = 16 };
+
+typedef struct {
+    char text[MAX_CHANGES][64];
+    const char *list[MAX_CHANGES + 1]; /* ends with NULL */
+    int n;
+} changes;
+
+__attribute__((format(printf, 2, 3))) static void add(changes *c, const char *format, ...)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%ld", value);
-    setenv(name, text, 1);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(c->text[c->n], sizeof c->text[0], format, values);
+    va_end(values);
+    c->list[c->n] = c->text[c->n];
+    c->n++;
 }
 
-static void set_environment(const launcher *l, int rank)
+static void add_environment(const launcher *l, int rank, changes *c)
 {
-    set_number("RANK", rank);
-    set_number("LOCAL_RANK", rank);
-    set_number("WORLD_SIZE", l->nranks);
-    set_number("LOCAL_WORLD_SIZE", l->nranks);
-    set_number("MASTER_PORT", l->port);
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("TUTTI_COOKIE", l->cookie, 1);
-    setenv("OMP_WAIT_POLICY", "passive", 0); /* idle OpenMP threads must not spin against other ranks */
-    unsetenv("TORCHELASTIC_USE_AGENT_STORE");
-    unsetenv("TUTTI_MASTER_FD");
-    unsetenv("TUTTI_LAUNCHER_FD");
-    if (rank) return;
-    set_number("TUTTI_MASTER_FD", l->listener);
-    set_number("TUTTI_LAUNCHER_FD", l->from_zero[1]);
-}
-
-static void prepare(const launcher *l, int rank)
-{
-    tutti_failure err = {0};
-    if (!l->options->prepare || !l->options->prepare(l->options->prepare_arg, rank, &err)) return;
-    fprintf(stderr, "tutti: cannot start rank %d: %s\n", rank, err.text);
-    _exit(err.status);
-}
-
-static void become_rank(const launcher *l, int rank, pid_t parent, char *const *argv)
-{
-    setpgid(0, l->group);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1); /* it died before we asked to die with it */
-    sigprocmask(SIG_SETMASK, &l->before, NULL);
-    set_environment(l, rank);
-    prepare(l, rank);
-    if (rank == 0) fcntl(l->listener, F_SETFD, 0), fcntl(l->from_zero[1], F_SETFD, 0);
-    const char *program = l->options->program ? l->options->program : "/proc/self/exe";
-    execv(program, argv);
-    fprintf(stderr, "tutti: cannot start rank %d: %s: %s%s\n", rank, program, strerror(errno),
-            l->options->program ? "" : "; ranks are this program, which is found by /proc");
-    _exit(TUTTI_ERR_FAILED);
-}
-
-static tutti_status start_ranks(launcher *l, char *const *argv, tutti_failure *err)
-{
-    pid_t parent = getpid();
-    for (int r = 0; r < l->nranks; r++) {
-        pid_t pid = fork();
-        if (pid == 0) become_rank(l, r, parent, argv);
-        if (pid < 0)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot start rank %d of %d: %s%s", r, l->nranks,
-                              strerror(errno), errno == EAGAIN ? " (ulimit -u, or pids.max of the control group)" : "");
-        if (r == 0) l->group = pid;
-        setpgid(pid, l->group); /* both sides do it: whoever comes first */
-        l->ranks[r].pid = l->ranks[r].was = pid;
-        l->nrunning++;
+    add(c, "RANK=%d", rank);
+    add(c, "LOCAL_RANK=%d", rank);
+    add(c, "WORLD_SIZE=%d", l->nranks);
+    add(c, "LOCAL_WORLD_SIZE=%d", l->nranks);
+    add(c, "MASTER_PORT=%d", l->port);
+    add(c, "MASTER_ADDR=127.0.0.1");
+    add(c, "TUTTI_COOKIE=%s", l->cookie);
+    if (!getenv("OMP_WAIT_POLICY"))
+        add(c, "OMP_WAIT_POLICY=passive"); /* idle threads must not spin against other ranks */
+    add(c, "TORCHELASTIC_USE_AGENT_STORE");
+    if (rank) {
+        add(c, "TUTTI_MASTER_FD");
+        add(c, "TUTTI_LAUNCHER_FD");
+    } else {
+        add(c, "TUTTI_MASTER_FD=%d", l->listener);
+        add(c, "TUTTI_LAUNCHER_FD=%d", l->from_zero[1]);
     }
+}
+
+typedef struct {
+    const tutti_launch_options *options;
+    int rank;
+} rank_in_the_making;
+
+static int prepare(void *arg)
+{
+    const rank_in_the_making *r = arg;
+    tutti_failure err = {0};
+    if (!r->options->prepare || !r->options->prepare(r->options->prepare_arg, r->rank, &err)) return 0;
+    fprintf(stderr, "tutti: cannot start rank %d: %s\n", r->rank, err.text);
+    return (int)err.status;
+}
+
+static tutti_status start_rank(launcher *l, int rank, char *const *argv, tutti_failure *err)
+{
+    const int inherited[] = {l->listener, l->from_zero[1]};
+    rank_in_the_making r = {l->options, rank};
+    changes c = {.n = 0};
+    add_environment(l, rank, &c);
+    const tutti_process_options options = {
+        .argv = (const char *const *)argv,
+        .program = l->options->program ? l->options->program : TUTTI_PROCESS_SELF,
+        .environment = c.list,
+        .inherited = inherited,
+        .ninherited = rank ? 0 : 2,
+        .own_group = true,
+        .group = l->ranks[0].pid,
+        .mask = &l->watch.before,
+        .dies_with = SIGKILL,
+        .prepare = prepare,
+        .prepare_arg = &r,
+    };
+    tutti_status st = tutti_process_start(&options, &l->ranks[rank], err);
+    if (st) return tutti_fail_at(err, "launch: cannot start rank %d of %d", rank, l->nranks);
+    l->nrunning++;
     return TUTTI_OK;
 }
 
@@ -178,13 +175,12 @@ static tutti_status start_ranks(launcher *l, char *const *argv, tutti_failure *e
 
 static void send_all(launcher *l, int signal)
 {
-    for (int r = 0; r < l->nranks; r++)
-        if (l->ranks[r].pid) kill(l->ranks[r].pid, signal);
+    for (int r = 0; r < l->nranks; r++) tutti_process_signal(&l->ranks[r], signal);
 }
 
 static void kill_all(launcher *l)
 {
-    for (int r = 0; r < l->nranks; r++) l->ranks[r].killed |= l->ranks[r].pid != 0;
+    for (int r = 0; r < l->nranks; r++) l->ends[r].killed |= l->ranks[r].runs;
     send_all(l, SIGKILL);
 }
 
@@ -195,29 +191,22 @@ static bool is_borne(launcher *l, int rank)
     const int code = l->ranks[rank].code;
     char word;
     while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
-    return l->bears && rank > 0 && !l->ranks[0].order && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
+    return l->bears && rank > 0 && !l->ends[0].order && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }
 
-static void reap(launcher *l)
+static void note_end(launcher *l, int rank)
 {
-    for (int r = 0; r < l->nranks; r++) {
-        rank_process *p = &l->ranks[r];
-        int status;
-        if (!p->pid || waitpid(p->pid, &status, WNOHANG) != p->pid) continue;
-        p->pid = 0;
-        l->nrunning--;
-        if (WIFEXITED(status)) p->code = WEXITSTATUS(status);
-        if (WIFSIGNALED(status)) p->signal = WTERMSIG(status), p->code = 128 + p->signal;
-        if (p->code) p->borne = is_borne(l, r), p->order = ++l->nfailed;
-        const bool hurries = (p->code && !p->borne) || (l->nfailed && !l->ranks[0].pid);
-        const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
-        if (hurries && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
-    }
+    rank_end *e = &l->ends[rank];
+    const bool failed = l->ranks[rank].code != 0;
+    l->nrunning--;
+    if (failed) e->borne = is_borne(l, rank), e->order = ++l->nfailed;
+    const bool hurries = (failed && !e->borne) || (l->nfailed && !l->ranks[0].runs);
+    const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
+    if (hurries && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
 }
 
 static void handle_signal(launcher *l, int signal)
 {
-    if (signal == SIGCHLD) return;
     if (signal == SIGINT && ++l->interrupts > 1) {
         kill_all(l);
         return;
@@ -234,46 +223,46 @@ static void watch(launcher *l)
             kill_all(l);
             left = 1;
         }
-        const struct timespec wait = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
-        int signal = sigtimedwait(&l->watched, NULL, &wait);
-        if (signal > 0) handle_signal(l, signal);
-        reap(l);
+        const int signal = tutti_process_watch_next(&l->watch, left);
+        if (signal) handle_signal(l, signal);
+        for (int r; (r = tutti_process_wait_any(l->ranks, l->nranks, 0)) >= 0;) note_end(l, r);
     }
 }
 
 /* --- after --- */
 
-static bool is_own_failure(const rank_process *p)
+static bool is_own_failure(const launcher *l, int rank)
 {
-    return p->order && !p->killed && p->code != TUTTI_ERR_PEER;
+    return !l->ends[rank].killed && l->ranks[rank].code != TUTTI_ERR_PEER;
 }
 
-static const rank_process *find_cause(const launcher *l)
+/* -1: none. */
+static int find_cause(const launcher *l)
 {
-    const rank_process *cause = NULL;
-    for (int pass = 0; pass < 2 && !cause; pass++)
+    int cause = -1;
+    for (int pass = 0; pass < 2 && cause < 0; pass++)
         for (int r = 0; r < l->nranks; r++) {
-            const rank_process *p = &l->ranks[r];
-            if (p->order && !p->borne && (pass || is_own_failure(p)) && (!cause || p->order < cause->order)) cause = p;
+            const rank_end *e = &l->ends[r];
+            const bool counts = e->order && !e->borne && (pass || is_own_failure(l, r));
+            if (counts && (cause < 0 || e->order < l->ends[cause].order)) cause = r;
         }
     return cause;
 }
 
-static void describe_end(const launcher *l, const rank_process *p, tutti_strbuf *out)
+static void describe_end(const launcher *l, int rank, tutti_strbuf *out)
 {
-    tutti_strbuf_printf(out, "rank %d (pid %d) ", (int)(p - l->ranks), (int)p->was);
-    if (p->killed)
-        tutti_strbuf_printf(out, "was still running and has been killed\n");
-    else if (p->signal)
-        tutti_strbuf_printf(out, "was killed by signal %d (%s)\n", p->signal, strsignal(p->signal));
-    else if (p->code <= TUTTI_ERR_RENDEZVOUS)
-        tutti_strbuf_printf(out, "ended with %d (%s)\n", p->code, tutti_status_name((tutti_status)p->code));
-    else
-        tutti_strbuf_printf(out, "ended with %d\n", p->code);
+    const tutti_process *p = &l->ranks[rank];
+    char words[TUTTI_PROCESS_WORDS];
+    tutti_process_words(p, words);
+    tutti_strbuf_printf(out, "rank %d (pid %d) %s", rank, (int)p->pid,
+                        l->ends[rank].killed ? "was still running and has been killed" : words);
+    if (!l->ends[rank].killed && p->code == (int)tutti_process_status(p))
+        tutti_strbuf_printf(out, " (%s)", tutti_status_name((tutti_status)p->code));
+    tutti_strbuf_puts(out, "\n");
 }
 
 /* It ended as rank 0 did, by what was asked of all. */
-static bool was_asked(const launcher *l, const rank_process *p)
+static bool was_asked(const launcher *l, const tutti_process *p)
 {
     return p->code == l->ranks[0].code && (!p->signal || l->sent & 1U << p->signal);
 }
@@ -281,18 +270,17 @@ static bool was_asked(const launcher *l, const rank_process *p)
 static void describe_all(const launcher *l, tutti_launch_result *out)
 {
     tutti_strbuf words = {0}, lost = {0};
-    const rank_process *cause = find_cause(l);
-    out->exit_code = cause ? cause->code : 0;
+    const int cause = find_cause(l);
+    out->exit_code = cause < 0 ? 0 : l->ranks[cause].code;
     if (l->interrupts > 1) out->exit_code = 128 + SIGINT;
-    if (cause) describe_end(l, cause, &words);
+    if (cause >= 0) describe_end(l, cause, &words);
     for (int order = 1; order <= l->nfailed; order++)
         for (int r = 0; r < l->nranks; r++) {
-            const rank_process *p = &l->ranks[r];
-            if (p->order != order || p == cause) continue;
-            if (!p->borne)
-                describe_end(l, p, &words);
-            else if (!was_asked(l, p))
-                describe_end(l, p, &lost);
+            if (l->ends[r].order != order || r == cause) continue;
+            if (!l->ends[r].borne)
+                describe_end(l, r, &words);
+            else if (!was_asked(l, &l->ranks[r]))
+                describe_end(l, r, &lost);
         }
     out->words = tutti_strbuf_detach(&words);
     out->lost = lost.length ? tutti_strbuf_detach(&lost) : NULL;
@@ -311,19 +299,19 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
         return st;
     }
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
+    l.ends = tutti_alloc(sizeof *l.ends * (size_t)l.nranks);
     make_cookie(l.cookie);
     fflush(NULL); /* or each rank would print what we have buffered */
-    block_signals(&l);
-    st = start_ranks(&l, argv, err);
+    tutti_process_watch_begin(forwarded, NFORWARDED, &l.watch);
+    for (int r = 0; r < l.nranks && !st; r++) st = start_rank(&l, r, argv, err);
     close(l.listener);
     if (st) kill_all(&l);
     watch(&l);
     /* A helper that a failed rank left behind goes too. An empty group is no target. */
-    if (l.nfailed && l.group > 0) kill(-l.group, SIGKILL);
-    sigaction(SIGCHLD, &l.child_before, NULL);
-    sigprocmask(SIG_SETMASK, &l.before, NULL);
+    if (l.nfailed && l.ranks[0].pid) kill(-l.ranks[0].pid, SIGKILL);
+    tutti_process_watch_end(&l.watch);
     if (!st) describe_all(&l, out);
     close_pipe(&l);
-    free(l.ranks);
+    free(l.ranks), free(l.ends);
     return st;
 }
