@@ -31,8 +31,6 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
                                  tutti_failure *err);
 /* What was written lasts. */
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
-/* Whether the file says that the run has ended with this step. A missing file has not. */
-bool tutti_metrics_has_end(const char *path, int64_t step);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
 #endif

@@ -68,24 +68,6 @@ tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metri
     return TUTTI_OK;
 }
 
-bool tutti_metrics_has_end(const char *path, int64_t step)
-{
-    char *text, *rest = NULL;
-    size_t nbytes;
-    bool found = false;
-    if (tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_FAILED, &text, &nbytes, NULL)) return false;
-    for (char *line = strtok_r(text, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest)) {
-        cJSON *root = tutti_json_parse(line, strlen(line));
-        const cJSON *event = cJSON_GetObjectItemCaseSensitive(root, "ev");
-        const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "step");
-        found = cJSON_IsString(event) && !strcmp(event->valuestring, "end") && cJSON_IsNumber(at) &&
-                at->valuedouble == (double)step;
-        cJSON_Delete(root);
-    }
-    free(text);
-    return found;
-}
-
 static void add_metric(tutti_json *j, const tutti_metric *x)
 {
     switch (x->kind) {

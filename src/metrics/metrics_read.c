@@ -41,7 +41,7 @@ static void add_point(tutti_run_points *p, double x, double y)
 
 void tutti_run_lines_release(tutti_run_lines *r)
 {
-    tutti_run_points *all[] = {&r->loss, &r->speed};
+    tutti_run_points *all[] = {&r->loss, &r->speed, &r->times};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->x);
         free(all[i]->y);
@@ -90,9 +90,11 @@ static void take_step(reader *c, const cJSON *line, int64_t step)
     tutti_run_lines *r = c->r;
     add_point(&r->loss, (double)step, number(line, "loss", (double)NAN)); /* null: it was not finite */
     add_point(&r->speed, (double)step, number(line, "ips", 0));
-    r->step_ms += number(line, "step_ms", 0);
+    const double ms = number(line, "step_ms", 0);
+    add_point(&r->times, (double)step, ms);
+    r->step_ms += ms;
     r->comm_ms += number(line, "comm_ms", 0);
-    c->step_s = 1e-3 * number(line, "step_ms", 0);
+    c->step_s = 1e-3 * ms;
     r->seconds += c->step_s * (double)(step - c->told_step);
     c->told_step = step;
 }
@@ -136,6 +138,7 @@ static void take_end(reader *c, const cJSON *line, int64_t step)
     tutti_run_lines *r = c->r;
     take_seconds(c, line, step);
     take_bytes(c, line, step);
+    r->end_step = step;
     r->has_ended = !cJSON_GetObjectItemCaseSensitive(line, "signal");
     snprintf(r->weights, sizeof r->weights, "%s", words(line, "weights"));
 }
@@ -177,7 +180,7 @@ tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_
     char *text = NULL;
     size_t nbytes = 0;
     reader c = {.r = out};
-    *out = (tutti_run_lines){.nstretches = 1};
+    *out = (tutti_run_lines){.nstretches = 1, .end_step = -1};
     tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
     int number_of_line = 0;
     for (char *line = text, *end; st == TUTTI_OK && (end = strchr(line, '\n')); line = end + 1) {
@@ -192,4 +195,13 @@ tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_
     }
     free(text);
     return st;
+}
+
+bool tutti_run_lines_end_at(const char *path, int64_t step)
+{
+    tutti_run_lines lines;
+    (void)tutti_run_lines_read(path, &lines, NULL); /* no end is found where no lines are */
+    const bool found = lines.end_step == step;
+    tutti_run_lines_release(&lines);
+    return found;
 }

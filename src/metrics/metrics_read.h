@@ -34,10 +34,11 @@ typedef struct {
     int ntests, test_capacity;
     tutti_run_relu *relus;
     int nrelus, relu_capacity;
-    double comm_ms, step_ms;   /* sums over lines */
-    double cost[TUTTI_NCOSTS]; /* of all stretches of the run */
-    int nranks;                /* of the last one; 0 = none has ended */
-    int64_t last_step;
+    tutti_run_points times;      /* ms of a step, over steps */
+    double comm_ms, step_ms;     /* sums over lines */
+    double cost[TUTTI_NCOSTS];   /* of all stretches of the run */
+    int nranks;                  /* of the last one; 0 = none has ended */
+    int64_t last_step, end_step; /* of the last line; of the last line that is an end, by a signal or not: -1 = none */
     char weights[32];
     bool has_ended;              /* with its last step, not by a signal */
     bool has_diverged, ended_so; /* loss or weights were not finite any more; and that was its end */
@@ -51,5 +52,7 @@ typedef struct {
 /* A torn last line (the run was killed) is passed over; any other line must be JSON: TUTTI_ERR_DATA. Release in any case. */
 tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_failure *err);
 void tutti_run_lines_release(tutti_run_lines *r);
+/* Whether the file says that the run has ended with this step, by a signal or not. A missing file does not. */
+bool tutti_run_lines_end_at(const char *path, int64_t step);
 
 #endif

@@ -28,6 +28,7 @@ static void tests_costs_and_words_are_kept(void **state)
                                    "{\"ev\":\"cost\",\"step\":8,\"ranks\":2,\"compute\":3,\"other\":0.5}\n"
                                    "{\"ev\":\"end\",\"step\":8,\"weights\":\"abc\",\"seconds\":4}\n{\"ev\":\"torn");
     assert_true(r.loss.n == 1 && isnan(r.loss.y[0]) && r.speed.y[0] == 64);
+    assert_true(r.times.n == 1 && r.times.x[0] == 4 && r.times.y[0] == 250 && r.step_ms == 250);
     assert_int_equal(r.ntests, 1);
     assert_true(r.tests[0].step == 4 && r.tests[0].seconds == 1.5 && r.tests[0].accuracy == 0.5);
     assert_true(r.cost[TUTTI_COST_COMPUTE] == 3 && r.nranks == 2);
@@ -73,6 +74,20 @@ static void bytes_go_on_where_the_run_went_on(void **state)
     tutti_run_lines_release(&r);
 }
 
+static void an_end_is_known_by_its_step(void **state)
+{
+    (void)state;
+    char path[128];
+    put("metrics.jsonl",
+        "{\"ev\":\"end\",\"step\":20,\"signal\":15}\n{\"ev\":\"resume\",\"step\":20}\n{\"ev\":\"step\",\"step\":25}\n");
+    snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    assert_true(tutti_run_lines_end_at(path, 20));
+    assert_false(tutti_run_lines_end_at(path, 25));
+    snprintf(path, sizeof path, "%s/none.jsonl", dir);
+    assert_false(tutti_run_lines_end_at(path, -2));
+    assert_false(tutti_run_lines_end_at(path, 0));
+}
+
 static void what_is_no_json_is_refused_with_its_line(void **state)
 {
     (void)state;
@@ -92,6 +107,7 @@ int main(void)
         cmocka_unit_test(tests_costs_and_words_are_kept),
         cmocka_unit_test(seconds_go_on_where_the_run_went_on),
         cmocka_unit_test(bytes_go_on_where_the_run_went_on),
+        cmocka_unit_test(an_end_is_known_by_its_step),
         cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_drop);

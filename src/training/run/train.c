@@ -14,6 +14,7 @@
 #include "../../base/clock.h"
 #include "../../base/hash.h"
 #include "../../base/host/memory.h"
+#include "../../metrics/metrics_read.h"
 #include "keep/checkpoint_impl.h"
 #include "step/sparsity.h"
 #include "step/step_work.h"
@@ -117,7 +118,7 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
     const char *dir = t->config->dir;
     if (t->rank != 0 || !dir) return TUTTI_OK;
     char *path = tutti_checkpoint_path("%s/metrics.jsonl", dir);
-    const bool was_done = t->step >= t->config->nsteps && resumed && tutti_metrics_has_end(path, t->step);
+    const bool was_done = t->step >= t->config->nsteps && resumed && tutti_run_lines_end_at(path, t->step);
     const int64_t last_step = resumed ? t->step : -1;
     tutti_status st = resumed ? TUTTI_OK : remove_earlier(dir, err);
     if (!st && !was_done) st = tutti_metrics_open(path, last_step, &t->metrics, err);
