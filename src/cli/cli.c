@@ -94,21 +94,27 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
     return TUTTI_OK;
 }
 
-static int index_of(const tutti_flags *f, const char *name)
+int tutti_cli_row(const tutti_flags *f, const char *name)
 {
     return flag_index(f->flags, f->nflags, name, strlen(name));
 }
 
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise)
 {
-    int i = index_of(f, name);
+    int i = tutti_cli_row(f, name);
     return i >= 0 && f->count[i] ? f->value[i][0] : otherwise;
 }
 
 bool tutti_cli_has(const tutti_flags *f, const char *name)
 {
-    int i = index_of(f, name);
+    int i = tutti_cli_row(f, name);
     return i >= 0 && f->count[i] > 0;
+}
+
+const char *tutti_cli_first(const tutti_flags *f, const char *const *names)
+{
+    while (*names && !tutti_cli_has(f, *names)) names++;
+    return *names;
 }
 
 void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags)

@@ -112,6 +112,10 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);
 bool tutti_cli_has(const tutti_flags *f, const char *name);
+/* The first of the names, which end with NULL, that was given; NULL = none was. */
+const char *tutti_cli_first(const tutti_flags *f, const char *const *names);
+/* The flag's row of f->value and f->count; the table has it. */
+int tutti_cli_row(const tutti_flags *f, const char *name);
 /* Whole numbers with range; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8", and what goes on by equal steps or factors up to the number
  * behind the points, which it must hit: "1,2,4,..,64", "2,4,6,..,16". */
 tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predict_units.c: times, prices and bytes. src/cli belongs to the program, not to the library, so the file itself is taken in. */
+/* test_predict_units.c: times, prices and bytes. */
 #include "testing.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "cli/predict/predict_units.c"
+#include "predict/plan/units.h"
 
 static void times_and_prices_are_read_with_their_units(void **state)
 {

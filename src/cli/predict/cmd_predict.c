@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another topology; with
- * --measure beside real runs on this host and the error. Of a trace of svm-train: predict_svm.c; of a layer file: predict_layers_file.c. */
+ * --measure beside real runs on this host and the error. A trace of svm-train: predict_trace.c; a layer file: predict_layers.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +8,10 @@
 
 #include "../../job/job_fields.h"
 #include "../../svm/solve/svm_trace.h"
-#include "../svm/predict_svm.h"
 #include "../topo/topo.h"
 #include "../train/measure_run.h"
 #include "../train/train_cmd.h"
-#include "predict_advise.h"
-#include "predict_answers.h"
-#include "predict_layers_file.h"
-#include "predict_question.h"
+#include "predict_flags.h"
 #include "predict_wait.h"
 #include "tutti/job.h"
 
@@ -71,32 +67,26 @@ static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *
 
 static tutti_status question_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
 {
-    long ranks[TUTTI_PREDICT_MAX_RANKS] = {1, 2, 4, 8};
-    const char *topology = tutti_cli_value(f, "topology", "host");
+    static const int ranks[] = {1, 2, 4, 8};
+    long fan_in = 0;
     q->options = (tutti_predict_options){.read_profile = tutti_cli_value(f, "profile", NULL),
                                          .save_profile = tutti_cli_value(f, "save-profile", NULL),
                                          .read_trace = tutti_cli_value(f, "trace", NULL),
                                          .device = tutti_cli_value(f, "device", NULL),
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace") ||
                                                  tutti_predict_plans_weakly(f)};
-    long fan_in = 0;
-    int most = 0;
-    q->nranks = 4;
     q->job_path = f->rest[0];
-    tutti_status st = TUTTI_OK;
-    if (tutti_cli_has(f, "ranks"))
-        st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, TUTTI_PREDICT_MAX_RANKS, &q->nranks, err);
-    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
-    q->options.most_fan_in = (int)fan_in;
-    for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
+    q->nranks = 4;
+    memcpy(q->ranks, ranks, sizeof ranks);
     for (int i = 0; i < f->count[FLAG_SET] && i < TUTTI_PREDICT_MAX_SETS; i++)
         q->sets[q->nsets++] = f->value[FLAG_SET][i];
+    tutti_status st = tutti_predict_read_machine(f, q->ranks, &q->nranks, &q->topology, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
+    q->options.most_fan_in = (int)fan_in;
     if (!st) st = slowness_read(f, q, err);
-    if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
-    for (int i = 0; i < q->nranks && !st; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
-    if (!st) tutti_topology_grow(&q->topology, most);
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s",
+                        tutti_cli_value(f, "topology", "host"));
     if (!st) st = tutti_job_load_for_any(q->job_path, q->sets, q->nsets, &q->job, err);
     return st ? st : tutti_cli_check_job(f, q->job, err);
 }
@@ -112,17 +102,28 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
     return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
 }
 
+/* A line on stderr now and then, until the end. */
+static void wait_begin(tutti_predict_question *q)
+{
+    q->options.at = tutti_predict_wait_at;
+    q->options.at_arg = tutti_predict_wait_begin(stderr, QUIET_S);
+}
+
+static void wait_end(tutti_predict_question *q)
+{
+    tutti_predict_wait_end(q->options.at_arg);
+    q->options.at = NULL;
+}
+
 static tutti_status question_answer(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
 {
-    tutti_predict_wait *wait = tutti_predict_wait_begin(stderr, QUIET_S);
-    q->options.at = tutti_predict_wait_at;
-    q->options.at_arg = wait;
     const char *framework = tutti_cli_value(f, "framework", NULL);
+    wait_begin(q);
     tutti_status st =
         framework ? tutti_predict_framework(framework, q, err)
                   : tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
     if (!st && !framework) st = tutti_predict_faster(q, err);
-    tutti_predict_wait_end(wait);
+    wait_end(q);
     if (!st && tutti_cli_has(f, "layers"))
         st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,
                                   err);
@@ -133,53 +134,54 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
     return st;
 }
 
-static tutti_status print(const tutti_flags *f, const tutti_predict_question *q, tutti_failure *err)
-{
-    const char *json = tutti_cli_value(f, "json", NULL);
-    tutti_strbuf lines = {0};
-    tutti_status st = TUTTI_OK;
-    if (json) {
-        tutti_predict_print_json(q, &lines);
-        if (q->layers) tutti_predict_print_layers_json(q, &lines);
-        if (q->answers->advised) tutti_predict_print_advice_json(q->answers->advised, &lines);
-        st = tutti_predict_write_json(json, &lines, err);
-    }
-    tutti_strbuf_release(&lines);
-    if (st || (json && !strcmp(json, "-"))) return st;
-    if (q->answers->plans)
-        tutti_predict_print_screen(q);
-    else
-        tutti_predict_print_table(q);
-    tutti_predict_print_answers(q);
-    if (q->layers) tutti_predict_print_layers(q);
-    return TUTTI_OK;
-}
-
 /* All that is asked of a job, but for the gap between two frameworks. */
 static tutti_status answer(const tutti_flags *f, tutti_predict_question *q, tutti_predict_answers *a,
                            tutti_failure *err)
 {
+    tutti_strbuf text = {0}, json = {0};
     q->answers = a;
     q->options.measured = &a->measured;
     tutti_status st = tutti_predict_answers_read(f, q, a, err);
     if (!st) st = question_answer(f, q, err);
+    wait_begin(q);
     if (!st) st = tutti_predict_answers_find(q, a, err);
-    return st ? st : print(f, q, err);
+    wait_end(q);
+    if (!st) st = tutti_predict_pictures_write(q, a, err);
+    if (!st) {
+        tutti_predict_print(q, &text);
+        tutti_predict_print_json(q, &json);
+        st = tutti_predict_write(f, &json, &text, err);
+    }
+    tutti_strbuf_release(&text);
+    tutti_strbuf_release(&json);
+    return st;
+}
+
+static tutti_status explain_gap(const tutti_flags *f, const tutti_predict_question *q, tutti_failure *err)
+{
+    tutti_strbuf text = {0}, json = {0};
+    tutti_status st = tutti_predict_gap(tutti_cli_value(f, "explain-gap", NULL), q, &text, &json, err);
+    if (!st) st = tutti_predict_write(f, &json, &text, err);
+    tutti_strbuf_release(&text);
+    tutti_strbuf_release(&json);
+    return st;
 }
 
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
+    static const char *const not_of_gaps[] = {"html",   "epochs",         "strong", "samples", "deadline", "price",
+                                              "memory", "ranks-per-node", "advise", "what-if", NULL};
     tutti_predict_question q = {0};
     tutti_predict_answers answers = {0};
     if (tutti_predict_wants_layers_file(f)) return tutti_predict_layers_file(f, err);
     if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
     if (tutti_cli_has(f, "check"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--check is for a trace of svm-train; %s is none", f->rest[0]);
-    const char *gap = tutti_cli_value(f, "explain-gap", NULL);
-    tutti_status st = gap ? tutti_predict_answers_refuse(f, "--explain-gap", err) : TUTTI_OK;
+    const bool gap = tutti_cli_has(f, "explain-gap");
+    const char *other = gap ? tutti_cli_first(f, not_of_gaps) : NULL;
+    tutti_status st = other ? tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for --explain-gap", other) : TUTTI_OK;
     if (!st) st = question_read(f, &q, err);
-    if (!st)
-        st = gap ? tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err) : answer(f, &q, &answers, err);
+    if (!st) st = gap ? explain_gap(f, &q, err) : answer(f, &q, &answers, err);
     tutti_predict_answers_release(&answers);
     free(q.layers);
     free(q.slowness);

@@ -11,7 +11,8 @@
 #include "../../metrics/chart/chart.h"
 #include "../../metrics/chart/lane_chart.h"
 #include "../../metrics/chart/svg.h"
-#include "predict_answers.h"
+#include "../../predict/plan/planning_parts.h"
+#include "predict_flags.h"
 
 static const char style[] =
     ":root{color-scheme:light dark}"

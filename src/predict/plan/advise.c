@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_advise.c: predicts what a job could do instead. One key after the other is changed alone; then the best values of all together. */
-#include "predict_advise.h"
+/* advise.c: predicts what a job could do instead. One key after the other is changed alone; then the best values of all together. */
+#include "advise.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "../../collective/compile/algorithms.h"
 #include "../../job/job_fields.h"
-#include "../../predict/play/timeline.h"
+#include "../play/timeline.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
 static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
@@ -228,48 +228,53 @@ tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_p
 
 /* ---- what is said ---- */
 
-static void print_key(const tutti_advised *a, const tutti_advised_key *k)
+static void print_key(const tutti_advised *a, const tutti_advised_key *k, tutti_strbuf *out)
 {
     int refused = 0;
     if (!k->n) return;
-    printf("  %-20s ", k->key);
+    tutti_strbuf_printf(out, "  %-20s ", k->key);
     if (k->best < 0) {
-        printf("none of them can be predicted here\n");
+        tutti_strbuf_printf(out, "none of them can be predicted here\n");
         return;
     }
     const tutti_alternative *best = &k->list[k->best];
-    printf("%s %.3f ms, %.3f times as fast", best->value, best->step_s * 1e3, best->samples_per_s / a->samples_per_s);
-    if (k->with[0]) printf(" with %s", k->with);
+    tutti_strbuf_printf(out, "%s %.3f ms, %.3f times as fast", best->value, best->step_s * 1e3,
+                        best->samples_per_s / a->samples_per_s);
+    if (k->with[0]) tutti_strbuf_printf(out, " with %s", k->with);
     for (int i = 0; i < k->n; i++) {
         refused += !k->list[i].can;
         if (k->list[i].can && i != k->best)
-            printf("; %s %.3f", k->list[i].value, k->list[i].samples_per_s / a->samples_per_s);
+            tutti_strbuf_printf(out, "; %s %.3f", k->list[i].value, k->list[i].samples_per_s / a->samples_per_s);
     }
-    printf("\n");
+    tutti_strbuf_printf(out, "\n");
     if (!refused) return;
-    printf("  %-20s cannot:", "");
+    tutti_strbuf_printf(out, "  %-20s cannot:", "");
     for (int i = 0, n = 0; i < k->n; i++)
-        if (!k->list[i].can) printf("%s %s", n++ ? "," : "", k->list[i].value);
-    printf("\n");
+        if (!k->list[i].can) tutti_strbuf_printf(out, "%s %s", n++ ? "," : "", k->list[i].value);
+    tutti_strbuf_printf(out, "\n");
 }
 
-void tutti_predict_print_advice(const tutti_advised *a)
+void tutti_predict_add_advice(const tutti_advised *a, tutti_strbuf *out)
 {
-    printf("\nInstead, at %d rank%s, each predicted; times as fast as the job as it is, %.3f ms a step\n", a->nranks,
-           a->nranks == 1 ? "" : "s", a->step_s * 1e3);
-    for (int i = 0; i < a->nkeys; i++) print_key(a, &a->keys[i]);
-    printf("  other methods learn otherwise: docs/methods.md\n");
+    tutti_strbuf_printf(out,
+                        "\nInstead, at %d rank%s, each predicted; times as fast as the job as it is, %.3f ms a step\n",
+                        a->nranks, a->nranks == 1 ? "" : "s", a->step_s * 1e3);
+    for (int i = 0; i < a->nkeys; i++) print_key(a, &a->keys[i], out);
+    tutti_strbuf_printf(out, "  other methods learn otherwise: docs/methods.md\n");
     if (a->ntogether && a->together_step_s > 0) {
-        printf("Recommended:");
-        for (int i = 0; i < a->ntogether; i++) printf(" --set %s", a->together[i]);
-        printf(": %.3f ms a step, %.3f times as fast.\n", a->together_step_s * 1e3,
-               a->together_samples_per_s / a->samples_per_s);
+        tutti_strbuf_printf(out, "Recommended:");
+        for (int i = 0; i < a->ntogether; i++) tutti_strbuf_printf(out, " --set %s", a->together[i]);
+        tutti_strbuf_printf(out, ": %.3f ms a step, %.3f times as fast.\n", a->together_step_s * 1e3,
+                            a->together_samples_per_s / a->samples_per_s);
     } else {
-        printf("Recommended: the job as it is; no one key makes it faster.\n");
+        tutti_strbuf_printf(out, "Recommended: the job as it is; no one key makes it faster.\n");
     }
-    if (a->useful) printf("Up to %d rank%s are worth having of these counts.\n", a->useful, a->useful == 1 ? "" : "s");
+    if (a->useful)
+        tutti_strbuf_printf(out, "Up to %d rank%s are worth having of these counts.\n", a->useful,
+                            a->useful == 1 ? "" : "s");
     if (a->fewest)
-        printf(
+        tutti_strbuf_printf(
+            out,
             "From %lld samples a rank on at least half of a step is computing (now %lld), where each takes as long.\n",
             (long long)a->fewest, (long long)a->samples);
 }
@@ -294,7 +299,7 @@ static void print_key_json(const tutti_advised *a, const tutti_advised_key *k, t
     }
 }
 
-void tutti_predict_print_advice_json(const tutti_advised *a, tutti_strbuf *out)
+void tutti_predict_add_advice_json(const tutti_advised *a, tutti_strbuf *out)
 {
     tutti_json j = {.out = out};
     for (int i = 0; i < a->nkeys; i++) print_key_json(a, &a->keys[i], out);

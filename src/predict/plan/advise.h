@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_advise.h: `tutti predict JOB --advise`: which algorithm, buckets, order, method, rank count and share of samples, each by
+/* advise.h: which algorithm, buckets, order, method, rank count and share of samples, each by
  * predicting it. Threads: owner. */
-#ifndef TUTTI_CLI_PREDICT_ADVISE_H
-#define TUTTI_CLI_PREDICT_ADVISE_H
+#ifndef TUTTI_PREDICT_ADVISE_H
+#define TUTTI_PREDICT_ADVISE_H
 
-#include "../../predict/advice.h"
-#include "predict_answers.h"
+#include "../advice.h"
+#include "planning_parts.h"
 
 enum { TUTTI_ADVISE_MAX = 32, TUTTI_ADVISE_GROUPS = 7 };
 
@@ -35,7 +35,7 @@ struct tutti_advised {
 /* At the last of the rank counts. Cost: a prediction an alternative. */
 tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_predict_options *options,
                                   tutti_advised *out, tutti_failure *err);
-void tutti_predict_print_advice(const tutti_advised *a);
-void tutti_predict_print_advice_json(const tutti_advised *a, tutti_strbuf *out);
+void tutti_predict_add_advice(const tutti_advised *a, tutti_strbuf *out);
+void tutti_predict_add_advice_json(const tutti_advised *a, tutti_strbuf *out);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_framework.c: `tutti predict JOB --framework NAME` and `--explain-gap A,B`: steps of training systems, and what makes the gap
+/* framework_steps.c: steps of training systems, and what makes the gap
  * between two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/text/json.h"
 #include "../../job/job_fields.h"
 #include "../../job/resolve.h"
-#include "../../predict/framework.h"
-#include "predict_question.h"
+#include "../framework.h"
+#include "planning_parts.h"
 
 /* Of the samples of one rank and step, in f32. */
 static tutti_status input_bytes(const tutti_predict_question *q, int nranks, double *out, tutti_failure *err)
@@ -118,15 +117,17 @@ tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err)
 
 /* ---- the gap ---- */
 
-static void print_gap(const tutti_framework *a, const tutti_framework *b, int nranks, const double *step_s)
+static void print_gap(const tutti_framework *a, const tutti_framework *b, int nranks, const double *step_s,
+                      tutti_strbuf *out)
 {
     int64_t part[TUTTI_NFACTORS];
     const int64_t gap = tutti_framework_gap(step_s, part);
-    printf("%5d ranks  %12.6f ms  %s\n", nranks, step_s[0] * 1e3, a->file.name);
+    tutti_strbuf_printf(out, "%5d ranks  %12.6f ms  %s\n", nranks, step_s[0] * 1e3, a->file.name);
     for (int i = 0; i < TUTTI_NFACTORS; i++)
-        printf("%12s %+13.6f ms  %s: %s\n", "", (double)part[i] / 1e6, tutti_factor_name((tutti_factor)i),
-               tutti_factor_meaning((tutti_factor)i));
-    printf("%12s %13.6f ms  %s, %+.6f ms\n", "", step_s[TUTTI_NFACTORS] * 1e3, b->file.name, (double)gap / 1e6);
+        tutti_strbuf_printf(out, "%12s %+13.6f ms  %s: %s\n", "", (double)part[i] / 1e6,
+                            tutti_factor_name((tutti_factor)i), tutti_factor_meaning((tutti_factor)i));
+    tutti_strbuf_printf(out, "%12s %13.6f ms  %s, %+.6f ms\n", "", step_s[TUTTI_NFACTORS] * 1e3, b->file.name,
+                        (double)gap / 1e6);
 }
 
 static void print_gap_json(const tutti_framework *a, const tutti_framework *b, int nranks, const double *step_s,
@@ -166,22 +167,10 @@ static tutti_status steps_between(const tutti_predict_question *q, const tutti_f
     return st;
 }
 
-/* To people, or to the file of --json. */
-static tutti_status print_gaps(const tutti_predict_question *q, const tutti_framework *a, const tutti_framework *b,
-                               const char *json, tutti_failure *err)
+tutti_status tutti_predict_gap(const char *names, const tutti_predict_question *q, tutti_strbuf *text,
+                               tutti_strbuf *json, tutti_failure *err)
 {
     double step_s[TUTTI_PREDICT_MAX_RANKS][TUTTI_NFACTORS + 1];
-    tutti_strbuf lines = {0};
-    tutti_status st = steps_between(q, a, b, step_s, err);
-    for (int i = 0; i < q->nranks && !st; i++) print_gap_json(a, b, q->ranks[i], step_s[i], &lines);
-    if (!st && json) st = tutti_predict_write_json(json, &lines, err);
-    for (int i = 0; i < q->nranks && !st && !(json && !strcmp(json, "-")); i++) print_gap(a, b, q->ranks[i], step_s[i]);
-    tutti_strbuf_release(&lines);
-    return st;
-}
-
-tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_predict_question *q, tutti_failure *err)
-{
     tutti_framework a, b;
     char first[200];
     const char *comma = strchr(names, ',');
@@ -193,7 +182,11 @@ tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_
     if (st) return st;
     st = tutti_framework_open(comma + 1, &b, err);
     if (!st) {
-        st = print_gaps(q, &a, &b, json, err);
+        st = steps_between(q, &a, &b, step_s, err);
+        for (int i = 0; i < q->nranks && !st; i++) {
+            print_gap(&a, &b, q->ranks[i], step_s[i], text);
+            print_gap_json(&a, &b, q->ranks[i], step_s[i], json);
+        }
         tutti_framework_release(&b);
     }
     tutti_framework_release(&a);

@@ -1,99 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_layers_file.c: `tutti predict LAYERS.txt`: what a step of the network whose layers the six columns describe takes at several
- * rank counts, by a schedule and an exchange that are named; no job, no model, no kernel runs. */
-#include "predict_layers_file.h"
+/* layers_file.c: reads the layers, plays the schedule at each rank count, says what came out. */
+#include "layers_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/text/json.h"
-#include "../../base/text/options.h"
 #include "../../metrics/layer_trace.h"
-#include "../../predict/play/step_schedule.h"
-#include "../../predict/rank_memory.h"
-#include "../../predict/step_costs.h"
-#include "../topo/topo.h"
-#include "predict_answers.h"
+#include "../rank_memory.h"
+#include "planning_parts.h"
 
-enum { MAX_RANKS = 32 };
 static const double MOST_NS = 1e17; /* three years a step */
-
-static const char *const own_flags[] = {"batch", "speed", "schedule", "exchange"};
-
-typedef struct {
-    int nranks;
-    tutti_step_times times;
-    tutti_step_costs costs; /* of one rank: nothing */
-    double samples_per_s, speedup, efficiency;
-} answer;
-
-typedef struct {
-    const char *path, *exchange_text;
-    tutti_topology topology;
-    long batch;
-    double speed;
-    const tutti_step_schedule *schedule;
-    tutti_step_exchange exchange;
-    tutti_step_layer *layers;
-    tutti_step_work work;
-    int64_t bytes, smallest;
-    tutti_rank_memory memory; /* of what the file tells of it: no activations */
-    char rule[16];
-    bool knows_rule; /* and so the states */
-    int n;
-    answer at[MAX_RANKS];
-    tutti_predict_answers plan; /* of a whole run, where it is asked for */
-} question;
-
-bool tutti_predict_wants_layers_file(const tutti_flags *f)
-{
-    for (size_t i = 0; i < sizeof own_flags / sizeof *own_flags; i++)
-        if (tutti_cli_has(f, own_flags[i])) return true;
-    return tutti_layer_trace_is(f->rest[0]);
-}
-
-/* --- question --- */
-
-static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
-{
-    static const char *const others[] = {"set",     "profile", "save-profile", "trace", "weak",      "layers",
-                                         "measure", "slow",    "check",        "svg",   "max-fan-in"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tutti_cli_has(f, others[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files, as %s is read", others[i],
-                              f->rest[0]);
-    static const char *const of_jobs[] = {"html", "strong", "advise", "what-if"};
-    for (size_t i = 0; i < sizeof of_jobs / sizeof *of_jobs; i++)
-        if (tutti_cli_has(f, of_jobs[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files", of_jobs[i]);
-    return TUTTI_OK;
-}
-
-/* A whole run, and the memory that a rank has. */
-static tutti_status read_plan(const tutti_flags *f, question *q, tutti_failure *err)
-{
-    long long bytes = 0;
-    const char *memory = tutti_cli_value(f, "memory", NULL);
-    tutti_status st = tutti_predict_plan_read(f, &q->topology, 0, "a layer file says no epochs", &q->plan, err);
-    if (!st && q->plan.plans && !q->plan.samples_given)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "--samples N is missing: a layer file does not say what an epoch has");
-    if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
-    if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
-    q->plan.device_bytes = bytes;
-    return st;
-}
-
-/* "100x", "100" or "0.5x" */
-static tutti_status read_speed(const char *text, double *out, tutti_failure *err)
-{
-    char *end;
-    *out = strtod(text, &end);
-    if (!tutti_options_is_number(text) || end == text || (*end && strcmp(end, "x") != 0) ||
-        !(*out >= 1e-6 && *out <= 1e9))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--speed %.40s: wants a factor such as 100x", text);
-    return TUTTI_OK;
-}
 
 static tutti_status find_schedule(const char *name, const tutti_step_schedule **out, tutti_failure *err)
 {
@@ -107,28 +25,8 @@ static tutti_status find_schedule(const char *name, const tutti_step_schedule **
     return st;
 }
 
-static tutti_status read_flags(const tutti_flags *f, question *q, long ranks[MAX_RANKS], tutti_failure *err)
-{
-    q->n = 4, q->speed = 1;
-    tutti_status st = refuse_flags(f, err);
-    if (!st && !tutti_cli_has(f, "batch"))
-        st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "--batch is missing: a layer file does not say of how many samples a rank its times are");
-    if (!st) st = tutti_cli_int(f, "batch", 1, 1 << 30, 1, &q->batch, err);
-    if (!st && tutti_cli_has(f, "speed")) st = read_speed(tutti_cli_value(f, "speed", "1x"), &q->speed, err);
-    if (!st) st = find_schedule(tutti_cli_value(f, "schedule", "wfbp"), &q->schedule, err);
-    q->exchange_text = tutti_cli_value(f, "exchange", "allreduce");
-    if (!st) st = tutti_step_exchange_read(q->exchange_text, &q->exchange, err);
-    if (!st && tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->n, err);
-    if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), &q->topology, err);
-    long most = 0;
-    for (int i = 0; i < q->n; i++) most = ranks[i] > most ? ranks[i] : most;
-    if (!st) tutti_topology_grow(&q->topology, (int32_t)most);
-    return st ? st : read_plan(f, q, err);
-}
-
 /* Computing is divided by --speed; reading and copying are not: they are other machines' work. */
-static tutti_status take_layers(const tutti_layer_trace *t, question *q, tutti_failure *err)
+static tutti_status take_layers(const tutti_layer_trace *t, tutti_layers_question *q, tutti_failure *err)
 {
     double all_ns = (t->read_us + t->copy_us) * 1e3, bytes = 0;
     q->layers = tutti_alloc(sizeof *q->layers * (size_t)t->nlayers);
@@ -158,7 +56,8 @@ static tutti_status take_layers(const tutti_layer_trace *t, question *q, tutti_f
     return TUTTI_OK;
 }
 
-static tutti_status predict_ranks(question *q, answer *a, const tutti_step_times *alone, tutti_failure *err)
+static tutti_status predict_ranks(tutti_layers_question *q, tutti_layers_answer *a, const tutti_step_times *alone,
+                                  tutti_failure *err)
 {
     const bool travels = a->nranks > 1 && q->bytes > 0;
     tutti_status st = tutti_topology_fits(&q->topology, a->nranks, err);
@@ -173,15 +72,15 @@ static tutti_status predict_ranks(question *q, answer *a, const tutti_step_times
 }
 
 /* A prediction of a job holds what the arithmetic on whole runs looks at. */
-static tutti_prediction prediction_of(const answer *a)
+static tutti_prediction prediction_of(const tutti_layers_answer *a)
 {
     return (tutti_prediction){
         .nranks = a->nranks, .step_s = (double)a->times.step_ns * 1e-9, .efficiency = a->efficiency};
 }
 
-static void plan_rows(question *q)
+static void plan_rows(tutti_layers_question *q)
 {
-    tutti_prediction predicted[MAX_RANKS];
+    tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
     for (int i = 0; i < q->n; i++) {
         const int nranks = q->at[i].nranks;
         predicted[i] = prediction_of(&q->at[i]);
@@ -191,13 +90,12 @@ static void plan_rows(question *q)
     tutti_run_plan_rows(&q->plan.plan, predicted, q->plan.seats, q->n, q->plan.rows);
 }
 
-static tutti_status answer_question(const tutti_flags *f, question *q, tutti_failure *err)
+tutti_status tutti_layers_file_predict(tutti_layers_question *q, tutti_failure *err)
 {
-    long ranks[MAX_RANKS] = {1, 2, 4, 8};
     tutti_layer_trace trace = {0};
     tutti_step_times alone;
-    q->path = f->rest[0];
-    tutti_status st = read_flags(f, q, ranks, err);
+    tutti_status st = find_schedule(q->schedule_name, &q->schedule, err);
+    if (!st) st = tutti_step_exchange_read(q->exchange_text, &q->exchange, err);
     if (!st) st = tutti_layer_trace_read(q->path, &trace, err);
     if (st == TUTTI_ERR_DATA && !tutti_layer_trace_is(q->path))
         st = tutti_fail_at(err, "read as a layer file, since --batch, --speed, --schedule and --exchange are of those");
@@ -205,12 +103,14 @@ static tutti_status answer_question(const tutti_flags *f, question *q, tutti_fai
     tutti_layer_trace_release(&trace);
     if (st) return st;
     tutti_step_schedule_play(q->schedule, &q->work, NULL, &alone);
-    for (int i = 0; i < q->n && !st; i++) {
-        q->at[i].nranks = (int)ranks[i];
-        st = predict_ranks(q, &q->at[i], &alone, err);
-    }
+    for (int i = 0; i < q->n && !st; i++) st = predict_ranks(q, &q->at[i], &alone, err);
     if (!st && q->plan.plans) plan_rows(q);
     return st;
+}
+
+void tutti_layers_file_release(tutti_layers_question *q)
+{
+    free(q->layers);
 }
 
 /* --- answer --- */
@@ -220,21 +120,8 @@ static double ms(int64_t ns)
     return (double)ns / 1e6;
 }
 
-static void add_run_json(const question *q, int i, tutti_json *j)
-{
-    const tutti_run_row *r = &q->plan.rows[i];
-    tutti_json_int(j, "memory_known_bytes", q->memory.all);
-    if (!q->plan.plans) return;
-    tutti_json_int(j, "nodes", r->nnodes);
-    tutti_json_int(j, "steps", r->steps);
-    tutti_json_real(j, "epoch_s", r->epoch_s);
-    tutti_json_real(j, "run_s", r->run_s);
-    tutti_json_real(j, "node_hours", r->node_hours);
-    if (q->plan.plan.price > 0) tutti_json_real(j, "cost", r->cost);
-    if (q->plan.plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
-}
-
-static void add_json(const question *q, const char *topology, const answer *a, tutti_strbuf *out)
+static void add_json(const tutti_layers_question *q, const char *topology, const tutti_layers_answer *a,
+                     tutti_strbuf *out)
 {
     const tutti_step_times *t = &a->times;
     tutti_json j = {.out = out};
@@ -259,13 +146,14 @@ static void add_json(const question *q, const char *topology, const answer *a, t
     tutti_json_int(&j, "exchanged_bytes", a->nranks > 1 ? q->bytes : 0);
     tutti_json_text(&j, "algorithm", a->costs.whole[0] ? a->costs.whole : NULL);
     tutti_json_text(&j, "bottleneck", a->costs.bottleneck[0] ? a->costs.bottleneck : NULL);
-    add_run_json(q, (int)(a - q->at), &j);
+    tutti_json_int(&j, "memory_known_bytes", q->memory.all);
+    tutti_predict_run_json(&q->plan, (int)(a - q->at), &j);
     tutti_json_close(&j, '}');
     tutti_strbuf_puts(out, "\n");
 }
 
 /* Hours, nodes and cost, a line a rank count, and which serve best. */
-static void add_run(const question *q, tutti_strbuf *out)
+static void add_run(const tutti_layers_question *q, tutti_strbuf *out)
 {
     const tutti_run_plan *p = &q->plan.plan;
     if (!q->plan.plans) return;
@@ -287,7 +175,7 @@ static void add_run(const question *q, tutti_strbuf *out)
     tutti_predict_add_prices(&q->plan, out);
 }
 
-static void add_memory(const question *q, tutti_strbuf *out)
+static void add_memory(const tutti_layers_question *q, tutti_strbuf *out)
 {
     char all[16], device[16];
     tutti_predict_bytes_words(q->memory.all, all);
@@ -303,10 +191,10 @@ static void add_memory(const question *q, tutti_strbuf *out)
     tutti_strbuf_puts(out, ".\n");
 }
 
-static void add_exchanges(const question *q, tutti_strbuf *out)
+static void add_exchanges(const tutti_layers_question *q, tutti_strbuf *out)
 {
     for (int i = 0; i < q->n; i++) {
-        const answer *a = &q->at[i];
+        const tutti_layers_answer *a = &q->at[i];
         const tutti_exchange_cost *c = &a->costs.cost;
         if (!a->times.nmessages) continue;
         tutti_strbuf_printf(out, "%d ranks, %d message%s: %lld bytes by %s in %.3f ms, %lld by %s in %.3f ms%s%s.\n",
@@ -317,7 +205,7 @@ static void add_exchanges(const question *q, tutti_strbuf *out)
     }
 }
 
-static void add_table(const question *q, tutti_strbuf *out)
+void tutti_layers_file_print(const tutti_layers_question *q, tutti_strbuf *out)
 {
     char *described = tutti_topology_describe(&q->topology);
     tutti_strbuf_printf(out, "%s\n%s, %d layers, %.3f MB; %s: %s; exchange %s\n\n", described, q->path, q->work.nlayers,
@@ -325,7 +213,7 @@ static void add_table(const question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, "%5s %10s %10s %10s %10s %10s %10s %10s %9s %10s\n", "ranks", "step ms", "compute",
                         "exchange", "exposed", "at least", "at most", "samples/s", "speed-up", "efficiency");
     for (int i = 0; i < q->n; i++) {
-        const answer *a = &q->at[i];
+        const tutti_layers_answer *a = &q->at[i];
         const tutti_step_times *t = &a->times;
         tutti_strbuf_printf(out, "%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.1f %9.2f %9.1f%%\n", a->nranks,
                             ms(t->step_ns), ms(t->compute_ns), ms(t->exchange_ns), ms(t->exposed_ns), ms(t->lower_ns),
@@ -335,7 +223,7 @@ static void add_table(const question *q, tutti_strbuf *out)
     add_run(q, out);
     add_exchanges(q, out);
     add_memory(q, out);
-    tutti_strbuf_printf(out, "Weak scaling: each rank has %ld samples.", q->batch);
+    tutti_strbuf_printf(out, "Weak scaling: each rank has %lld samples.", (long long)q->batch);
     if (q->work.read_ns + q->work.copy_ns > 0)
         tutti_strbuf_printf(out, " Reading %.3f ms and copying %.3f ms a step.", ms(q->work.read_ns),
                             ms(q->work.copy_ns));
@@ -348,25 +236,9 @@ static void add_table(const question *q, tutti_strbuf *out)
     free(described);
 }
 
-tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err)
+void tutti_layers_file_print_json(const tutti_layers_question *q, tutti_strbuf *out)
 {
-    question *q = tutti_alloc(sizeof *q);
-    tutti_strbuf out = {0};
-    tutti_status st = answer_question(f, q, err);
-    const char *json = tutti_cli_value(f, "json", NULL); /* -: print it, and nothing else */
-    if (!st && json) {
-        char *topology = tutti_topology_print(&q->topology);
-        for (int i = 0; i < q->n; i++) add_json(q, topology, &q->at[i], &out);
-        free(topology);
-        st = tutti_cli_write(strcmp(json, "-") ? json : NULL, out.text, err);
-        tutti_strbuf_release(&out);
-    }
-    if (!st && (!json || strcmp(json, "-") != 0)) {
-        add_table(q, &out);
-        st = tutti_cli_write(NULL, out.text, err);
-    }
-    tutti_strbuf_release(&out);
-    free(q->layers);
-    free(q);
-    return st;
+    char *topology = tutti_topology_print(&q->topology);
+    for (int i = 0; i < q->n; i++) add_json(q, topology, &q->at[i], out);
+    free(topology);
 }

@@ -1,15 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_question.h: what `tutti predict JOB` is asked, what it found, and its parts with files of their own. Threads: owner. */
-#ifndef TUTTI_CLI_PREDICT_QUESTION_H
-#define TUTTI_CLI_PREDICT_QUESTION_H
+/* planning.h: what planners ask of a job and what is found: steps at several rank counts, a whole run's hours, nodes and cost, memory a
+ * rank, what bounds a step, other machines, other frameworks, advice. This room lies above job, which drives predict, so that it can load
+ * a job with other keys and predict it. A command reads flags into the two structs, asks, and prints the text it gets. Threads: owner. */
+#ifndef TUTTI_PREDICT_PLANNING_H
+#define TUTTI_PREDICT_PLANNING_H
 
 #include "../../base/text/strbuf.h"
+#include "../../job/step_view.h"
+#include "../play/plan_run.h"
 #include "tutti/job.h"
 #include "tutti/predict.h"
+#include "units.h"
 
-typedef struct tutti_predict_answers tutti_predict_answers; /* predict_answers.h */
+enum { TUTTI_PREDICT_MAX_RANKS = 32, TUTTI_PREDICT_MAX_SETS = 64, TUTTI_PREDICT_MAX_CHANGES = 8 };
 
-enum { TUTTI_PREDICT_MAX_RANKS = 32, TUTTI_PREDICT_MAX_SETS = 64 };
+typedef struct tutti_advised tutti_advised; /* advise.h */
+
+/* The same on a machine with other figures: --what-if. */
+typedef struct {
+    const char *text; /* as it was asked for */
+    tutti_topology topology;
+    double speed;
+    tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
+} tutti_predict_change;
+
+/* What is asked besides the time of a step, and its answers. */
+typedef struct {
+    bool plans;            /* a whole run is asked for */
+    tutti_run_plan plan;   /* of it */
+    bool samples_given;    /* by --samples; else they are the job's */
+    const char *prices_of; /* the named machine whose prices count; NULL: --price, or none */
+    tutti_machine_prices prices;
+    int ranks_per_node;     /* 0: as the topology has them */
+    int64_t device_bytes;   /* memory that a rank has; 0: not known */
+    bool is_other;          /* --framework: a step is not of the job's own plan */
+    const char *svg, *html; /* where to draw; NULL: nowhere */
+    tutti_predict_change *changes;
+    int nchanges;
+    bool advises;
+    tutti_advised *advised; /* NULL: not asked for */
+    char *measured;         /* kernel times, so that all predictions are of the same ones */
+    tutti_step_view step;   /* of the last of the rank counts */
+    tutti_run_seats seats[TUTTI_PREDICT_MAX_RANKS];
+    tutti_run_row rows[TUTTI_PREDICT_MAX_RANKS];
+} tutti_predict_answers;
 
 typedef struct {
     const char *job_path;
@@ -30,30 +64,31 @@ typedef struct {
         faster[320]; /* what another system's model does faster at the last of the rank counts, and why; "" = nothing */
 } tutti_predict_question;
 
-/* ---- predict_framework.c ---- */
+/* ---- before anything is predicted ---- */
+
+/* The samples of an epoch of the job; sets that are read are opened to be counted. The failure says that --samples gives them. */
+tutti_status tutti_predict_count_samples(const tutti_job *job, int64_t *out, tutti_failure *err);
+/* Adds a machine with other figures, "bandwidth=2x"; text must outlive the answers. TUTTI_ERR_USAGE begins with "--what-if". */
+tutti_status tutti_predict_change_add(const tutti_predict_question *q, const char *text, tutti_predict_answers *a,
+                                      tutti_failure *err);
+
+/* ---- predicting ---- */
 
 /* Fills in q->predicted with steps of a training system (predict/framework.h). */
 tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q, tutti_failure *err);
 /* Fills in q->faster, of PyTorch's DDP. */
 tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err);
-/* "A,B": prints what makes the gap from A's step to B's; json: as --json. */
-tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_predict_question *q,
-                               tutti_failure *err);
+/* "A,B": what makes the gap from A's step to B's, as text and as JSON lines. */
+tutti_status tutti_predict_gap(const char *names, const tutti_predict_question *q, tutti_strbuf *text,
+                               tutti_strbuf *json, tutti_failure *err);
+/* What follows from q->predicted, and what is predicted besides. q->options.at is told of advice alone. */
+tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
+void tutti_predict_answers_release(tutti_predict_answers *a);
 
-/* ---- predict_table.c ---- */
+/* ---- saying ---- */
 
-/* Of the last of the rank counts of which there is a prediction; of one there is. */
-const tutti_prediction *tutti_predict_last(const tutti_predict_question *q);
-/* What was chosen at the last of the counts, and what is faster all the same; nothing where nothing was. */
-void tutti_predict_print_choice(const tutti_predict_question *q);
-void tutti_predict_print_table(const tutti_predict_question *q);
-void tutti_predict_print_layers(const tutti_predict_question *q);
-
-/* ---- predict_json.c: an object a line ---- */
-
+/* All answers for people, and as JSON: one object a rank count, then a layer, then an alternative, a line each. */
+void tutti_predict_print(const tutti_predict_question *q, tutti_strbuf *out);
 void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out);
-void tutti_predict_print_layers_json(const tutti_predict_question *q, tutti_strbuf *out);
-/* Such lines: into the file of --json; "-": to standard output, where nothing else is printed then. */
-tutti_status tutti_predict_write_json(const char *path, const tutti_strbuf *lines, tutti_failure *err);
 
 #endif

@@ -1,12 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_json.c: what `tutti predict JOB --json FILE` writes: one object a rank count, then one a layer, a line each. */
+/* planning_json.c: answers as JSON: one object a rank count, then one a layer, then one an alternative of the advice, a line each. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../base/text/json.h"
-#include "../cli.h"
-#include "predict_answers.h"
+#include "advise.h"
 #include "tutti/topology.h"
+
+static void add_memory(const tutti_rank_memory *m, tutti_json *j)
+{
+    tutti_json_int(j, "memory_bytes", m->all);
+    tutti_json_open(j, "memory", '{');
+    tutti_json_int(j, "weights", m->weights);
+    tutti_json_int(j, "gradients", m->gradients);
+    tutti_json_int(j, "states", m->states);
+    tutti_json_int(j, "activations", m->activations);
+    tutti_json_int(j, "exchange", m->exchange);
+    tutti_json_close(j, '}');
+}
+
+static void add_step(const tutti_step_view *v, tutti_json *j)
+{
+    tutti_json_text(j, "busiest_link", v->busiest.name[0] ? v->busiest.name : NULL);
+    tutti_json_real(j, "busiest_link_s", v->busiest.busy_s);
+    tutti_json_open(j, "critical_path", '[');
+    for (int i = 0; i < v->npath; i++) {
+        const tutti_step_stretch *s = &v->path[i];
+        tutti_json_open(j, NULL, '{');
+        tutti_json_text(j, "kind", tutti_stretch_name(s->kind));
+        tutti_json_text(j, "first", tutti_step_view_name(v, s->kind, s->what));
+        tutti_json_text(j, "last", tutti_step_view_name(v, s->kind, s->last));
+        tutti_json_real(j, "begin_s", s->begin_s);
+        tutti_json_real(j, "end_s", s->end_s);
+        tutti_json_close(j, '}');
+    }
+    tutti_json_close(j, ']');
+}
+
+void tutti_predict_run_json(const tutti_predict_answers *a, int i, tutti_json *j)
+{
+    const tutti_run_row *r = &a->rows[i];
+    if (!a->plans) return;
+    tutti_json_int(j, "nodes", r->nnodes);
+    tutti_json_int(j, "steps", r->steps);
+    tutti_json_real(j, "epoch_s", r->epoch_s);
+    tutti_json_real(j, "run_s", r->run_s);
+    tutti_json_real(j, "node_hours", r->node_hours);
+    if (a->plan.price > 0) tutti_json_real(j, "cost", r->cost);
+    if (a->prices_of) tutti_json_text(j, "prices_of", a->prices_of);
+    if (a->plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
+}
+
+void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j)
+{
+    const tutti_predict_answers *a = q->answers;
+    if (q->predicted[i].memory.all) add_memory(&q->predicted[i].memory, j);
+    if (a->device_bytes) tutti_json_bool(j, "fits", tutti_predict_fits(a, &q->predicted[i]));
+    if (a->step.nranks == q->predicted[i].nranks) add_step(&a->step, j);
+    tutti_predict_changes_json(a, i, j);
+    tutti_predict_run_json(a, i, j);
+}
 
 /* Of what there is no prediction of. */
 static void print_refusal(tutti_json *j, const tutti_prediction *p)
@@ -14,6 +65,24 @@ static void print_refusal(tutti_json *j, const tutti_prediction *p)
     tutti_json_text(j, "refused", p->refused);
     tutti_json_close(j, '}');
     tutti_strbuf_puts(j->out, "\n");
+}
+
+static void print_layer_json(const tutti_layer_prediction *p, int nranks, tutti_strbuf *out)
+{
+    tutti_json j = {.out = out};
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "layer", p->name);
+    tutti_json_int(&j, "ranks", nranks);
+    tutti_json_real(&j, "forward_s", p->forward_s);
+    tutti_json_real(&j, "backward_s", p->backward_s);
+    tutti_json_int(&j, "bytes", p->bytes);
+    tutti_json_real(&j, "flop_per_byte", p->flop_per_byte);
+    tutti_json_real(&j, "exchange_s", p->exchange_s);
+    tutti_json_real(&j, "window_s", p->window_s);
+    tutti_json_real(&j, "exposed_s", p->exposed_s);
+    if (p->hybrid_groups) tutti_json_int(&j, "hybrid_groups", p->hybrid_groups);
+    tutti_json_close(&j, '}');
+    tutti_strbuf_puts(out, "\n");
 }
 
 void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out)
@@ -31,12 +100,9 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
             print_refusal(&j, p);
             continue;
         }
-        tutti_json_real(&j, "step_ms", p->step_s * 1e3);
         tutti_json_text(&j, "algorithm", p->algorithm);
         if (p->choice[0]) tutti_json_text(&j, "choice", p->choice);
         if (p->choice[0]) tutti_json_real(&j, "choice_s", p->choice_s);
-        tutti_json_real(&j, "exchange_ms", p->exchange_s * 1e3);
-        tutti_json_real(&j, "exposed_ms", p->exposed_s * 1e3);
         tutti_json_open(&j, "exchange_s_by_bytes", '{');
         for (int k = 0; k < TUTTI_PREDICTED_SIZES; k++) {
             static const char *const bytes[TUTTI_PREDICTED_SIZES] = {"4096", "65536", "1048576", "16777216"};
@@ -69,32 +135,6 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_strbuf_puts(out, "\n");
     }
     free(topology);
-}
-
-static void print_layer_json(const tutti_layer_prediction *p, int nranks, tutti_strbuf *out)
-{
-    tutti_json j = {.out = out};
-    tutti_json_open(&j, NULL, '{');
-    tutti_json_text(&j, "layer", p->name);
-    tutti_json_int(&j, "ranks", nranks);
-    tutti_json_real(&j, "forward_s", p->forward_s);
-    tutti_json_real(&j, "backward_s", p->backward_s);
-    tutti_json_int(&j, "bytes", p->bytes);
-    tutti_json_real(&j, "flop_per_byte", p->flop_per_byte);
-    tutti_json_real(&j, "exchange_s", p->exchange_s);
-    tutti_json_real(&j, "window_s", p->window_s);
-    tutti_json_real(&j, "exposed_s", p->exposed_s);
-    if (p->hybrid_groups) tutti_json_int(&j, "hybrid_groups", p->hybrid_groups);
-    tutti_json_close(&j, '}');
-    tutti_strbuf_puts(out, "\n");
-}
-
-void tutti_predict_print_layers_json(const tutti_predict_question *q, tutti_strbuf *out)
-{
     for (int i = 0; i < q->nlayers; i++) print_layer_json(&q->layers[i], q->ranks[q->nranks - 1], out);
-}
-
-tutti_status tutti_predict_write_json(const char *path, const tutti_strbuf *lines, tutti_failure *err)
-{
-    return tutti_cli_write(strcmp(path, "-") ? path : NULL, lines->text ? lines->text : "", err);
+    if (q->answers->advised) tutti_predict_add_advice_json(q->answers->advised, out);
 }

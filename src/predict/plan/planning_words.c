@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_words.c: what follows from predictions, in sentences: a line each, for the terminal and for the page. */
+/* planning_words.c: what follows from predictions, in sentences: a line each, for the terminal and for the page. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "predict_answers.h"
+#include "planning_parts.h"
 
 static const char *plural(int n)
 {
@@ -119,11 +119,27 @@ static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_puts(out, ".\n");
 }
 
+/* ---- a step at the last of the rank counts ---- */
+
+static void add_step(const tutti_step_view *v, tutti_strbuf *out)
+{
+    if (v->busiest.busy_s > 0)
+        tutti_strbuf_printf(
+            out, "Busiest link at %d rank%s: %s, %.0f %% of the step, %.0f %% of the exchanges' time.\n", v->nranks,
+            v->nranks == 1 ? "" : "s", v->busiest.name, 100 * v->busiest.busy_s / v->predicted.step_s,
+            100 * v->busiest.busy_s / v->busiest.exchange_s);
+    if (!v->npath) return;
+    tutti_strbuf_printf(out, "What makes the %s as long as it is at %d rank%s: ", v->period > 1 ? "period" : "step",
+                        v->nranks, v->nranks == 1 ? "" : "s");
+    tutti_step_view_words(v, out);
+    tutti_strbuf_puts(out, ".\n");
+}
+
 void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out)
 {
     if (q->answers->plans) tutti_predict_add_run_words(q, out);
     add_knee(q, out);
     if (q->answers->plans) add_above(q, out);
     add_memory(q, out);
-    tutti_predict_step_words(&q->answers->step, out);
+    add_step(&q->answers->step, out);
 }

@@ -1,43 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_svm.c: `tutti predict TRACE` of svm-train: times at several rank counts, where they go, what bounds them; beside traces of
- * real runs on more ranks (--check), drawn (--svg). */
-#include "predict_svm.h"
+/* trace_scaling.c: reads the traces, scales the load, says what came out. */
+#include "trace_scaling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../base/clock.h"
-#include "../../base/file.h"
 #include "../../base/text/json.h"
 #include "../../metrics/chart/chart.h"
-#include "../../predict/svm_scaling.h"
-#include "../predict/predict_question.h"
-#include "../topo/topo.h"
-
-enum { MAX_RANKS = 32 };
-
-typedef struct {
-    const char *path;
-    tutti_topology topology;
-    tutti_svm_load one, checked; /* checked.nranks 0: nothing to check with */
-    int n;
-    tutti_svm_scaling at[MAX_RANKS];
-} question;
-
-/* --- question --- */
-
-static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
-{
-    static const char *const others[] = {"set",     "profile", "save-profile",   "trace",  "weak",    "layers",
-                                         "measure", "slow",    "html",           "epochs", "samples", "deadline",
-                                         "advise",  "price",   "ranks-per-node", "memory", "what-if"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tutti_cli_has(f, others[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for jobs; %s is a trace of svm-train", others[i],
-                              f->rest[0]);
-    return TUTTI_OK;
-}
 
 static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failure *err)
 {
@@ -49,7 +19,7 @@ static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failu
 }
 
 /* The run to check with is the same training on ranks that are asked for. */
-static tutti_status read_check(const char *path, question *q, tutti_failure *err)
+static tutti_status read_check(const char *path, tutti_trace_question *q, tutti_failure *err)
 {
     const tutti_status st = read_load(path, &q->checked, err);
     if (st) return st;
@@ -62,28 +32,21 @@ static tutti_status read_check(const char *path, question *q, tutti_failure *err
     return tutti_fail(err, TUTTI_ERR_USAGE, "%s is of %d ranks, which are not among --ranks", path, q->checked.nranks);
 }
 
-static tutti_status answer(const tutti_flags *f, question *q, tutti_failure *err)
+tutti_status tutti_trace_scaling_predict(tutti_trace_question *q, tutti_failure *err)
 {
-    long ranks[MAX_RANKS] = {1, 2, 4, 8, 16, 32, 64};
-    const char *check = tutti_cli_value(f, "check", NULL);
-    q->path = f->rest[0], q->n = 7;
-    tutti_status st = refuse_flags(f, err);
-    if (!st && tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->n, err);
-    if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), &q->topology, err);
-    if (!st) st = read_load(q->path, &q->one, err);
-    for (int i = 0; i < q->n && !st; i++) st = tutti_svm_scale(&q->one, &q->topology, (int)ranks[i], &q->at[i], err);
-    if (!st && check) st = read_check(check, q, err);
-    return st;
+    tutti_status st = read_load(q->path, &q->one, err);
+    for (int i = 0; i < q->n && !st; i++) st = tutti_svm_scale(&q->one, &q->topology, q->ranks[i], &q->at[i], err);
+    return !st && q->check ? read_check(q->check, q, err) : st;
 }
 
 /* --- answer --- */
 
-static bool is_checked(const question *q, int i)
+static bool is_checked(const tutti_trace_question *q, int i)
 {
     return q->at[i].nranks == q->checked.nranks;
 }
 
-static void print_json(const question *q, tutti_strbuf *out)
+void tutti_trace_scaling_print_json(const tutti_trace_question *q, tutti_strbuf *out)
 {
     char *topology = tutti_topology_print(&q->topology);
     for (int i = 0; i < q->n; i++) {
@@ -117,32 +80,34 @@ static void print_json(const question *q, tutti_strbuf *out)
     free(topology);
 }
 
-static void print_parts(const double *spent_s, double seconds)
+static void print_parts(const double *spent_s, double seconds, tutti_strbuf *out)
 {
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++)
-        printf(" %*.1f%%", w == TUTTI_SVM_ELIMINATING ? 10 : 8, seconds > 0 ? 100 * spent_s[w] / seconds : 0);
-    printf("\n");
+        tutti_strbuf_printf(out, " %*.1f%%", w == TUTTI_SVM_ELIMINATING ? 10 : 8,
+                            seconds > 0 ? 100 * spent_s[w] / seconds : 0);
+    tutti_strbuf_printf(out, "\n");
 }
 
-static void print_rows(const question *q)
+static void print_rows(const tutti_trace_question *q, tutti_strbuf *out)
 {
-    printf("%5s %10s %9s %10s  ", "ranks", "seconds", "speed-up", "efficiency");
+    tutti_strbuf_printf(out, "%5s %10s %9s %10s  ", "ranks", "seconds", "speed-up", "efficiency");
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++)
-        printf(" %*s", w == TUTTI_SVM_ELIMINATING ? 11 : 9, tutti_svm_work_name((tutti_svm_work)w));
-    printf("\n");
+        tutti_strbuf_printf(out, " %*s", w == TUTTI_SVM_ELIMINATING ? 11 : 9, tutti_svm_work_name((tutti_svm_work)w));
+    tutti_strbuf_printf(out, "\n");
     for (int i = 0; i < q->n; i++) {
         const tutti_svm_scaling *s = &q->at[i];
-        printf("%5d %10.3f %9.2f %9.1f%%  ", s->nranks, s->seconds, s->speedup, 100 * s->efficiency);
-        print_parts(s->spent_s, s->seconds);
+        tutti_strbuf_printf(out, "%5d %10.3f %9.2f %9.1f%%  ", s->nranks, s->seconds, s->speedup, 100 * s->efficiency);
+        print_parts(s->spent_s, s->seconds, out);
         if (!is_checked(q, i)) continue;
         const double speedup = q->one.seconds / q->checked.seconds;
-        printf("%5s %10.3f %9.2f %9.1f%%  ", "ran", q->checked.seconds, speedup, 100 * speedup / s->nranks);
-        print_parts(q->checked.spent_s, q->checked.seconds);
-        printf("%5s %+9.1f%%\n", "error", 100 * (s->seconds / q->checked.seconds - 1));
+        tutti_strbuf_printf(out, "%5s %10.3f %9.2f %9.1f%%  ", "ran", q->checked.seconds, speedup,
+                            100 * speedup / s->nranks);
+        print_parts(q->checked.spent_s, q->checked.seconds, out);
+        tutti_strbuf_printf(out, "%5s %+9.1f%%\n", "error", 100 * (s->seconds / q->checked.seconds - 1));
     }
 }
 
-static void print_bound(const question *q)
+static void print_bound(const tutti_trace_question *q, tutti_strbuf *out)
 {
     const double least_s = tutti_svm_scaling_least_s(&q->one);
     const tutti_svm_scaling *best = &q->at[0], *idle = NULL;
@@ -150,36 +115,39 @@ static void print_bound(const question *q)
         if (q->at[i].seconds < best->seconds) best = &q->at[i];
         if (q->at[i].efficiency < 0.5 && (!idle || q->at[i].nranks < idle->nranks)) idle = &q->at[i];
     }
-    printf("\nWhat does not divide (alike, other, laying rows side by side) takes %.3f s", least_s);
-    if (least_s > 0) printf(": nothing is more than %.1f times as fast as one rank", q->one.seconds / least_s);
-    printf(".\nOf these, %d rank%s: %.2f times.", best->nranks,
-           best->nranks > 1 ? "s are the fastest" : " is the fastest", best->speedup);
-    if (idle) printf(" From %d ranks on the efficiency is below 50 %%.", idle->nranks);
-    printf("\nNot in the model: an uneven spread of active samples, caches, noise; on a network: packets, congestion "
-           "control.\n");
+    tutti_strbuf_printf(out, "\nWhat does not divide (alike, other, laying rows side by side) takes %.3f s", least_s);
+    if (least_s > 0)
+        tutti_strbuf_printf(out, ": nothing is more than %.1f times as fast as one rank", q->one.seconds / least_s);
+    tutti_strbuf_printf(out, ".\nOf these, %d rank%s: %.2f times.", best->nranks,
+                        best->nranks > 1 ? "s are the fastest" : " is the fastest", best->speedup);
+    if (idle) tutti_strbuf_printf(out, " From %d ranks on the efficiency is below 50 %%.", idle->nranks);
+    tutti_strbuf_printf(
+        out, "\nNot in the model: an uneven spread of active samples, caches, noise; on a network: packets, congestion "
+             "control.\n");
 }
 
-static void print_table(const question *q)
+void tutti_trace_scaling_print(const tutti_trace_question *q, tutti_strbuf *out)
 {
     const tutti_svm_scaling *last = &q->at[q->n - 1];
     char *described = tutti_topology_describe(&q->topology);
-    printf("%s\n%s, %lld samples, %.0f pairs in %lld rounds, %d thread%s a rank\n", described, q->path,
-           (long long)q->one.samples, q->one.pairs, (long long)q->one.rounds, q->one.nthreads,
-           q->one.nthreads > 1 ? "s" : "");
+    tutti_strbuf_printf(out, "%s\n%s, %lld samples, %.0f pairs in %lld rounds, %d thread%s a rank\n", described,
+                        q->path, (long long)q->one.samples, q->one.pairs, (long long)q->one.rounds, q->one.nthreads,
+                        q->one.nthreads > 1 ? "s" : "");
     if (last->nranks > 1)
-        printf("a round at %d ranks: the worst pair %s, candidates of %.1f kB %s, rows of %.1f kB %s\n", last->nranks,
-               tutti_time_words(last->extremes_s).text, (double)last->offers_bytes / 1e3,
-               tutti_time_words(last->offers_s).text, (double)last->gather_bytes / 1e3,
-               tutti_time_words(last->rows_s).text);
-    printf("\n");
-    print_rows(q);
-    print_bound(q);
+        tutti_strbuf_printf(out,
+                            "a round at %d ranks: the worst pair %s, candidates of %.1f kB %s, rows of %.1f kB %s\n",
+                            last->nranks, tutti_time_words(last->extremes_s).text, (double)last->offers_bytes / 1e3,
+                            tutti_time_words(last->offers_s).text, (double)last->gather_bytes / 1e3,
+                            tutti_time_words(last->rows_s).text);
+    tutti_strbuf_printf(out, "\n");
+    print_rows(q, out);
+    print_bound(q, out);
     free(described);
 }
 
-static tutti_status draw(const question *q, const char *path, tutti_failure *err)
+void tutti_trace_scaling_draw(const tutti_trace_question *q, tutti_strbuf *out)
 {
-    double ranks[MAX_RANKS], speedup[MAX_RANKS], efficiency[MAX_RANKS];
+    double ranks[TUTTI_PREDICT_MAX_RANKS], speedup[TUTTI_PREDICT_MAX_RANKS], efficiency[TUTTI_PREDICT_MAX_RANKS];
     for (int i = 0; i < q->n; i++) {
         ranks[i] = q->at[i].nranks, speedup[i] = q->at[i].speedup, efficiency[i] = 100 * q->at[i].efficiency;
     }
@@ -188,28 +156,8 @@ static tutti_status draw(const question *q, const char *path, tutti_failure *err
                              used = {"efficiency", ranks, efficiency, q->n, .points = true};
     const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
                                         {.title = "efficiency, %", .series = &used, .nseries = 1}};
-    tutti_strbuf svg = {0};
     tutti_strbuf title = {0};
     tutti_strbuf_printf(&title, "Scaling of %s", q->path);
-    tutti_chart_svg(title.text, "ranks", panels, 2, &svg);
+    tutti_chart_svg(title.text, "ranks", panels, 2, out);
     tutti_strbuf_release(&title);
-    const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
-    tutti_strbuf_release(&svg);
-    return st;
-}
-
-tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err)
-{
-    question q = {0};
-    tutti_status st = answer(f, &q, err);
-    if (!st && tutti_cli_has(f, "svg")) st = draw(&q, tutti_cli_value(f, "svg", NULL), err);
-    const char *json = tutti_cli_value(f, "json", NULL);
-    if (!st && json) {
-        tutti_strbuf lines = {0};
-        print_json(&q, &lines);
-        st = tutti_predict_write_json(json, &lines, err);
-        tutti_strbuf_release(&lines);
-    }
-    if (!st && !(json && !strcmp(json, "-"))) print_table(&q);
-    return st;
 }

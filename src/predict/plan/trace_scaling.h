@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_svm.h: `tutti predict TRACE` of svm-train: a training of an SVM on more ranks. Threads: owner. */
-#ifndef TUTTI_CLI_PREDICT_SVM_H
-#define TUTTI_CLI_PREDICT_SVM_H
+/* trace_scaling.h: a training of an SVM that was traced on one rank, on more ranks: times, where they go, what bounds them; beside the trace
+ * of a real run on more ranks. Threads: owner. */
+#ifndef TUTTI_PREDICT_TRACE_SCALING_H
+#define TUTTI_PREDICT_TRACE_SCALING_H
 
-#include "../cli.h"
+#include "../svm_scaling.h"
+#include "planning.h"
 
-/* f: the flags of `tutti predict`, of which those about jobs are refused; f->rest[0]: the trace. */
-tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err);
+typedef struct {
+    /* asked */
+    const char *path, *check; /* check NULL: nothing to check with */
+    tutti_topology topology;
+    int n, ranks[TUTTI_PREDICT_MAX_RANKS];
+    /* found */
+    tutti_svm_load one, checked; /* checked.nranks 0: nothing to check with */
+    tutti_svm_scaling at[TUTTI_PREDICT_MAX_RANKS];
+} tutti_trace_question;
+
+/* Answers what is asked. TUTTI_ERR_DATA: a trace, or two that are not of one training; TUTTI_ERR_USAGE: the run to check with is of ranks
+ * that are not asked for. */
+tutti_status tutti_trace_scaling_predict(tutti_trace_question *q, tutti_failure *err);
+/* For people; as JSON, an object a rank count and line; as a picture (SVG). */
+void tutti_trace_scaling_print(const tutti_trace_question *q, tutti_strbuf *out);
+void tutti_trace_scaling_print_json(const tutti_trace_question *q, tutti_strbuf *out);
+void tutti_trace_scaling_draw(const tutti_trace_question *q, tutti_strbuf *out);
 
 #endif

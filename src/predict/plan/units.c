@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_units.c: times, prices and bytes as planners write and read them. */
-#include "predict_units.h"
+/* units.c: times, prices and bytes as planners write and read them. */
+#include "units.h"
 
 #include <math.h>
 #include <stdio.h>

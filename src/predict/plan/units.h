@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_units.h: times, prices and bytes as planners write and read them. Failures begin with `where` and are TUTTI_ERR_USAGE. Threads:
+/* units.h: times, prices and bytes as planners write and read them. Failures begin with `where` and are TUTTI_ERR_USAGE. Threads:
  * shared. */
-#ifndef TUTTI_CLI_PREDICT_UNITS_H
-#define TUTTI_CLI_PREDICT_UNITS_H
+#ifndef TUTTI_PREDICT_UNITS_H
+#define TUTTI_PREDICT_UNITS_H
 
 #include <stdint.h>
 

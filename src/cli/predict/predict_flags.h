@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_flags.h: parts of `tutti predict` with files of their own. Failures name the flag and are TUTTI_ERR_USAGE. Threads: owner. */
+#ifndef TUTTI_CLI_PREDICT_FLAGS_H
+#define TUTTI_CLI_PREDICT_FLAGS_H
+
+#include "../../predict/plan/planning.h"
+#include "../cli.h"
+
+/* --ranks and --topology. ranks: the default counts, *n of them, or those given, at most TUTTI_PREDICT_MAX_RANKS. The topology has room for
+ * the largest. */
+tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n, tutti_topology *out,
+                                        tutti_failure *err);
+/* --memory in bytes; not given: unchanged. */
+tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, tutti_failure *err);
+/* What is asked besides steps, after the question has its job, topology and rank counts. */
+tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
+                                        tutti_predict_answers *out, tutti_failure *err);
+/* Of them those of a whole run: what it is asked for, and its prices. epochs: of the job, 0 = it has none, and `without` says so. Samples
+ * are 0 without --samples. */
+tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
+                                     const char *without, tutti_predict_answers *a, tutti_failure *err);
+/* A whole run is asked for, and more ranks bring samples of their own. */
+bool tutti_predict_plans_weakly(const tutti_flags *f);
+
+/* Writes JSON to the file of --json, and the text to standard output; with --json - the JSON alone. */
+tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json, const tutti_strbuf *text,
+                                 tutti_failure *err);
+
+/* ---- predict_page.c ---- */
+
+/* Where --svg and --html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing else. */
+tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const tutti_predict_answers *a,
+                                          tutti_failure *err);
+
+/* ---- other files than jobs ---- */
+
+/* Whether the first argument is a layer file, by what it is or by flags that only layer files have. */
+bool tutti_predict_wants_layers_file(const tutti_flags *f);
+tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err);
+/* A trace of svm-train. */
+tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err);
+
+/* Rows of flags. */
+#define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
+    {"html", "FILE", "a page of it: scaling, one step, memory, what bounds it", TUTTI_FLAG_WRITES},                    \
+        {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                       \
+        {"strong", NULL, "with --epochs: all ranks share the job's batch (default: each has it)", 0},                  \
+        {"samples", "N", "of an epoch (default: those of the job's set)", 0},                                          \
+        {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
+        {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \
+        {"ranks-per-node", "N", "ranks that a node has (default: as the topology has them)", 0},                       \
+        {"advise", NULL, "which algorithm, buckets, order and method is fastest, by predicting each", 0},              \
+        {"memory", "B", "that a rank has: says whether the job fits, 16GiB", 0},                                       \
+    {                                                                                                                  \
+        "what-if", "CHANGE,..", "the same with bandwidth=2x,latency=0.5x,compute=2x or a figure's key, beside it",     \
+            TUTTI_FLAG_MANY                                                                                            \
+    }
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planning_parts.h: what the files of this room do for each other. Threads: owner. */
+#ifndef TUTTI_PREDICT_PLANNING_PARTS_H
+#define TUTTI_PREDICT_PLANNING_PARTS_H
+
+#include "../../base/text/json.h"
+#include "planning.h"
+
+/* Of the last of the rank counts of which there is a prediction; of one there is. */
+const tutti_prediction *tutti_predict_last(const tutti_predict_question *q);
+/* Whether a rank's memory is known to be too much for its device. */
+bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p);
+/* Hosts that the ranks sit on, or as many as --ranks-per-node makes. */
+int tutti_predict_nodes_of(const tutti_topology *topology, const tutti_predict_answers *a, int nranks);
+tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
+
+/* ---- text ---- */
+
+/* A line a rank count: times of a step; where a whole run is asked for, hours, nodes and cost. */
+void tutti_predict_add_table(const tutti_predict_question *q, tutti_strbuf *out);
+void tutti_predict_add_screen(const tutti_predict_question *q, tutti_strbuf *out);
+void tutti_predict_add_layers(const tutti_predict_question *q, tutti_strbuf *out);
+/* What was chosen at the last of the counts, and what is faster all the same; nothing where nothing was. */
+void tutti_predict_add_choice(const tutti_predict_question *q, tutti_strbuf *out);
+/* Where prices are those of a named machine: which, in a line. */
+void tutti_predict_add_prices(const tutti_predict_answers *a, tutti_strbuf *out);
+/* Which counts serve best, memory, what bounds a step: a sentence a line. */
+void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out);
+/* Of these what a whole run tells: of the question its rank counts and answers. */
+void tutti_predict_add_run_words(const tutti_predict_question *q, tutti_strbuf *out);
+void tutti_predict_add_changes(const tutti_predict_question *q, tutti_strbuf *out);
+
+/* ---- keys of an object of JSON ---- */
+
+/* Of rank count i: memory, the step, other machines, the whole run. */
+void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j);
+void tutti_predict_run_json(const tutti_predict_answers *a, int i, tutti_json *j);
+void tutti_predict_changes_json(const tutti_predict_answers *a, int i, tutti_json *j);
+
+#endif
