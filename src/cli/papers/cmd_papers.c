@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_papers.c: `tutti papers [NAME...]`: published figures and ours, computed now; `ddl-table`: papers_ddl_table.c. Pages lie in papers/ beside the source
+/* cmd_papers.c: `tutti papers [NAME...]`: published figures and ours, computed now. Pages lie in papers/ beside the source
  * tree's build folder, or in share/tutti/papers beside the installed program. */
 #include <dirent.h>
 #include <stdio.h>
@@ -9,26 +9,25 @@
 
 #include "../../papers/papers.h"
 #include "../cli.h"
-#include "papers_ddl_table.h"
 
 static const tutti_flag flags[] = {
     {"dir", "DIR", "folder of the pages (default: papers/ of the source tree, or share/tutti/papers)", 0},
     {"json", NULL, "one JSON object a figure and line", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_PAGES = 256 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], PATH_BYTES = 4096 };
 
 /* The first that is there: of the tree whose build/ or build/test/ the program lies in, or of the installation. */
-bool tutti_papers_folder_find(char out[TUTTI_PAPERS_PATH])
+static bool folder_find(char out[PATH_BYTES])
 {
     static const char *const beside[] = {"../papers", "../../papers", "../share/tutti/papers"};
-    char program[TUTTI_PAPERS_PATH / 2];
+    char program[PATH_BYTES / 2];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0) return false;
     program[n] = '\0';
     char *slash = strrchr(program, '/');
     if (slash) *slash = '\0';
     for (int i = 0; i < 3; i++) {
-        snprintf(out, TUTTI_PAPERS_PATH, "%s/%s", program, beside[i]);
+        snprintf(out, PATH_BYTES, "%s/%s", program, beside[i]);
         if (!access(out, R_OK | X_OK)) return true;
     }
     return false;
@@ -42,7 +41,7 @@ static int is_page(const struct dirent *entry)
 
 static tutti_status page_print(const char *folder, const char *name, bool json, tutti_failure *err)
 {
-    char path[TUTTI_PAPERS_PATH + 300];
+    char path[PATH_BYTES + 300];
     size_t n = strlen(name);
     bool has_suffix = n > 5 && !strcmp(name + n - 5, ".yaml");
     snprintf(path, sizeof path, "%s/%.255s%s", folder, name, has_suffix ? "" : ".yaml");
@@ -74,8 +73,8 @@ static tutti_status pages_print(const char *folder, bool json, tutti_failure *er
 
 static tutti_status papers(const tutti_flags *f, tutti_failure *err)
 {
-    char found[TUTTI_PAPERS_PATH];
-    const char *folder = tutti_cli_value(f, "dir", tutti_papers_folder_find(found) ? found : NULL);
+    char found[PATH_BYTES];
+    const char *folder = tutti_cli_value(f, "dir", folder_find(found) ? found : NULL);
     if (!folder) return tutti_fail(err, TUTTI_ERR_USAGE, "no folder of pages beside the program; name it with --dir");
     if (!f->nrest) return pages_print(folder, tutti_cli_has(f, "json"), err);
     tutti_status st = TUTTI_OK;
@@ -87,17 +86,15 @@ static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "papers",
-        .usage = "tutti papers [NAME...] [options], tutti papers VERB --help",
+        .usage = "tutti papers [NAME...] [options]",
         .about = "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
                  "(pass within 10 %, near within 25 %; a figure that nobody has read again is \"as recalled\" within "
-                 "10 %, and never passes).\n\n"
-                 "  ddl-table  a table of measured training steps beside predicted ones",
+                 "10 %, and never passes).",
         .flags = flags,
         .nflags = NFLAGS,
         .any_arguments = true,
         .run = papers,
     };
-    if (argc > 1 && !strcmp(argv[1], "ddl-table")) return tutti_papers_ddl_table(argc - 1, argv + 1);
     return tutti_cli_run(&form, argc, argv);
 }
 
