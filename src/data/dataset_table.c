@@ -138,16 +138,18 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
 }
 
 /* One number for all channels or one each; none: the row's. */
-static tutti_status normal_pick(const char *key, const double *given, int n, const double row[3], int nchannels,
-                                double out[TUTTI_MAX_CHANNELS], tutti_failure *err)
+static tutti_status count_check(const char *key, int n, int nchannels, tutti_failure *err)
+{
+    if (n <= 1 || n == nchannels) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "data.%s: %d numbers, but samples have %d channels: give one, or one each",
+                      key, n, nchannels);
+}
+
+/* n numbers that were given, 0, 1 or one a channel; without any, the row's: one, or three. */
+static void normal_pick(const double *given, int n, const double row[3], int nchannels, double *out)
 {
     const int nrow = row[1] > 0 ? 3 : 1;
-    if (n > 1 && n != nchannels)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "data.%s: %d numbers, but samples have %d channels: give one, or one each", key, n,
-                          nchannels);
     for (int c = 0; c < nchannels; c++) out[c] = n ? given[n == 1 ? 0 : c] : row[nrow == 1 || c >= nrow ? 0 : c];
-    return TUTTI_OK;
 }
 
 static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c, tutti_failure *err)
@@ -156,10 +158,12 @@ static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c,
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: samples of %d channels; at most %d", d->nchannels,
                           TUTTI_MAX_CHANNELS);
     static const double none[3] = {0}, one[3] = {1};
-    tutti_status st =
-        normal_pick("mean", c->mean, c->nmean, d->numbers ? none : d->row->mean, d->nchannels, d->mean, err);
-    if (!st) st = normal_pick("std", c->std, c->nstd, d->numbers ? one : d->row->std, d->nchannels, d->std, err);
-    if (st || !d->pixels) return st;
+    tutti_status st = count_check("mean", c->nmean, d->nchannels, err);
+    if (!st) st = count_check("std", c->nstd, d->nchannels, err);
+    if (st) return st;
+    normal_pick(c->mean, c->nmean, d->numbers ? none : d->row->mean, d->nchannels, d->mean);
+    normal_pick(c->std, c->nstd, d->numbers ? one : d->row->std, d->nchannels, d->std);
+    if (!d->pixels) return TUTTI_OK;
     d->normal = tutti_alloc(sizeof *d->normal * (size_t)d->nchannels);
     for (int k = 0; k < d->nchannels; k++)
         for (int byte = 0; byte < 256; byte++) d->normal[k][byte] = (float)((byte / 255.0 - d->mean[k]) / d->std[k]);

@@ -40,16 +40,15 @@ static void copy(const tutti_device *d, char *const *outputs, int nout, const ch
     tutti_reduce_copy(outputs, nout, input, nbytes, stream);
 }
 
-static void reduce(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
-                   const char *const *inputs, int nin, int64_t n)
+static void reduce(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of, int64_t n)
 {
     (void)d;
     if (how->in == how->out)
-        tutti_reduce(how->in, how->op, outputs, nout, inputs, nin, how->folds, n, how->stream);
+        tutti_reduce(how->in, how->op, of, how->folds, n, how->stream);
     else if (how->out == TUTTI_F32)
-        tutti_reduce_wide(how->in, outputs, nout, inputs, nin, how->folds, n, how->stream);
+        tutti_reduce_wide(how->in, of, how->folds, n, how->stream);
     else
-        tutti_reduce_narrow(how->out, outputs, nout, inputs, nin, how->folds, n);
+        tutti_reduce_narrow(how->out, of, how->folds, n);
 }
 
 static void average(const tutti_device *d, tutti_dtype type, char *x, int64_t n, int32_t nranks)

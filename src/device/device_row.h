@@ -20,8 +20,8 @@
 #ifndef TUTTI_DEVICE_ROW_H
 #define TUTTI_DEVICE_ROW_H
 
+#include "../tensor/reduce.h"
 #include "tutti/failure.h"
-#include "tutti/types.h"
 
 /* outputs = expression over inputs, element by element. One of `in` and `out` may have 16 bits where the other is f32: the sum is made in f32,
  * and rounded once if `out` is the narrow one. */
@@ -75,9 +75,8 @@ struct tutti_device {
 
     /* Each output = input, which may be the host's own memory. Any address, any length; an output may be the input. */
     void (*copy)(const tutti_device *d, char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
-    /* n elements. An output may be one of the inputs (same address, same type); else outputs overlap nothing. nin, nout >= 1. */
-    void (*reduce)(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
-                   const char *const *inputs, int nin, int64_t n);
+    /* n elements. An output may be one of the inputs (same address, same type); else outputs overlap nothing. */
+    void (*reduce)(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of, int64_t n);
     /* x /= nranks, n numbers: the second half of avg. */
     void (*average)(const tutti_device *d, tutti_dtype type, char *x, int64_t n, int32_t nranks);
     /* to = from; one of both types is f32, the other one f32, bf16 or f16. They overlap nothing. */

@@ -63,8 +63,8 @@ static tutti_status share(const tutti_job *job, tutti_group *group, const int32_
                           tutti_failure *err)
 {
     const size_t nbytes = tutti_group_ranks_here(group) > 1 ? block_bytes(d) : 0;
-    tutti_status st =
-        tutti_shared_bytes_create_among(group, memory_of, "data: samples", nbytes, fill_block, d, &d->shared, err);
+    tutti_status st = tutti_shared_bytes_create(
+        group, memory_of, &(tutti_shared_wish){"data: samples", nbytes, fill_block, d}, &d->shared, err);
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
     close_own(d); /* of the maker */

@@ -58,9 +58,10 @@ static void open_event(printer *p, const char *name, const char *phase, int pid,
     tutti_json_int(j, "tid", tid);
 }
 
-static void put_metadata(printer *p, const char *what, int pid, int tid, const char *key, const char *text,
-                         int64_t number)
+/* what: "thread_name" and the like, which says after its underscore what the value is called: a text, or without one a number. */
+static void put_metadata(printer *p, const char *what, int pid, int tid, const char *text, int64_t number)
 {
+    const char *key = strchr(what, '_') + 1;
     tutti_json *j = &p->json;
     open_event(p, what, "M", pid, tid);
     tutti_json_int(j, "ts", 0);
@@ -79,8 +80,8 @@ static void put_thread(printer *p, int pid, int track, int lane, bool alone)
     const int tid = thread_id(track, lane);
     tutti_strbuf_puts(&name, track_name[track]);
     if (!alone) tutti_strbuf_printf(&name, " %d", lane);
-    put_metadata(p, "thread_name", pid, tid, "name", name.text, 0);
-    put_metadata(p, "thread_sort_index", pid, tid, "sort_index", NULL, tid);
+    put_metadata(p, "thread_name", pid, tid, name.text, 0);
+    put_metadata(p, "thread_sort_index", pid, tid, NULL, tid);
     tutti_strbuf_release(&name);
 }
 
@@ -178,8 +179,8 @@ static void put_rank(printer *p, int r)
     const tutti_rank_spans *rank = &p->trace->ranks[r];
     int64_t free_at[TUTTI_NTRACKS][MAX_LANES];
     int nlanes[TUTTI_NTRACKS] = {0};
-    put_metadata(p, "process_name", r, 0, "name", rank->name, 0);
-    put_metadata(p, "process_sort_index", r, 0, "sort_index", NULL, r);
+    put_metadata(p, "process_name", r, 0, rank->name, 0);
+    put_metadata(p, "process_sort_index", r, 0, NULL, r);
     for (int64_t i = 0; i < rank->nspans; i++) {
         const tutti_span *s = &rank->spans[i];
         const int track = p->trace->labels[s->label].track;

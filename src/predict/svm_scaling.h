@@ -13,7 +13,7 @@
 #ifndef TUTTI_SVM_SCALING_H
 #define TUTTI_SVM_SCALING_H
 
-#include "../svm/solve/svm_trace.h"
+#include "../svm/svm_trace.h"
 #include "tutti/topology.h"
 
 /* What a trace says of a whole training: all subproblems together. */

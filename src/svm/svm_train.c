@@ -97,7 +97,9 @@ static tutti_status train_pair(tutti_svm_training *t, const tutti_svm_classes *c
     const int pair = tutti_svm_pair_number(i, j, c->n);
     tutti_svm_part part = {0};
     tutti_status st = TUTTI_OK;
-    if (h->prob_a) st = tutti_svm_platt_fit(t, c, i, j, &h->prob_a[pair], &h->prob_b[pair], err);
+    tutti_svm_sigmoid sigmoid = {0, 0};
+    if (h->prob_a) st = tutti_svm_platt_fit(t, c, i, j, &sigmoid, err);
+    if (h->prob_a) h->prob_a[pair] = sigmoid.a, h->prob_b[pair] = sigmoid.b;
     if (!st) st = tutti_svm_part_train(t, c, i, j, &part, err);
     if (!st) keep_part(t, &part, i, j, pair, h);
     tutti_svm_part_release(&part);

@@ -40,17 +40,24 @@ tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *
 /* svm_folds.c: splits classes into folds, each class evenly. In which fold a sample is depends on seed, class and its number in the
  * class alone; as many folds as the whole set has rows: on its row, and each is left out alone. */
 typedef struct {
+    uint64_t seed;
+    int nfolds;
+} tutti_svm_split;
+typedef struct {
     tutti_svm_classes kept; /* the samples of the other folds */
     int64_t nleft;
     int32_t *left; /* [nleft] own rows of the fold, ascending */
 } tutti_svm_fold;
-tutti_status tutti_svm_fold_make(tutti_svm_training *t, const tutti_svm_classes *classes, uint64_t seed, int nfolds,
+tutti_status tutti_svm_fold_make(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_svm_split split,
                                  int fold, tutti_svm_fold *out, tutti_failure *err);
 void tutti_svm_fold_release(tutti_svm_fold *fold);
 
 /* svm_platt.c: P(y = +1 | f) = 1 / (1 + exp(a f + b)) for the pair (i, j), from decisions on left-out folds. */
-tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *classes, int i, int j, double *a,
-                                 double *b, tutti_failure *err);
+typedef struct {
+    double a, b;
+} tutti_svm_sigmoid;
+tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *classes, int i, int j,
+                                 tutti_svm_sigmoid *out, tutti_failure *err);
 enum { TUTTI_SVM_PLATT_FOLDS = 5 };
 
 /* svm_gather.c: the model at rank 0. coef: [nclasses - 1][data->nrows], LIBSVM's arrangement, own rows. */

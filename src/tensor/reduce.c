@@ -104,14 +104,14 @@ static const char *reduce_block(const reduction *r, int64_t at, int64_t n)
     return r->waiting[0];
 }
 
-static void run_blocks(const reduction *r, char *const *outputs, int nout, int64_t n, bool stream)
+static void run_blocks(const reduction *r, const tutti_operands *of, int64_t n, bool stream)
 {
     const int64_t each = BLOCK_BYTES / (int64_t)(r->widen ? sizeof(float) : r->bytes);
     for (int64_t at = 0; at < n; at += each) {
         const int64_t count = n - at < each ? n - at : each;
         const char *result = reduce_block(r, at, count);
-        for (int o = 0; o < nout; o++) {
-            char *to = outputs[o] + (size_t)at * r->bytes;
+        for (int o = 0; o < of->nout; o++) {
+            char *to = of->outputs[o] + (size_t)at * r->bytes;
             if (r->widen)
                 tutti_convert_from_f32(r->type, (const float *)(const void *)result, to, count);
             else
@@ -120,43 +120,45 @@ static void run_blocks(const reduction *r, char *const *outputs, int nout, int64
     }
 }
 
-void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, int nout, const char *const *inputs,
-                  int nin, const uint8_t *folds, int64_t n, bool stream)
+void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of, const uint8_t *folds, int64_t n,
+                  bool stream)
 {
     const size_t bytes = tutti_element_bytes(type, op);
+    const int nin = of->nin;
     if (n <= 0) return;
     if (nin == 1) {
-        tutti_reduce_copy(outputs, nout, inputs[0], (size_t)n * bytes, stream);
+        tutti_reduce_copy(of->outputs, of->nout, of->inputs[0], (size_t)n * bytes, stream);
         return;
     }
     if (type == TUTTI_F32 && (op == TUTTI_SUM || op == TUTTI_AVG)) {
-        tutti_elementwise_reduce((float *const *)outputs, nout, (const float *const *)inputs, nin, folds, n, stream);
+        tutti_elementwise_reduce((float *const *)of->outputs, of->nout, (const float *const *)of->inputs, nin, folds, n,
+                                 stream);
         return;
     }
     _Alignas(64) char fixed[STACK * BLOCK_BYTES];
     const char *few[STACK];
     const int depth = tutti_folds_depth(folds, nin);
     reduction r = {.type = type, .combine = combine_of(type, op), .bytes = bytes, .nin = nin, .folds = folds};
-    r.inputs = inputs, r.blocks = fixed, r.waiting = few;
+    r.inputs = of->inputs, r.blocks = fixed, r.waiting = few;
     r.widen = is_half(type) && !is_pair(op);
     if (depth > STACK) {
         r.blocks = tutti_alloc((size_t)depth * BLOCK_BYTES);
         r.waiting = tutti_alloc((size_t)depth * sizeof *r.waiting);
     }
-    run_blocks(&r, outputs, nout, n, stream);
+    run_blocks(&r, of, n, stream);
     if (depth > STACK) free(r.blocks), free(r.waiting);
 }
 
-void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
-                       const uint8_t *folds, int64_t n, bool stream)
+void tutti_reduce_wide(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n, bool stream)
 {
+    const int nin = of->nin;
     float fixed[STACK * TUTTI_SUM_BLOCK];
     if (folds && tutti_folds_left_to_right(folds, nin)) folds = NULL;
     const int depth = tutti_folds_depth(folds, nin);
     if (n <= 0) return;
-    tutti_halves_call call = {.outputs = (float *const *)outputs,
-                              .nout = nout,
-                              .inputs = (const uint16_t *const *)inputs,
+    tutti_halves_call call = {.outputs = (float *const *)of->outputs,
+                              .nout = of->nout,
+                              .inputs = (const uint16_t *const *)of->inputs,
                               .nin = nin,
                               .folds = folds,
                               .stack =
@@ -167,23 +169,23 @@ void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const c
     if (call.stack != fixed) free(call.stack);
 }
 
-void tutti_reduce_narrow(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
-                         const uint8_t *folds, int64_t n)
+void tutti_reduce_narrow(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n)
 {
+    const int nin = of->nin;
     enum { EACH = BLOCK_BYTES / sizeof(float) };
     _Alignas(64) char fixed[STACK * BLOCK_BYTES];
     const char *few[STACK];
     const int depth = tutti_folds_depth(folds, nin);
     reduction r = {.type = TUTTI_F32, .combine = combine_of(TUTTI_F32, TUTTI_SUM), .bytes = sizeof(float), .nin = nin};
-    r.inputs = inputs, r.folds = folds;
+    r.inputs = of->inputs, r.folds = folds;
     r.blocks = depth > STACK ? tutti_alloc((size_t)depth * BLOCK_BYTES) : fixed;
     r.waiting = depth > STACK ? tutti_alloc((size_t)depth * sizeof *r.waiting) : few;
     for (int64_t at = 0; at < n; at += EACH) {
         const int64_t count = n - at < EACH ? n - at : EACH;
         const char *sum = reduce_block(&r, at, count);
-        for (int o = 0; o < nout; o++)
+        for (int o = 0; o < of->nout; o++)
             tutti_convert_from_f32(type, (const float *)(const void *)sum,
-                                   outputs[o] + (size_t)at * tutti_dtype_bytes(type), count);
+                                   of->outputs[o] + (size_t)at * tutti_dtype_bytes(type), count);
     }
     if (depth > STACK) free(r.blocks), free(r.waiting);
 }

@@ -9,18 +9,24 @@
 
 #include "tutti/types.h"
 
+/* Vectors that are read and written together. nin >= 1, nout >= 1. */
+typedef struct {
+    char *const *outputs;
+    int nout;
+    const char *const *inputs;
+    int nin;
+} tutti_operands;
+
 /* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h (NULL: left to right).
- * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1, n elements. avg sums.
+ * An output may be one of the inputs (same address); else outputs overlap nothing. n elements. avg sums.
  * With one input it is a copy. */
-void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, int nout, const char *const *inputs,
-                  int nin, const uint8_t *folds, int64_t n, bool stream);
+void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of, const uint8_t *folds, int64_t n,
+                  bool stream);
 /* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap nothing; else as
  * tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
-void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
-                       const uint8_t *folds, int64_t n, bool stream);
+void tutti_reduce_wide(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n, bool stream);
 /* The other way: 16-bit outputs = f32 sums over f32 inputs, rounded once. With one input it rounds. */
-void tutti_reduce_narrow(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
-                         const uint8_t *folds, int64_t n);
+void tutti_reduce_narrow(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n);
 /* Each output = input. Any address, any length; an output may be the input. */
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
 /* x /= nranks, n numbers: the second half of avg. */

@@ -131,10 +131,11 @@ static void random_case(uint64_t seed, bool simgrid, seen *all)
     const tutti_simgrid_options max_min = {.limit_s = 60}, tcp = {.tcp = true, .limit_s = 60};
     tutti_simulation sim;
     double events = 0, played[2] = {INFINITY, INFINITY};
-    if (tutti_simulate_schedule(s, &t, n, &sim, &err) || tutti_events_run(s, &t, n, NULL, &events, NULL, &err))
+    if (tutti_simulate_schedule(s, &t, n, &sim, &err) ||
+        tutti_events_run(&(tutti_playing){s, &t, n}, NULL, &events, NULL, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 2 && simgrid; i++)
-        if (tutti_simgrid_run(s, &t, n, i ? &tcp : &max_min, &played[i], NULL, &err))
+        if (tutti_simgrid_run(&(tutti_playing){s, &t, n}, i ? &tcp : &max_min, &played[i], NULL, &err))
             fail_msg("case %d: %s", (int)seed, err.text);
     const double lower = sim.lower_s * (1 - 1e-9);
     if (lower > events || lower > played[0] || lower > played[1]) {
@@ -197,10 +198,10 @@ static void schedules_that_hang_are_named(void **state)
     tutti_topology t = parsed("star");
     const tutti_simgrid_options o = {.limit_s = 60};
     if (tutti_schedule_parse("hangs", text, strlen(text), &s, &err)) fail_msg("%s", err.text);
-    assert_int_equal(tutti_events_run(s, &t, 100, NULL, &seconds, NULL, &err), TUTTI_ERR_FAILED);
+    assert_int_equal(tutti_events_run(&(tutti_playing){s, &t, 100}, NULL, &seconds, NULL, &err), TUTTI_ERR_FAILED);
     assert_non_null(strstr(err.text, "hangs: rank 0"));
     if (has_simgrid()) {
-        assert_int_equal(tutti_simgrid_run(s, &t, 100, &o, &seconds, NULL, &err), TUTTI_ERR_FAILED);
+        assert_int_equal(tutti_simgrid_run(&(tutti_playing){s, &t, 100}, &o, &seconds, NULL, &err), TUTTI_ERR_FAILED);
         assert_non_null(strstr(err.text, "hangs: rank 0"));
     }
     tutti_schedule_destroy(s);
@@ -244,13 +245,14 @@ static void a_helper_has_a_deadline_and_is_looked_for(void **state)
     const char *given = getenv("TUTTI_SIMGRID");
     char *kept = given ? strdup(given) : NULL;
     if (has_simgrid()) {
-        assert_int_equal(tutti_simgrid_run(s, &t, 1 << 20, &soon, &seconds, NULL, &err), TUTTI_ERR_FAILED);
+        assert_int_equal(tutti_simgrid_run(&(tutti_playing){s, &t, 1 << 20}, &soon, &seconds, NULL, &err),
+                         TUTTI_ERR_FAILED);
         assert_non_null(strstr(err.text, "stopped after"));
     }
     setenv("TUTTI_SIMGRID", "/no/such/program", 1);
     assert_false(tutti_simgrid_found(why));
     assert_non_null(strstr(why, "/no/such/program"));
-    assert_int_equal(tutti_simgrid_run(s, &t, 100, &soon, &seconds, NULL, &err), TUTTI_ERR_FAILED);
+    assert_int_equal(tutti_simgrid_run(&(tutti_playing){s, &t, 100}, &soon, &seconds, NULL, &err), TUTTI_ERR_FAILED);
     if (kept)
         setenv("TUTTI_SIMGRID", kept, 1);
     else

@@ -31,9 +31,9 @@ static size_t file_read(const char *path, char **bytes)
 static tutti_status decode(tutti_image *im, const void *bytes, size_t n, const tutti_view *view, tutti_pixels *out,
                            tutti_failure *err)
 {
-    int width, height;
-    tutti_status status = tutti_image_open(im, "it", bytes, n, &width, &height, err);
-    const tutti_view whole = {{0, width, 0, width, width}, {0, height, 0, height, height}};
+    int size[2];
+    tutti_status status = tutti_image_open(im, "it", bytes, n, size, err);
+    const tutti_view whole = {{0, size[0], 0, size[0], size[0]}, {0, size[1], 0, size[1], size[1]}};
     return status ? status : tutti_image_decode(im, view ? view : &whole, out, err);
 }
 
@@ -415,9 +415,9 @@ static void another_format_is_called_by_its_name(void **state)
     (void)state;
     tutti_image *im = tutti_image_create();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        int w, h;
+        int size[2];
         tutti_failure err = {0};
-        assert_int_equal(tutti_image_open(im, "x.jpg", (const uint8_t *)cases[k].head, cases[k].n, &w, &h, &err),
+        assert_int_equal(tutti_image_open(im, "x.jpg", (const uint8_t *)cases[k].head, cases[k].n, size, &err),
                          TUTTI_ERR_DATA);
         assert_non_null(strstr(err.text, "x.jpg: byte 0: neither a JPEG nor a PNG file; "));
         assert_non_null(strstr(err.text, cases[k].words));

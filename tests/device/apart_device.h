@@ -150,15 +150,14 @@ static void apart_copy(const tutti_device *d, char *const *outputs, int nout, co
     apart_close(d);
 }
 
-static void apart_reduce(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
-                         const char *const *inputs, int nin, int64_t n)
+static void apart_reduce(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of, int64_t n)
 {
     const size_t in = tutti_element_bytes(how->in, how->op), out = tutti_element_bytes(how->out, how->op);
-    for (int i = 0; i < nin; i++) apart_check(d, "reduce, input", inputs[i], (size_t)n * in);
-    for (int i = 0; i < nout; i++) apart_check(d, "reduce, output", outputs[i], (size_t)n * out);
+    for (int i = 0; i < of->nin; i++) apart_check(d, "reduce, input", of->inputs[i], (size_t)n * in);
+    for (int i = 0; i < of->nout; i++) apart_check(d, "reduce, output", of->outputs[i], (size_t)n * out);
     apart_finish(d);
     apart_open(d);
-    tutti_device_cpu()->reduce(tutti_device_cpu(), how, outputs, nout, inputs, nin, n);
+    tutti_device_cpu()->reduce(tutti_device_cpu(), how, of, n);
     apart_close(d);
 }
 

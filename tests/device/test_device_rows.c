@@ -83,9 +83,9 @@ static void loops_are_those_of_their_headers(void **state)
         const char *in[] = {(char *)x[0], (char *)x[1], (char *)x[2]};
         char *out[] = {(char *)x[3], (char *)x[2]}; /* in[2] too */
         const tutti_device_reduction sum = {.op = TUTTI_SUM}, most = {.op = TUTTI_MAX};
-        d->reduce(d, &sum, out, 2, in, 3, N);
+        d->reduce(d, &sum, &(tutti_operands){out, 2, in, 3}, N);
         expect(d, x[3], 7), expect(d, x[2], 7);
-        d->reduce(d, &most, out, 1, in, 2, N);
+        d->reduce(d, &most, &(tutti_operands){out, 1, in, 2}, N);
         expect(d, x[3], 2);
         d->copy(d, out, 2, in[0], N * sizeof(float), false);
         expect(d, x[3], 1), expect(d, x[2], 1);
@@ -113,13 +113,13 @@ static void sixteen_bits_are_widened_and_rounded_once(void **state)
         const char *in[] = {(char *)half, (char *)half};
         char *out = (char *)y;
         const tutti_device_reduction wide = {.in = TUTTI_BF16, .out = TUTTI_F32, .op = TUTTI_SUM};
-        d->reduce(d, &wide, &out, 1, in, 2, FEW);
+        d->reduce(d, &wide, &(tutti_operands){&out, 1, in, 2}, FEW);
         d->look(d, seen, y, sizeof seen);
         for (int i = 0; i < FEW; i++) assert_true(seen[i] == 2 * (float)i);
         const char *both[] = {(char *)x, (char *)x};
         const tutti_device_reduction narrow = {.in = TUTTI_F32, .out = TUTTI_BF16, .op = TUTTI_SUM};
         out = (char *)half;
-        d->reduce(d, &narrow, &out, 1, both, 2, FEW / 2);
+        d->reduce(d, &narrow, &(tutti_operands){&out, 1, both, 2}, FEW / 2);
         d->convert(d, TUTTI_BF16, half, TUTTI_F32, y, FEW / 2);
         d->look(d, seen, y, sizeof seen / 2);
         for (int i = 0; i < FEW / 2; i++) assert_true(seen[i] == 2 * (float)i);

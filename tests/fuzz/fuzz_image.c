@@ -22,14 +22,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     static const uint8_t none[6] = {0, 255, 23, 0, 255, 23};
     const uint8_t *choice = n > 6 ? bytes + n - 6 : none;
     float out[3 * 40 * 40];
-    int width, height;
+    int size[2];
     tutti_pixels pixels;
     tutti_failure err = {0};
     tutti_image *im = tutti_image_create();
     tutti_resampler *r = tutti_resampler_create();
-    tutti_status status = tutti_image_open(im, "bytes", bytes, n, &width, &height, &err);
+    tutti_status status = tutti_image_open(im, "bytes", bytes, n, size, &err);
     if (!status) {
-        const tutti_view view = {axis_of(choice, width), axis_of(choice + 3, height)};
+        const tutti_view view = {axis_of(choice, size[0]), axis_of(choice + 3, size[1])};
         status = tutti_image_decode(im, &view, &pixels, &err);
         if (!status) tutti_resample(r, &pixels, one, zero, choice[0] % 2, out);
         for (int i = 0; !status && i < 3 * view.x.out * view.y.out; i++)

@@ -166,7 +166,8 @@ static const char *sum_ours(tutti_comm *comm, void *arg)
     const int64_t ntargets = rank == 1 ? 0 : d.nrows; /* one has none */
     tutti_svm_engine *engine;
     EXPECT(!tutti_svm_engine_create(comm, &d, &j->c->config, &engine, &err));
-    EXPECT(!tutti_svm_sum_rows(engine, d.nrows, row, weight, ntargets, row, j->sum + d.first, &err));
+    EXPECT(!tutti_svm_sum_rows(engine, &(tutti_svm_weighted){d.nrows, row, weight}, ntargets, row, j->sum + d.first,
+                               &err));
     tutti_svm_engine_destroy(engine);
     free(d.start);
     return NULL;

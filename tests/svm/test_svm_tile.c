@@ -142,8 +142,10 @@ static void fill_matrix(const scene *s, tutti_svm_tile *tile, int most, void *al
     for (int64_t u = 0; u < NROWS; u += most) {
         const int n = (int)(NROWS - u < most ? NROWS - u : most);
         tutti_svm_tile_fill(tile, rows, NULL, u, n);
-        tutti_svm_tile_values(tile, rows, NULL, 0, 61, (char *)all + (size_t)u * NROWS * bytes, NROWS);
-        tutti_svm_tile_values(tile, rows, NULL, 61, NROWS, (char *)all + (size_t)u * NROWS * bytes, NROWS);
+        tutti_svm_tile_values(tile, &(tutti_svm_targets){rows, NULL, 0, 61}, (char *)all + (size_t)u * NROWS * bytes,
+                              NROWS);
+        tutti_svm_tile_values(tile, &(tutti_svm_targets){rows, NULL, 61, NROWS},
+                              (char *)all + (size_t)u * NROWS * bytes, NROWS);
     }
 }
 
@@ -236,11 +238,11 @@ static void compare_sums(const scene *s, tutti_svm_tile *tile, int n, double *su
     }
     for (int64_t t = 0; t < NROWS; t++) sum[t] = kept[t] = (double)t;
     tutti_svm_tile_fill(tile, rows, NULL, 3, n);
-    tutti_svm_tile_values(tile, rows, NULL, 0, NROWS, values, NROWS);
-    tutti_svm_tile_sum(tile, rows, NULL, 0, 100, weight, sum);
-    tutti_svm_tile_sum(tile, rows, NULL, 100, NROWS, weight, sum);
-    row->kept_sum(line, n, 0, 33, weight, kept);
-    row->kept_sum(line, n, 33, NROWS, weight, kept);
+    tutti_svm_tile_values(tile, &(tutti_svm_targets){rows, NULL, 0, NROWS}, values, NROWS);
+    tutti_svm_tile_sum(tile, &(tutti_svm_targets){rows, NULL, 0, 100}, weight, sum);
+    tutti_svm_tile_sum(tile, &(tutti_svm_targets){rows, NULL, 100, NROWS}, weight, sum);
+    row->kept_sum(&(tutti_svm_kept){line, n, 0, 33}, weight, kept);
+    row->kept_sum(&(tutti_svm_kept){line, n, 33, NROWS}, weight, kept);
     assert_memory_equal(sum, kept, sizeof sum);
     for (int64_t t = 0; t < NROWS; t++) {
         long double want = (long double)t;
@@ -287,14 +289,14 @@ static void chosen_rows_are_taken(void **state)
         double values[15], all[NROWS], weight[1] = {1}, sum[5] = {0};
         for (int c = 0; c < 3; c++) {
             tutti_svm_tile_fill(tile, &s.rows, NULL, sources[c], 1);
-            tutti_svm_tile_values(tile, &s.rows, NULL, 0, NROWS, all, NROWS);
+            tutti_svm_tile_values(tile, &(tutti_svm_targets){&s.rows, NULL, 0, NROWS}, all, NROWS);
             tutti_svm_tile_fill(tile, &s.rows, sources, 0, 3);
-            tutti_svm_tile_values(tile, &s.rows, targets, 0, 5, values, 5);
+            tutti_svm_tile_values(tile, &(tutti_svm_targets){&s.rows, targets, 0, 5}, values, 5);
             for (int t = 0; t < 5; t++)
                 assert_true(number_at(row, values, c * 5 + t) == number_at(row, all, targets[t]));
         }
         tutti_svm_tile_fill(tile, &s.rows, sources, 2, 1); /* which wins over first */
-        tutti_svm_tile_sum(tile, &s.rows, targets, 1, 2, weight, sum);
+        tutti_svm_tile_sum(tile, &(tutti_svm_targets){&s.rows, targets, 1, 2}, weight, sum);
         assert_true(sum[0] == 0 && sum[1] == 1 && sum[2] == 0);
         tutti_svm_tile_destroy(tile);
     }
@@ -323,7 +325,7 @@ static void compare_exponentials(const tutti_svm_tile_row *row, scene *s, double
     tutti_svm_tile *tile = open_tile(s, row, &kernel, 1);
     double *values = tutti_alloc((size_t)s->data.nrows * sizeof *values);
     tutti_svm_tile_fill(tile, &s->rows, NULL, 0, 1);
-    tutti_svm_tile_values(tile, &s->rows, NULL, 0, s->data.nrows, values, s->data.nrows);
+    tutti_svm_tile_values(tile, &(tutti_svm_targets){&s->rows, NULL, 0, s->data.nrows}, values, s->data.nrows);
     for (int64_t i = 0; i < s->data.nrows; i++) {
         const double distance = i ? s->data.value[i - 1] * s->data.value[i - 1] : 0, e = number_at(row, values, i);
         const long double want = expl((long double)-gamma * (long double)distance);
@@ -373,9 +375,10 @@ static void what_is_no_number_stays_none(void **state)
             tutti_svm_tile *tile = open_tile(&s, row, &kernels[k], 1);
             double values[2], weight[1] = {1}, sum[3] = {0};
             tutti_svm_tile_fill(tile, &s.rows, NULL, 1, 1);
-            tutti_svm_tile_values(tile, &s.rows, NULL, 2, 3, (char *)values - (is_f64(row) ? 16 : 8), 1);
+            tutti_svm_tile_values(tile, &(tutti_svm_targets){&s.rows, NULL, 2, 3},
+                                  (char *)values - (is_f64(row) ? 16 : 8), 1);
             assert_true(isnan(number_at(row, values, 0)));
-            tutti_svm_tile_sum(tile, &s.rows, NULL, 1, 3, weight, sum);
+            tutti_svm_tile_sum(tile, &(tutti_svm_targets){&s.rows, NULL, 1, 3}, weight, sum);
             assert_true(!isnan(sum[1]) && isnan(sum[2]));
             tutti_svm_tile_destroy(tile);
         }
@@ -405,7 +408,8 @@ static void a_precomputed_matrix_is_looked_up(void **state)
         tutti_svm_tile *tile = open_tile(&s, row, &kernels[7], 2);
         double values[8];
         tutti_svm_tile_fill(tile, &s.rows, NULL, 0, 2);
-        tutti_svm_tile_values(tile, &s.rows, NULL, 2, 4, (char *)values - (is_f64(row) ? 16 : 8), 2);
+        tutti_svm_tile_values(tile, &(tutti_svm_targets){&s.rows, NULL, 2, 4}, (char *)values - (is_f64(row) ? 16 : 8),
+                              2);
         for (int i = 0; i < 4; i++) assert_true(number_at(row, values, i) == 10 * (i / 2 + 1) + i % 2 + 1);
         for (int i = 0; i < 2; i++) assert_true(tutti_svm_tile_diagonal(tile, &s.rows, i) == 11 * (i + 1));
         tutti_svm_tile_destroy(tile);

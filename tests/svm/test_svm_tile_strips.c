@@ -55,8 +55,8 @@ static void compare(const scene *s, const tutti_svm_tile_row *row, const tutti_s
     for (int k = 0; k < 2; k++) {
         values[k] = tutti_alloc(TUTTI_SVM_F32_LANES * NROWS * sizeof(double));
         tile->strips = k == 0;
-        tutti_svm_tile_values(tile, &s->rows, NULL, 1, NROWS, values[k], NROWS);
-        tutti_svm_tile_sum(tile, &s->rows, NULL, 0, NROWS - 3, weight, sum[k]);
+        tutti_svm_tile_values(tile, &(tutti_svm_targets){&s->rows, NULL, 1, NROWS}, values[k], NROWS);
+        tutti_svm_tile_sum(tile, &(tutti_svm_targets){&s->rows, NULL, 0, NROWS - 3}, weight, sum[k]);
     }
     assert_memory_equal(values[0], values[1], TUTTI_SVM_F32_LANES * NROWS * sizeof(double));
     assert_memory_equal(sum[0], sum[1], sizeof sum[0]);

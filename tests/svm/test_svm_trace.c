@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "svm/solve/svm_trace.h"
+#include "svm/svm_trace.h"
 
 static char path[64];
 

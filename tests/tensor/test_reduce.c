@@ -69,7 +69,7 @@ static void compare(bench *b, tutti_dtype type, tutti_operation op, int nin, int
     make_folds(kind, nin, folds);
     for (int k = 0; k < nin; k++) in[k] = b->in[k] + skip;
     memset(b->out, 0x5a, sizeof b->out);
-    tutti_reduce(type, op, out, 2, in, nin, folds, n, n % 2);
+    tutti_reduce(type, op, &(tutti_operands){out, 2, in, nin}, folds, n, n % 2);
     for (int64_t i = 0; i < n; i++) {
         const reference_value v = expect(b, type, op, nin, folds, skip + (size_t)i * bytes);
         reference_store(type, op, &v, want);
@@ -156,7 +156,7 @@ static void halves_are_summed_in_f32_and_rounded_once(void **state)
     const char *const inputs[3] = {(const char *)&in[0], (const char *)&in[1], (const char *)&in[2]};
     uint16_t got;
     char *out = (char *)&got;
-    tutti_reduce(TUTTI_BF16, TUTTI_SUM, &out, 1, inputs, 3, NULL, 1, false);
+    tutti_reduce(TUTTI_BF16, TUTTI_SUM, &(tutti_operands){&out, 1, inputs, 3}, NULL, 1, false);
     assert_int_equal(got, tutti_bf16_of_f32(258));
 }
 
@@ -170,7 +170,7 @@ static void compare_wide(bench *b, tutti_dtype type, int nin, int kind, int offs
     make_folds(kind, nin, folds);
     for (int k = 0; k < nin; k++) in[k] = b->in[k] + skip;
     memset(b->out, 0x5a, sizeof b->out);
-    tutti_reduce_wide(type, out, 2, in, nin, kind ? folds : NULL, n, n % 2);
+    tutti_reduce_wide(type, &(tutti_operands){out, 2, in, nin}, kind ? folds : NULL, n, n % 2);
     for (int64_t i = 0; i < n; i++) {
         const reference_value v = expect(b, type, TUTTI_SUM, nin, folds, skip + (size_t)i * 2);
         for (int o = 0; o < 2; o++)

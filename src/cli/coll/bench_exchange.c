@@ -247,7 +247,8 @@ static void run_bound(const bench *b, bool stream)
     for (int k = 0; k < nout; k++) out[k] = stream_at(b, b->what->in_place ? b->in[0] : b->out, k, sums && spreads);
     if (!b->device->shares_host) {
         const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
-        b->device->reduce(b->device, &how, (char *const *)out, nout, (const char *const *)in, nin, share);
+        const tutti_operands of = {(char *const *)out, nout, (const char *const *)in, nin};
+        b->device->reduce(b->device, &how, &of, share);
         b->device->finish(b->device);
         return;
     }

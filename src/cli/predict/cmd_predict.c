@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../job/job_fields.h"
-#include "../../svm/solve/svm_trace.h"
+#include "../../svm/svm_trace.h"
 #include "../topo/topo.h"
 #include "../train/measure_run.h"
 #include "../train/train_cmd.h"

@@ -12,7 +12,7 @@
 #include "../../base/file.h"
 #include "../../base/text/strbuf.h"
 #include "../../metrics/chart/chart.h"
-#include "../../svm/solve/svm_trace.h"
+#include "../../svm/svm_trace.h"
 #include "../cli.h"
 
 typedef struct {

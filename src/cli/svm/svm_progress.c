@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../../base/clock.h"
-#include "../../svm/solve/svm_trace.h"
+#include "../../svm/svm_trace.h"
 
 enum { BAR = 24 };
 static const double REDRAW_S = 0.1, LINE_S = 1;

@@ -185,13 +185,18 @@ bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_ste
 }
 
 /* The caller of rank r writes cells [lo, hi) of a storage before invocation e; `value` lies there then. */
-static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, int32_t storage, int32_t from, int32_t to,
-                         uint32_t value)
+/* Cells [from, to) of a storage. */
+typedef struct {
+    int32_t storage, from, to;
+} cell_range;
+
+/* The owner, rank r, writes cells before (mark 0) or after (mark 1) its invocation e. */
+static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_range w, uint32_t value)
 {
     const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
     int32_t other, since, writer = c->nthreads + 2 * r + mark;
-    if (from >= to) return true;
-    int64_t lo = tutti_cell_at(c, storage, e, from), hi = lo + to - from;
+    if (w.from >= w.to) return true;
+    int64_t lo = tutti_cell_at(c, w.storage, e, w.from), hi = lo + w.to - w.from;
     tutti_runs_cut(c, lo, hi);
     for (int64_t at = lo, next; at < hi; at = next) {
         tutti_cell *cell = &c->cells[at];
@@ -208,8 +213,8 @@ static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, int32
         forget_reads(c, cell);
     }
     c->npieces = 0;
-    tutti_pieces_add(c, value, to - from);
-    tutti_runs_write(c, lo, hi, &(tutti_cell){.writer = writer, .wclock = e + 1, .reader = -1, .storage = storage});
+    tutti_pieces_add(c, value, w.to - w.from);
+    tutti_runs_write(c, lo, hi, &(tutti_cell){.writer = writer, .wclock = e + 1, .reader = -1, .storage = w.storage});
     return true;
 }
 
@@ -228,7 +233,7 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (hi > own_hi) hi = own_hi;
         if (ordinal == 0) in0 = rank->storage_of[b], ready_lo = lo, ready_hi = hi;
         uint32_t leaf = 1 + (uint32_t)(e * c->nleaves + rank->first_leaf + ordinal);
-        if (!owner_writes(c, r, e, 0, rank->storage_of[b], lo, hi, leaf)) return false;
+        if (!owner_writes(c, r, e, 0, (cell_range){rank->storage_of[b], lo, hi}, leaf)) return false;
     }
     for (int32_t b = 0; b < rank->nbuffers; b++) {
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
@@ -237,8 +242,8 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi; /* by the input, as far as that goes */
         int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
                 right_lo = replaced && ready_hi > lo ? ready_hi : lo;
-        if (!owner_writes(c, r, e, 1, rank->storage_of[b], lo, left_hi, 0)) return false;
-        if (replaced && !owner_writes(c, r, e, 1, rank->storage_of[b], right_lo, hi, 0)) return false;
+        if (!owner_writes(c, r, e, 1, (cell_range){rank->storage_of[b], lo, left_hi}, 0)) return false;
+        if (replaced && !owner_writes(c, r, e, 1, (cell_range){rank->storage_of[b], right_lo, hi}, 0)) return false;
     }
     return true;
 }

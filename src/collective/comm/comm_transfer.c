@@ -29,7 +29,8 @@ tutti_status tutti_comm_write(tutti_comm *comm, int rank, void *to, const void *
     tutti_status st = tutti_group_failure(comm->group, NULL, err);
     const tutti_allocation *a = st ? NULL : find(comm, rank, to, nbytes, &offset, err);
     if (!a) return st ? st : TUTTI_ERR_USAGE;
-    if (nbytes) tutti_remote_write(comm->group, a->region, rank, offset, from, nbytes, &comm->writes);
+    if (nbytes)
+        tutti_remote_write(comm->group, &(tutti_remote_place){a->region, rank, offset}, from, nbytes, &comm->writes);
     return TUTTI_OK;
 }
 
@@ -63,7 +64,8 @@ tutti_status tutti_comm_read(tutti_comm *comm, int rank, void *to, const void *f
     tutti_status st = tutti_group_failure(comm->group, NULL, err);
     const tutti_allocation *a = st ? NULL : find(comm, rank, from, nbytes, &offset, err);
     if (!a) return st ? st : TUTTI_ERR_USAGE;
-    return nbytes ? tutti_remote_read(comm->group, a->region, rank, offset, to, nbytes, err) : TUTTI_OK;
+    const tutti_remote_place at = {a->region, rank, offset};
+    return nbytes ? tutti_remote_read(comm->group, &at, to, nbytes, err) : TUTTI_OK;
 }
 
 tutti_status tutti_comm_flush(tutti_comm *comm, tutti_failure *err)

@@ -59,10 +59,12 @@ typedef struct {
 int32_t tutti_compile_send(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 /* Local work in this sequence: to = from, out = older + newer. Return the step. */
+typedef struct {
+    tutti_slice older, newer, out;
+} tutti_addition;
 int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice from,
                            tutti_slice to);
-int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice older,
-                          tutti_slice newer, tutti_slice out);
+int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_addition of);
 /* out = in; returns the step. In place there is nothing to do: a step that only waits for its conditions where no send
  * does (one rank; the root of a gather or reduce), else -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
@@ -141,10 +143,13 @@ static inline tutti_slice tutti_cut_piece(const tutti_line_cut *c, int32_t j, in
 {
     return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
 }
-/* n - 1 stages from `stage`: the line's sum of my pieces lies in buffer `home`; partial sums lie in w->sums. own, before:
- * buffers where my part and that of the rank before me lie. (n - 1) npieces inboxes from `inbox`. n = 1: nothing. */
+/* Buffers of a ring's sums: where my part lies, where that of the rank before me does, and where the line's sum of my pieces goes. */
+typedef struct {
+    int32_t own, before, home;
+} tutti_ring_sums;
+/* n - 1 stages from `stage`; partial sums lie in w->sums. (n - 1) npieces inboxes from `inbox`. n = 1: nothing. */
 void tutti_walk_ring_scatter(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c,
-                             int32_t own, int32_t before, int32_t home, int32_t inbox);
+                             tutti_ring_sums of, int32_t inbox);
 /* n - 1 stages: all pieces, of which each member has its own, are in everyone's out. */
 void tutti_walk_ring_gather(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c);
 /* Allreduce of a range over a grid: rings along `near`, of my slice along `far`, along `near` again. 2(near.n - 1) +

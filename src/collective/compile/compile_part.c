@@ -123,14 +123,13 @@ int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stag
     return step;
 }
 
-int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice older,
-                          tutti_slice newer, tutti_slice out)
+int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_addition of)
 {
     const tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, sequence, stage, when);
     int32_t step = tutti_part_step(b, &reduce);
-    tutti_part_fold(b, older, 0);
-    tutti_part_fold(b, newer, 1);
-    tutti_part_out(b, out);
+    tutti_part_fold(b, of.older, 0);
+    tutti_part_fold(b, of.newer, 1);
+    tutti_part_out(b, of.out);
     return step;
 }
 

@@ -48,8 +48,9 @@ void tutti_walk_add(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice
     tutti_slice got = placed(what, w->r, w->inboxes + inbox), own = placed(what, w->r, sum.own);
     w->b->part.buffers[got.buffer].window = got;
     tutti_compile_recv(w->b, &m, got, placed(what, peer, sum.from));
-    w->made = tutti_compile_add(w->b, m.sequence, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE,
-                                sum.theirs_first ? got : own, sum.theirs_first ? own : got, placed(what, w->r, sum.to));
+    w->made = tutti_compile_add(
+        w->b, m.sequence, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE,
+        (tutti_addition){sum.theirs_first ? got : own, sum.theirs_first ? own : got, placed(what, w->r, sum.to)});
 }
 
 void tutti_walk_show(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what)
@@ -76,13 +77,13 @@ static int32_t rank_on(const tutti_line *l, int32_t at)
 }
 
 void tutti_walk_ring_scatter(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c,
-                             int32_t own, int32_t before, int32_t home, int32_t inbox)
+                             tutti_ring_sums of, int32_t inbox)
 {
     for (int32_t s = 0; s < l->n - 1; s++) {
         int32_t give = number_on(l, l->me - s - 1), take = number_on(l, l->me - s - 2), at = inbox + s * c->npieces;
-        const tutti_walk_sum sum = {s ? w->sums : before, own, s == l->n - 2 ? home : w->sums, true};
+        const tutti_walk_sum sum = {s ? w->sums : of.before, of.own, s == l->n - 2 ? of.home : w->sums, true};
         for (int32_t i = 0; i < c->npieces; i++)
-            tutti_walk_give(w, stage + s, rank_on(l, l->me + 1), s ? w->sums : own, tutti_cut_piece(c, give, i),
+            tutti_walk_give(w, stage + s, rank_on(l, l->me + 1), s ? w->sums : of.own, tutti_cut_piece(c, give, i),
                             at + i);
         for (int32_t i = 0; i < c->npieces; i++)
             tutti_walk_add(w, stage + s, rank_on(l, l->me - 1), tutti_cut_piece(c, take, i), at + i, sum);
@@ -107,8 +108,8 @@ void tutti_walk_grid(tutti_part_walk *w, const tutti_line *near, const tutti_lin
     int32_t own = near->n > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
     const tutti_line_cut all = tutti_cut_range(range, near->n);
     const tutti_line_cut mine = tutti_cut_range(tutti_cut_piece(&all, near->me, 0), far->n);
-    tutti_walk_ring_scatter(w, near, 0, &all, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, inbox);
-    tutti_walk_ring_scatter(w, far, across, &mine, own, own, TUTTI_WALK_OUT, inbox + across);
+    tutti_walk_ring_scatter(w, near, 0, &all, (tutti_ring_sums){TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT}, inbox);
+    tutti_walk_ring_scatter(w, far, across, &mine, (tutti_ring_sums){own, own, TUTTI_WALK_OUT}, inbox + across);
     tutti_walk_ring_gather(w, far, across + far->n - 1, &mine);
     tutti_walk_ring_gather(w, near, back, &all);
 }

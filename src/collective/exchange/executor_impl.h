@@ -145,9 +145,14 @@ struct tutti_exchange {
 
 /* --- members (members.c) --- */
 
+/* Ranks by number. */
+typedef struct {
+    const int32_t *rank;
+    int32_t n;
+} tutti_ranks_listed;
 /* Whether these are members for a schedule of `nplaces` ranks, and this rank's place among them, -1: none. `what` begins the words. */
-tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, const int32_t *members,
-                                int32_t nmembers, int32_t *me, tutti_failure *err);
+tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, tutti_ranks_listed members,
+                                int32_t *me, tutti_failure *err);
 /* The same, into x. */
 tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_exchange_binding *binding,
                                 tutti_failure *err);

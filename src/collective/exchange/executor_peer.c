@@ -114,7 +114,7 @@ static bool reduce_piece(piece *p, const char *in[], char *out[])
     int32_t nown = own_outputs(p, out);
     if (nown == 0) out[nown++] = take_bounce(p);
     const tutti_device_reduction how = {.in = p->x->type, .out = p->x->type, .op = p->x->op, .folds = p->op->folds};
-    p->x->device->reduce(p->x->device, &how, out, nown, in, p->op->nins, p->n);
+    p->x->device->reduce(p->x->device, &how, &(tutti_operands){out, nown, in, p->op->nins}, p->n);
     return write_out(p, out[0]);
 }
 

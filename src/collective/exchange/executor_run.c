@@ -57,7 +57,8 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     tutti_device_reduction how = {.in = x->type, .out = x->type, .op = x->op, .folds = op->folds, .stream = stream};
     if (op->in_bytes < op->out_bytes) how.in = x->sent, how.out = TUTTI_F32;
     if (op->in_bytes > op->out_bytes) how.in = TUTTI_F32, how.out = x->sent;
-    x->device->reduce(x->device, &how, out, op->nouts, (const char *const *)base, op->nins, n);
+    const tutti_operands of = {out, op->nouts, (const char *const *)base, op->nins};
+    x->device->reduce(x->device, &how, &of, n);
 }
 
 /* False: peers' memory is not there. */
@@ -355,8 +356,8 @@ static void start(tutti_exchange *x, unsigned when)
     x->noted = tutti_flight_noted(x->group->flight);
     take_turn(x);
     /* Now, while the peers' answers are on their way. */
-    tutti_flight_record *record =
-        tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written);
+    tutti_flight_record *record = tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name,
+                                                    (tutti_flight_what){invocation, -1, -1, x->stats.bytes_written});
     tutti_flight_set_done(record, !x->active);
 }
 

@@ -178,8 +178,9 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     tutti_group *g = x->group;
     tutti_strbuf words = {0};
     if (!w->asleep)
-        tutti_flight_note(g->flight, TUTTI_FLIGHT_WAIT, x->name, x->invocation, tutti_exchange_held_step(x),
-                          held_peer(x), tutti_exchange_missing(x));
+        tutti_flight_note(
+            g->flight, TUTTI_FLIGHT_WAIT, x->name,
+            (tutti_flight_what){x->invocation, tutti_exchange_held_step(x), held_peer(x), tutti_exchange_missing(x)});
     w->asleep = true;
     if (tutti_patience_asks(g, &w->patience)) {
         tutti_strbuf_printf(&words, "%s waits in exchange '%s'; not arrived: ", g->peers[g->rank].describe, x->name);
@@ -250,7 +251,8 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
         tutti_status st = idle(&w, err);
         if (st) return st;
     }
-    if (w.asleep) tutti_flight_note(g->flight, TUTTI_FLIGHT_WAKE, x->name, x->invocation - 1, -1, -1, 0);
+    if (w.asleep)
+        tutti_flight_note(g->flight, TUTTI_FLIGHT_WAKE, x->name, (tutti_flight_what){x->invocation - 1, -1, -1, 0});
     if (begin) {
         double waited = 1e-9 * (double)(tutti_clock_ns() - begin) - (x->stats.work_s - work_before);
         if (waited > 0) x->stats.wait_s += waited;

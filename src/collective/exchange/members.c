@@ -6,16 +6,16 @@
 #include "../../base/arena.h"
 #include "executor_impl.h"
 
-tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, const int32_t *members,
-                                int32_t nmembers, int32_t *me, tutti_failure *err)
+tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, tutti_ranks_listed members,
+                                int32_t *me, tutti_failure *err)
 {
-    if (nmembers != nplaces)
+    if (members.n != nplaces)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the schedule is for %d ranks, and %d are its members", what,
-                          nplaces, nmembers);
+                          nplaces, members.n);
     int32_t *place_of = tutti_alloc(sizeof *place_of * (size_t)g->nranks); /* 1 + the place; 0: none yet */
     tutti_status st = TUTTI_OK;
-    for (int32_t i = 0; i < nmembers && !st; i++) {
-        const int32_t rank = members[i];
+    for (int32_t i = 0; i < members.n && !st; i++) {
+        const int32_t rank = members.rank[i];
         if (rank < 0 || rank >= g->nranks)
             st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: its member %d is rank %d; the group has ranks 0 to %d", what, i,
                             rank, g->nranks - 1);
@@ -49,7 +49,7 @@ tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_
     x->at = TUTTI_ARENA_NEW(&x->arena, size_t, n);
     x->buffers_at = TUTTI_ARENA_NEW(&x->arena, size_t, n);
     x->nbuffers = TUTTI_ARENA_NEW(&x->arena, int32_t, n);
-    return tutti_members_find(g, what, nplaces, members, n, &x->me, err);
+    return tutti_members_find(g, what, nplaces, (tutti_ranks_listed){members, n}, &x->me, err);
 }
 
 int tutti_members_count_hosts(const tutti_exchange *x)

@@ -81,8 +81,8 @@ tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *sched
 {
     tutti_failure why = {0};
     int32_t me;
-    tutti_status st = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks, members,
-                                         nmembers, &me, &why);
+    tutti_status st = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks,
+                                         (tutti_ranks_listed){members, nmembers}, &me, &why);
     st = tutti_group_all_ready(g, "members of a proof", st, &why);
     if (st && !why.text[0])
         tutti_fail(&why, st, "proof of a schedule: another rank has a list that is none of members");

@@ -41,17 +41,18 @@ static void kick(tutti_group *g)
     if (!(g->wire->row->can & TUTTI_WIRE_TELLS_ALL)) tutti_driver_kick(g);
 }
 
-void tutti_remote_write(tutti_group *g, const tutti_region *region, int rank, size_t offset, const void *from,
-                        size_t nbytes, tutti_writes *writes)
+void tutti_remote_write(tutti_group *g, const tutti_remote_place *at, const void *from, size_t nbytes,
+                        tutti_writes *writes)
 {
-    char *to = tutti_region_base(region, rank);
+    char *to = tutti_region_base(at->region, at->rank);
     if (to) {
-        to += offset;
+        to += at->offset;
         tutti_reduce_copy(&to, 1, from, nbytes, nbytes >= LARGE);
         return;
     }
     tutti_group_lock(g);
-    keep(writes, g->wire->row->put(g->wire, rank, tutti_region_far(region, rank) + offset, from, nbytes, true));
+    const uint64_t far = tutti_region_far(at->region, at->rank) + at->offset;
+    keep(writes, g->wire->row->put(g->wire, at->rank, far, from, nbytes, true));
     tutti_group_unlock(g);
     kick(g);
 }
@@ -243,13 +244,13 @@ static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *t
                    : st;
 }
 
-tutti_status tutti_remote_read(tutti_group *g, const tutti_region *region, int rank, size_t offset, void *to,
-                               size_t nbytes, tutti_failure *err)
+tutti_status tutti_remote_read(tutti_group *g, const tutti_remote_place *at, void *to, size_t nbytes,
+                               tutti_failure *err)
 {
-    const char *from = tutti_region_base(region, rank);
+    const char *from = tutti_region_base(at->region, at->rank);
     char *out = to;
-    if (!from) return read_far(g, rank, tutti_region_far(region, rank) + offset, to, nbytes, err);
-    tutti_reduce_copy(&out, 1, from + offset, nbytes, nbytes >= LARGE);
+    if (!from) return read_far(g, at->rank, tutti_region_far(at->region, at->rank) + at->offset, to, nbytes, err);
+    tutti_reduce_copy(&out, 1, from + at->offset, nbytes, nbytes >= LARGE);
     return TUTTI_OK;
 }
 

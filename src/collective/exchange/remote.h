@@ -15,16 +15,23 @@ typedef struct {
     struct tutti_flying *head;
 } tutti_writes;
 
-/* The caller has checked rank and bounds; offset: bytes into rank's part of the region. */
-void tutti_remote_write(tutti_group *g, const tutti_region *region, int rank, size_t offset, const void *from,
-                        size_t nbytes, tutti_writes *writes);
+/* A place in the memory of a rank: offset bytes into its part of the region. */
+typedef struct {
+    const tutti_region *region;
+    int rank;
+    size_t offset;
+} tutti_remote_place;
+
+/* The caller has checked rank and bounds. */
+void tutti_remote_write(tutti_group *g, const tutti_remote_place *to, const void *from, size_t nbytes,
+                        tutti_writes *writes);
 /* Stores a word, which only grows, and wakes who waits for it. offset: a multiple of 8. */
 void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, size_t offset, uint64_t word,
                          tutti_writes *writes);
 /* Until the bytes are here, the deadline, or a death. TUTTI_ERR_USAGE: the rank has given up that region. After TUTTI_ERR_PEER the wire is
  * halted: nothing more is written to `to`. */
-tutti_status tutti_remote_read(tutti_group *g, const tutti_region *region, int rank, size_t offset, void *to,
-                               size_t nbytes, tutti_failure *err);
+tutti_status tutti_remote_read(tutti_group *g, const tutti_remote_place *from, void *to, size_t nbytes,
+                               tutti_failure *err);
 /* Until *word >= at_least, the deadline, or a death. Drives the group's exchanges meanwhile. */
 tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t at_least, tutti_failure *err);
 /* Until the sources of all writes may be touched. */

@@ -67,15 +67,21 @@ static inline void tutti_flight_set_done(tutti_flight_record *r, bool done)
     atomic_store_explicit(&r->done, done, memory_order_relaxed);
 }
 
+/* Which invocation of it; the step and the peer, -1: none; bytes. */
+typedef struct {
+    int64_t invocation;
+    int32_t step, peer;
+    int64_t bytes;
+} tutti_flight_what;
 /* name: an array of at least TUTTI_FLIGHT_NAME bytes, of which so many are kept. */
 static inline tutti_flight_record *tutti_flight_note(tutti_flight *f, tutti_flight_kind kind, const char *name,
-                                                     int64_t invocation, int32_t step, int32_t peer, int64_t bytes)
+                                                     tutti_flight_what what)
 {
     const uint64_t noted = atomic_fetch_add_explicit(&f->noted, 1, memory_order_relaxed);
     tutti_flight_record *r = &f->records[noted % TUTTI_FLIGHT_RECORDS];
     r->tick = tutti_flight_tick();
-    r->invocation = invocation, r->bytes = bytes;
-    r->step = step, r->peer = peer;
+    r->invocation = what.invocation, r->bytes = what.bytes;
+    r->step = what.step, r->peer = what.peer;
     r->kind = (uint16_t)kind;
     tutti_flight_set_done(r, false);
     memcpy(r->name, name, TUTTI_FLIGHT_NAME);

@@ -303,7 +303,8 @@ static void begin_call(tutti_group *g, control_call *c)
     g->call_kind = kind_name(c->kind);
     g->calls++;
     if (board) atomic_store(&board->entered, g->calls);
-    tutti_flight_note(g->flight, TUTTI_FLIGHT_CALL, g->call_what, (int64_t)g->calls, -1, -1, (int64_t)c->nown);
+    tutti_flight_note(g->flight, TUTTI_FLIGHT_CALL, g->call_what,
+                      (tutti_flight_what){(int64_t)g->calls, -1, -1, (int64_t)c->nown});
 }
 
 static tutti_status call(tutti_group *g, control_call c, control_reply *reply, tutti_failure *err)
@@ -313,7 +314,7 @@ static tutti_status call(tutti_group *g, control_call c, control_reply *reply, t
     if (g->failed) return tutti_group_report(g, err);
     begin_call(g, &c);
     tutti_status st = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
-    tutti_flight_note(g->flight, TUTTI_FLIGHT_ANSWER, g->call_what, (int64_t)g->calls, -1, -1, 0);
+    tutti_flight_note(g->flight, TUTTI_FLIGHT_ANSWER, g->call_what, (tutti_flight_what){(int64_t)g->calls, -1, -1, 0});
     g->call_kind = NULL;
     if (!st && reply->status) {
         st = tutti_fail(err, (tutti_status)reply->status, "%s", reply->bytes);

@@ -94,23 +94,17 @@ static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const int32_t *s
     return st;
 }
 
-tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t nbytes,
-                                       void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
-                                       tutti_failure *err)
+tutti_status tutti_shared_bytes_create(tutti_group *g, const int32_t *set_of, const tutti_shared_wish *wish,
+                                       tutti_shared_bytes **out, tutti_failure *err)
 {
-    return tutti_shared_bytes_create_among(g, NULL, name, nbytes, fill, arg, out, err);
-}
-
-tutti_status tutti_shared_bytes_create_among(tutti_group *g, const int32_t *set_of, const char *name, size_t nbytes,
-                                             void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
-                                             tutti_failure *err)
-{
+    const char *name = wish->name;
     const int maker = tutti_group_maker_among(g, set_of);
     if (g->thread_boards) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: threads share all memory already", name);
-    share_notice own = {.nbytes = maker == g->rank ? nbytes : 0}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    share_notice own = {.nbytes = maker == g->rank ? wish->nbytes : 0},
+                 *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     tutti_shared_bytes *b = tutti_alloc(sizeof *b);
     g->regions++; /* their numbers tell descriptors apart */
-    int fd = make(g, name, fill, arg, &own);
+    int fd = make(g, name, wish->fill, wish->arg, &own);
     tutti_status st = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !st; r++)
         if (all[r].status) st = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);

@@ -17,14 +17,17 @@ int tutti_group_maker_among(const tutti_group *group, const int32_t *set_of);
 int tutti_group_ranks_here(const tutti_group *group);
 
 typedef struct tutti_shared_bytes tutti_shared_bytes;
-/* Collective. nbytes counts where tutti_group_makes, and `fill` is called there, once, to write them. They last until destroy. */
-tutti_status tutti_shared_bytes_create(tutti_group *group, const char *name, size_t nbytes,
-                                       void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
-                                       tutti_failure *err);
-/* The same once a set, by its maker: the pages lie where that one may have them. */
-tutti_status tutti_shared_bytes_create_among(tutti_group *group, const int32_t *set_of, const char *name, size_t nbytes,
-                                             void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
-                                             tutti_failure *err);
+/* Bytes to share: a name for failures, how many (this counts at the maker), and what writes them there, once. */
+typedef struct {
+    const char *name;
+    size_t nbytes;
+    void (*fill)(void *arg, void *bytes);
+    void *arg;
+} tutti_shared_wish;
+/* Collective. Each set (tutti_group_maker_among) has the bytes once: its maker fills them, and the pages lie where that one may have
+ * them. They last until destroy. */
+tutti_status tutti_shared_bytes_create(tutti_group *group, const int32_t *set_of, const tutti_shared_wish *wish,
+                                       tutti_shared_bytes **out, tutti_failure *err);
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);
 size_t tutti_shared_bytes_count(const tutti_shared_bytes *b); /* 0: none were made */
 void tutti_shared_bytes_destroy(tutti_shared_bytes *b);       /* NULL is accepted */

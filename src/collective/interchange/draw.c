@@ -50,9 +50,11 @@ static void colour_of(const tutti_slice *s, char out[24])
 
 typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span; /* of the column: what is read comes before what is written */
 
-static void arrow(const picture *p, int32_t stage, span where, int32_t from, int32_t to, const char *colour,
-                  bool signal)
+/* An arrow from this rank to another; without a colour it is a signal, thin and grey. */
+static void arrow(const picture *p, int32_t stage, span where, int32_t from, int32_t to, const char *colour)
 {
+    const bool signal = !colour;
+    if (signal) colour = "#aaa";
     double middle = x_of(stage) + 0.5 * COLUMN;
     double x0 = where == SECOND_HALF ? middle + 5 : x_of(stage) + EDGE;
     double x1 = where == FIRST_HALF ? middle - 5 : x_of(stage + 1) - EDGE, y0 = y_of(from), y1 = y_of(to);
@@ -100,7 +102,7 @@ static void remote(const picture *p, const tutti_step *s)
               s->kind == TUTTI_STEP_PUT ? WHOLE
               : in                      ? FIRST_HALF
                                         : SECOND_HALF,
-              in ? slice->rank : p->part->rank, in ? p->part->rank : slice->rank, colour, false);
+              in ? slice->rank : p->part->rank, in ? p->part->rank : slice->rank, colour);
     }
 }
 
@@ -109,10 +111,10 @@ static void messages(const picture *p)
     for (int32_t i = 0; i < p->part->nsteps; i++) {
         const tutti_step *s = &p->part->steps[i];
         char colour[24];
-        if (s->kind == TUTTI_STEP_SIGNAL) arrow(p, s->stage, WHOLE, p->part->rank, s->peer, "#aaa", true);
+        if (s->kind == TUTTI_STEP_SIGNAL) arrow(p, s->stage, WHOLE, p->part->rank, s->peer, NULL);
         if (s->kind == TUTTI_STEP_SEND) {
             colour_of(&p->part->slices[s->first_in], colour);
-            arrow(p, s->stage, WHOLE, p->part->rank, s->peer, colour, false);
+            arrow(p, s->stage, WHOLE, p->part->rank, s->peer, colour);
         }
         if (s->kind == TUTTI_STEP_REDUCE || s->kind == TUTTI_STEP_COPY || s->kind == TUTTI_STEP_PUT) remote(p, s);
     }

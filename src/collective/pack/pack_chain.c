@@ -13,15 +13,16 @@ static void way_add(const tutti_topology *t, int32_t channel, int32_t src, int32
     for (int h = 0; h < nhops; h++) uses[links[h]]++;
 }
 
-void tutti_packing_chain(const tutti_topology *t, int32_t nranks, int32_t channel, tutti_packing_use use, int32_t root,
+void tutti_packing_chain(const tutti_topology *t, int32_t nranks, int32_t channel, const tutti_packing_wish *wish,
                          tutti_packing *out, double *rate)
 {
+    const tutti_packing_use use = wish->use;
     const tutti_network nothing = {.nranks = nranks, .nnodes = nranks};
     tutti_fabric net;
     tutti_topology_graph(t, nranks, &net);
     int32_t *uses = tutti_alloc(((size_t)net.nlinks + 1) * sizeof *uses);
     tutti_packing_init(out, use, &nothing);
-    out->root = use == TUTTI_PACKING_BROADCAST ? root : 0;
+    out->root = use == TUTTI_PACKING_BROADCAST ? wish->root : 0;
     tutti_packing_tree(out, out->root, 1);
     for (int32_t r = out->root + 1; r < nranks; r++) tutti_packing_edge(out, r - 1, r, NULL, 0);
     for (int32_t r = out->root - 1; r >= 0; r--) tutti_packing_edge(out, r + 1, r, NULL, 0);

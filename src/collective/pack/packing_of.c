@@ -90,7 +90,7 @@ static tutti_status too_many(int32_t nranks, int32_t most, tutti_failure *err)
                       "%d ranks: trees are packed for at most %d here; 'direct' serves any rank count", nranks, most);
 }
 
-tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
+tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tutti_packing_wish *wish,
                               tutti_packing *out, bool *shares_only, tutti_failure *err)
 {
     tutti_network g;
@@ -102,14 +102,14 @@ tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_pac
     if (links && nranks > MAX_PACKED_RANKS) {
         st = too_many(nranks, MAX_PACKED_RANKS, err);
     } else if (links) {
-        st = tutti_packing_of_links(&g, use, root, loss, out, err);
+        st = tutti_packing_of_links(&g, wish->use, wish->root, wish->loss, out, err);
     } else if (nservers > 1) {
-        tutti_packing_init(out, use, &g);
-        out->root = root;
-        st = tutti_packing_of_servers(&g, server_of, loss, out, err);
+        tutti_packing_init(out, wish->use, &g);
+        out->root = wish->root;
+        st = tutti_packing_of_servers(&g, server_of, wish->loss, out, err);
         if (st != TUTTI_OK) tutti_packing_release(out);
     } else {
-        pack_one_hop(&g, use, root, out);
+        pack_one_hop(&g, wish->use, wish->root, out);
     }
     if (st == TUTTI_OK && shares_only) *shares_only = !links;
     free(server_of);

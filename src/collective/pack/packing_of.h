@@ -16,16 +16,23 @@
 tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool direct_only, tutti_network *out,
                               tutti_failure *err);
 
-/* At most `loss` of the rate (0 .. 0.5) is given for having fewer trees, by the greedy choice, so that every rank that asks has
- * the same trees. A broadcast or a reduction to `root` gets trees from there. shares_only (may be NULL): it is not the first
+/* What trees are packed for. A broadcast or a reduction to `root` gets trees from there. At most `loss` of the rate (0 .. 0.5) is given
+ * for having fewer trees. */
+typedef struct {
+    tutti_packing_use use;
+    int32_t root;
+    double loss;
+} tutti_packing_wish;
+
+/* By the greedy choice, so that every rank that asks has the same trees. shares_only (may be NULL): it is not the first
  * case; then weights are shares, and there is no bound. */
-tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
+tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tutti_packing_wish *wish,
                               tutti_packing *out, bool *shares_only, tutti_failure *err);
 
 /* One tree, the ranks in their order from root 0 (allreduce), or from the root both ways: for wires whose links are shared by many ways, such
  * as PCIe, where neighbours in number are neighbours. *rate: bytes/s that every way of the tree carries at once on this channel, in both
  * directions for an allreduce. nranks fit t, a network. */
-void tutti_packing_chain(const tutti_topology *t, int32_t nranks, int32_t channel, tutti_packing_use use, int32_t root,
+void tutti_packing_chain(const tutti_topology *t, int32_t nranks, int32_t channel, const tutti_packing_wish *wish,
                          tutti_packing *out, double *rate);
 
 #endif

@@ -253,13 +253,14 @@ tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_
     return mapped || head->wire == TUTTI_WIRE_MIXED ? maps_check(head, t, err) : TUTTI_OK;
 }
 
-tutti_status tutti_simulate_seen(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
-                                 tutti_simulation *out, tutti_lower *lower, tutti_traffic *traffic, tutti_failure *err)
+tutti_status tutti_simulate_seen(const tutti_playing *p, int32_t nseen, tutti_simulation *out, tutti_lower *lower,
+                                 tutti_traffic *traffic, tutti_failure *err)
 {
-    const int32_t nranks = tutti_schedule_head(s)->nranks;
+    const tutti_topology *t = p->topology;
+    const int32_t nranks = tutti_schedule_head(p->schedule)->nranks;
     tutti_fabric net = {0};
     tutti_status st = TUTTI_OK;
-    tutti_traffic_collect(s, t, n, nseen, traffic);
+    tutti_traffic_collect(p->schedule, t, p->n, nseen, traffic);
     *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic->nmessages};
     if (t->kind == TUTTI_TOPOLOGY_HOST) {
         host_evaluate(traffic, t, out, lower);
@@ -284,13 +285,13 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
     if (st) return st;
     const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
-    st = tutti_simulate_seen(s, t, n, nseen, out, &lower, &traffic, err);
+    st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, out, &lower, &traffic, err);
     const bool all_seen =
         nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* else slices differ by an element */
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {
         tutti_token_buckets_destroy(lower.buckets);
-        st = tutti_simulate_seen(s, t, n, nranks, out, &lower, &traffic, err);
+        st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nranks, out, &lower, &traffic, err);
         tutti_traffic_release(&traffic);
     }
     if (!st && lower.buckets) {

@@ -19,6 +19,13 @@
 
 enum { TUTTI_ELEMENT_BYTES = 4 }; /* f32 */
 
+/* What is played: a schedule of n elements on a topology. */
+typedef struct {
+    const tutti_schedule *schedule;
+    const tutti_topology *topology;
+    int64_t n;
+} tutti_playing;
+
 typedef struct {
     double seconds;                        /* expected: rounds with a barrier after each */
     double latency_s, transfer_s, local_s; /* its parts; host: transfer 0 */

@@ -93,7 +93,7 @@ typedef struct {
     struct tutti_token_buckets *buckets; /* the caller's; NULL: wires. What they save is not taken off yet */
 } tutti_lower;
 /* As tutti_simulate_schedule, from the parts of nseen ranks; it has looked at whether the schedule fits. out_unit: of the traffic. */
-tutti_status tutti_simulate_seen(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
-                                 tutti_simulation *out, tutti_lower *lower, tutti_traffic *traffic, tutti_failure *err);
+tutti_status tutti_simulate_seen(const tutti_playing *p, int32_t nseen, tutti_simulation *out, tutti_lower *lower,
+                                 tutti_traffic *traffic, tutti_failure *err);
 
 #endif

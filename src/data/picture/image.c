@@ -68,8 +68,8 @@ static const char *say_format(const uint8_t *bytes, size_t nbytes)
     return nbytes ? "" : "the file is empty";
 }
 
-tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int *width,
-                              int *height, tutti_failure *err)
+tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
+                              tutti_failure *err)
 {
     im->name = name;
     im->bytes = bytes;
@@ -86,8 +86,8 @@ tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *
     if ((int64_t)im->width * im->height > TUTTI_IMAGE_MAX_PIXELS)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: %d x %d pixels; at most %d in all", name, im->width, im->height,
                           TUTTI_IMAGE_MAX_PIXELS);
-    *width = im->width;
-    *height = im->height;
+    size[0] = im->width;
+    size[1] = im->height;
     return TUTTI_OK;
 }
 

@@ -38,9 +38,9 @@ typedef struct tutti_image tutti_image;
 tutti_image *tutti_image_create(void); /* a decoder and its buffers, for one picture after the other */
 void tutti_image_destroy(tutti_image *im);
 bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* they begin as a JPEG or a PNG does */
-/* bytes must stay until the picture is decoded or another is opened. name: for failures. */
-tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int *width,
-                              int *height, tutti_failure *err);
+/* bytes must stay until the picture is decoded or another is opened. name: for failures. size: width and height. */
+tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
+                              tutti_failure *err);
 /* Once for each open; out is valid until the next. */
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 

@@ -95,11 +95,12 @@ static tutti_status read_bytes(tutti_pictures *p, const char *path, float *sampl
     const tutti_dataset *d = p->set;
     const int want_height = (int)d->shape.dim[1], want_width = (int)d->shape.dim[2];
     size_t nbytes;
-    int width, height;
+    int size[2];
     tutti_pixels pixels;
     tutti_status st = tutti_image_file_read(path, MAX_FILE, &p->bytes, &p->room, &nbytes, err);
-    if (!st) st = tutti_image_open(p->image, path, p->bytes, nbytes, &width, &height, err);
+    if (!st) st = tutti_image_open(p->image, path, p->bytes, nbytes, size, err);
     if (st) return st;
+    const int width = size[0], height = size[1];
     if (width != want_width || height != want_height)
         return tutti_fail(err, TUTTI_ERR_DATA,
                           "%s: %d x %d pixels; the set %s has %d x %d, and its network reads nothing else: resize it",

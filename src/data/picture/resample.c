@@ -119,6 +119,7 @@ void tutti_resample(tutti_resampler *r, const tutti_pixels *in, const float scal
         const uint8_t *top = in->bytes + (first - in->y) * in->stride + (int64_t)(left - in->x) * 3;
         tutti_resample_rows(top, in->stride, r->y.taps.weight + (size_t)i * (size_t)r->y.taps.n, end - first,
                             (int64_t)columns, r->row);
-        tutti_resample_columns(r->row, left, &r->x.taps, x->out, scale, shift, out, (int64_t)x->out * y->out);
+        const tutti_plane_line to = {out, (int64_t)x->out * y->out, scale, shift};
+        tutti_resample_columns(r->row, left, &r->x.taps, x->out, &to);
     }
 }

@@ -42,8 +42,7 @@ static inline __attribute__((always_inline)) void pixel_add(const float *from, c
 }
 
 static inline __attribute__((always_inline)) void columns_add(const float *row, int left, const tutti_taps *taps, int n,
-                                                              int out, const float scale[3], const float shift[3],
-                                                              float *planes, int64_t plane)
+                                                              int out, const tutti_plane_line *to)
 {
     for (int i = 0; i < out; i += GROUP) {
         pixel p[GROUP], channel[3];
@@ -58,23 +57,22 @@ static inline __attribute__((always_inline)) void columns_add(const float *row, 
         channel[2] = __builtin_shufflevector(b01, b23, 0, 1, 4, 5);
         const size_t nbytes = sizeof(float) * (size_t)(out - i < GROUP ? out - i : GROUP);
         for (int c = 0; c < 3; c++) {
-            channel[c] = channel[c] * scale[c] + shift[c];
+            channel[c] = channel[c] * to->scale[c] + to->shift[c];
             if (nbytes == sizeof(pixel))
-                memcpy(planes + c * plane + i, &channel[c], sizeof(pixel));
+                memcpy(to->line + c * to->plane + i, &channel[c], sizeof(pixel));
             else
-                memcpy(planes + c * plane + i, &channel[c], nbytes);
+                memcpy(to->line + c * to->plane + i, &channel[c], nbytes);
         }
     }
 }
 
-void tutti_resample_columns(const float *row, int left, const tutti_taps *taps, int out, const float scale[3],
-                            const float shift[3], float *planes, int64_t plane)
+void tutti_resample_columns(const float *row, int left, const tutti_taps *taps, int out, const tutti_plane_line *to)
 {
     switch (taps->n) {
-    case 2: columns_add(row, left, taps, 2, out, scale, shift, planes, plane); break;
-    case 3: columns_add(row, left, taps, 3, out, scale, shift, planes, plane); break;
-    case 4: columns_add(row, left, taps, 4, out, scale, shift, planes, plane); break;
-    case 5: columns_add(row, left, taps, 5, out, scale, shift, planes, plane); break;
-    default: columns_add(row, left, taps, taps->n, out, scale, shift, planes, plane); break;
+    case 2: columns_add(row, left, taps, 2, out, to); break;
+    case 3: columns_add(row, left, taps, 3, out, to); break;
+    case 4: columns_add(row, left, taps, 4, out, to); break;
+    case 5: columns_add(row, left, taps, 5, out, to); break;
+    default: columns_add(row, left, taps, taps->n, out, to); break;
     }
 }

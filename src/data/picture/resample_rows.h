@@ -17,9 +17,15 @@ typedef struct {
  * many floats beyond sum. */
 void tutti_resample_rows(const uint8_t *rows, int64_t stride, const float *weight, int n, int64_t columns, float *sum);
 
-/* A row of RGB floats, the first of which is pixel `left`, becomes `out` pixels of three planes: sum * scale[c] + shift[c]. Reads up to
- * taps->n pixels and a float beyond the last that has a weight. */
-void tutti_resample_columns(const float *row, int left, const tutti_taps *taps, int out, const float scale[3],
-                            const float shift[3], float *planes, int64_t plane);
+/* Where a line of three planes is written, and as what: sum * scale[c] + shift[c]. */
+typedef struct {
+    float *line;
+    int64_t plane; /* floats from a plane to the next */
+    const float *scale, *shift;
+} tutti_plane_line;
+
+/* A row of RGB floats, the first of which is pixel `left`, becomes `out` pixels of a line. Reads up to taps->n pixels and a float beyond
+ * the last that has a weight. */
+void tutti_resample_columns(const float *row, int left, const tutti_taps *taps, int out, const tutti_plane_line *to);
 
 #endif

@@ -381,25 +381,30 @@ void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti
     tutti_strbuf_printf(path, "%s/%s/%s", f->top, f->classes[f->labels[picture]], f->names.text + f->name_at[picture]);
 }
 
-static tutti_status descriptor_read(int fd, const char *path, int64_t most, uint8_t **bytes, size_t *room,
-                                    size_t *nbytes, tutti_failure *err)
+/* Memory that a file's bytes are read into; it grows where they want more. */
+typedef struct {
+    uint8_t **bytes;
+    size_t *room, *nbytes;
+} buffer;
+
+static tutti_status descriptor_read(int fd, const char *path, int64_t most, buffer to, tutti_failure *err)
 {
     struct stat st;
     if (fstat(fd, &st)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
     if (st.st_size > most)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: %lld bytes; at most %lld", path, (long long)st.st_size,
                           (long long)most);
-    if ((size_t)st.st_size > *room) {
-        free(*bytes);
-        *bytes = tutti_alloc((size_t)st.st_size);
-        *room = (size_t)st.st_size;
+    if ((size_t)st.st_size > *to.room) {
+        free(*to.bytes);
+        *to.bytes = tutti_alloc((size_t)st.st_size);
+        *to.room = (size_t)st.st_size;
     }
-    for (*nbytes = 0; *nbytes < (size_t)st.st_size;) {
-        const ssize_t got = read(fd, *bytes + *nbytes, (size_t)st.st_size - *nbytes);
+    for (*to.nbytes = 0; *to.nbytes < (size_t)st.st_size;) {
+        const ssize_t got = read(fd, *to.bytes + *to.nbytes, (size_t)st.st_size - *to.nbytes);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return tutti_fail(err, TUTTI_ERR_DATA, "%s: byte %zu: %s", path, *nbytes, strerror(errno));
+        if (got < 0) return tutti_fail(err, TUTTI_ERR_DATA, "%s: byte %zu: %s", path, *to.nbytes, strerror(errno));
         if (got == 0) break;
-        *nbytes += (size_t)got;
+        *to.nbytes += (size_t)got;
     }
     return TUTTI_OK;
 }
@@ -413,7 +418,7 @@ tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **byt
         tutti_fail_at(err, "%s", path);
         return st;
     }
-    st = descriptor_read(fd, path, most, bytes, room, nbytes, err);
+    st = descriptor_read(fd, path, most, (buffer){bytes, room, nbytes}, err);
     close(fd);
     return st;
 }

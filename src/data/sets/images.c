@@ -144,11 +144,11 @@ static bool is_mirrored(const tutti_dataset *d, tutti_pass pass, int64_t index)
            31;
 }
 
-static tutti_status open_picture(picture_reader *r, const char *path, int *width, int *height, tutti_failure *err)
+static tutti_status open_picture(picture_reader *r, const char *path, int size[2], tutti_failure *err)
 {
     size_t nbytes;
     tutti_status st = tutti_image_file_read(path, MAX_FILE, &r->bytes, &r->room, &nbytes, err);
-    return st ? st : tutti_image_open(r->image, path, r->bytes, nbytes, width, height, err);
+    return st ? st : tutti_image_open(r->image, path, r->bytes, nbytes, size, err);
 }
 
 static tutti_status read_sample(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
@@ -156,12 +156,12 @@ static tutti_status read_sample(const tutti_dataset *d, void *reader, tutti_pass
 {
     picture_reader *r = reader;
     const int size = (int)d->shape.dim[1];
-    int width, height;
+    int of[2];
     tutti_pixels pixels;
     tutti_image_folder_path(d->own, stored, &r->path);
-    tutti_status st = open_picture(r, r->path.text, &width, &height, err);
+    tutti_status st = open_picture(r, r->path.text, of, err);
     if (st) return st;
-    const tutti_view view = d->crop ? view_random(pass, index, width, height, size) : view_middle(width, height, size);
+    const tutti_view view = d->crop ? view_random(pass, index, of[0], of[1], size) : view_middle(of[0], of[1], size);
     st = tutti_image_decode(r->image, &view, &pixels, err);
     if (!st) tutti_resample(r->resampler, &pixels, r->scale, r->shift, is_mirrored(d, pass, index), sample);
     return st;
@@ -171,11 +171,11 @@ static tutti_status read_picture(const tutti_dataset *d, void *reader, const cha
                                  tutti_failure *err)
 {
     picture_reader *r = reader;
-    int width, height;
+    int of[2];
     tutti_pixels pixels;
-    tutti_status st = open_picture(r, path, &width, &height, err);
+    tutti_status st = open_picture(r, path, of, err);
     if (st) return st;
-    const tutti_view view = view_middle(width, height, (int)d->shape.dim[1]);
+    const tutti_view view = view_middle(of[0], of[1], (int)d->shape.dim[1]);
     st = tutti_image_decode(r->image, &view, &pixels, err);
     if (!st) tutti_resample(r->resampler, &pixels, r->scale, r->shift, false, sample);
     return st;

@@ -290,9 +290,10 @@ static char *find_array(const char *folder, tutti_split split, bool labels, tutt
 
 typedef tutti_status filler(const tutti_dataset_config *config, tutti_split split, const reader *r, tutti_dataset *d,
                             int64_t *nsamples);
-static tutti_status read_file(const tutti_dataset_config *config, tutti_split split, bool labels, filler *fill,
-                              tutti_dataset *d, int64_t *nsamples, tutti_failure *err)
+static tutti_status read_file(const tutti_dataset_config *config, tutti_split split, bool labels, tutti_dataset *d,
+                              int64_t *nsamples, tutti_failure *err)
 {
+    filler *fill = labels ? read_labels : read_samples;
     char *path = find_array(config->path, split, labels, err);
     if (!path) return TUTTI_ERR_DATA;
     reader r = {NULL, path, err};
@@ -310,8 +311,8 @@ static tutti_status open_npy(const tutti_dataset_config *config, tutti_split spl
                              tutti_failure *err)
 {
     int64_t nsamples = 0;
-    tutti_status st = read_file(config, split, false, read_samples, d, &nsamples, err);
-    if (!st) st = read_file(config, split, true, read_labels, d, &nsamples, err);
+    tutti_status st = read_file(config, split, false, d, &nsamples, err);
+    if (!st) st = read_file(config, split, true, d, &nsamples, err);
     if (!st) tutti_numbers_note(config, d);
     return st;
 }

@@ -94,18 +94,19 @@ static bool is_real(tutti_dtype type)
     return type == TUTTI_F32 || type == TUTTI_BF16 || type == TUTTI_F16;
 }
 
-static void reduce_on_host(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
-                           const char *const *inputs, int nin, int64_t n)
+static void reduce_on_host(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of,
+                           int64_t n)
 {
     const tutti_device *cpu = tutti_device_cpu();
     const size_t in = (size_t)n * tutti_element_bytes(how->in, how->op);
     const size_t out = (size_t)n * tutti_element_bytes(how->out, how->op);
-    char **copies = tutti_alloc(sizeof *copies * (size_t)nin), *sum = tutti_alloc(out ? out : 1);
-    for (int i = 0; i < nin; i++) copies[i] = d->borrow(d, inputs[i], in);
-    cpu->reduce(cpu, how, &sum, 1, (const char *const *)copies, nin, n);
-    for (int i = 0; i < nin; i++) d->give_back(d, inputs[i], copies[i], in, false);
+    char **copies = tutti_alloc(sizeof *copies * (size_t)of->nin), *sum = tutti_alloc(out ? out : 1);
+    for (int i = 0; i < of->nin; i++) copies[i] = d->borrow(d, of->inputs[i], in);
+    const tutti_operands here = {&sum, 1, (const char *const *)copies, of->nin};
+    cpu->reduce(cpu, how, &here, n);
+    for (int i = 0; i < of->nin; i++) d->give_back(d, of->inputs[i], copies[i], in, false);
     tutti_cuda *c = tutti_cuda_begin(d);
-    for (int o = 0; o < nout; o++) tutti_cuda_carry_in(c, outputs[o], sum, out);
+    for (int o = 0; o < of->nout; o++) tutti_cuda_carry_in(c, of->outputs[o], sum, out);
     tutti_cuda_end(c);
     free(copies), free(sum);
 }
@@ -145,20 +146,20 @@ static int depth_of(const uint8_t *folds, int nin)
     return most;
 }
 
-static void reduce(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
-                   const char *const *inputs, int nin, int64_t n)
+static void reduce(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of, int64_t n)
 {
+    const int nin = of->nin, nout = of->nout;
     expression e = {.nin = nin, .nout = nout, .in_type = how->in, .out_type = how->out, .n = n};
     const bool sums = how->op == TUTTI_SUM || how->op == TUTTI_AVG;
     const bool fits = nin <= TUTTI_CUDA_MOST_INPUTS && nout <= TUTTI_CUDA_MOST_OUTPUTS;
     if (n <= 0) return;
     for (int k = 0; k < nin && fits; k++) e.folds[k] = how->folds ? how->folds[k] : k > 0;
     if (!sums || !fits || !is_real(how->in) || !is_real(how->out) || depth_of(e.folds, nin) > STACK) {
-        reduce_on_host(d, how, outputs, nout, inputs, nin, n);
+        reduce_on_host(d, how, of, n);
         return;
     }
-    for (int i = 0; i < nin; i++) e.in[i] = inputs[i];
-    for (int o = 0; o < nout; o++) e.out[o] = outputs[o];
+    for (int i = 0; i < nin; i++) e.in[i] = of->inputs[i];
+    for (int o = 0; o < nout; o++) e.out[o] = of->outputs[o];
     tutti_cuda *c = tutti_cuda_begin(d);
     tutti_cuda_put(c, &summing, &e);
     tutti_cuda_end(c);

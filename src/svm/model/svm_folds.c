@@ -11,10 +11,10 @@
 #include "svm_probability.h"
 
 /* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other within one. */
-static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, uint64_t seed, int nfolds)
+static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, tutti_svm_split split)
 {
-    const int64_t place = tutti_order_at(seed, k, c->count[k], true, number);
-    return ((place + 1) * nfolds - 1) / c->count[k];
+    const int64_t place = tutti_order_at(split.seed, k, c->count[k], true, number);
+    return ((place + 1) * split.nfolds - 1) / c->count[k];
 }
 
 static tutti_svm_classes classes_alike(const tutti_svm_classes *c)
@@ -37,15 +37,15 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-tutti_status tutti_svm_fold_make(tutti_svm_training *t, const tutti_svm_classes *c, uint64_t seed, int nfolds, int fold,
+tutti_status tutti_svm_fold_make(tutti_svm_training *t, const tutti_svm_classes *c, tutti_svm_split split, int fold,
                                  tutti_svm_fold *out, tutti_failure *err)
 {
     tutti_svm_fold f = {.kept = classes_alike(c), .left = tutti_alloc((size_t)(t->data->nrows + 1) * sizeof *f.left)};
-    const bool each_alone = nfolds == t->data->total;
+    const bool each_alone = split.nfolds == t->data->total;
     for (int k = 0; k < c->n; k++)
         for (int64_t i = 0; i < c->own[k]; i++) {
             const int32_t row = c->row[k][i];
-            if ((each_alone ? t->data->first + row : fold_of(c, k, c->before[k] + i, seed, nfolds)) == fold)
+            if ((each_alone ? t->data->first + row : fold_of(c, k, c->before[k] + i, split)) == fold)
                 f.left[f.nleft++] = row;
             else
                 f.kept.row[k][f.kept.own[k]++] = row;
@@ -77,15 +77,15 @@ static tutti_status ask_pair(tutti_svm_training *t, const tutti_svm_fold *f, int
                              tutti_failure *err)
 {
     const int n = f->kept.n, npairs = n * (n - 1) / 2, number = tutti_svm_pair_number(i, j, n);
-    double slope = 0, shift = 0;
+    tutti_svm_sigmoid sigmoid = {0, 0};
     tutti_svm_part part = {0};
     tutti_status st = TUTTI_OK;
-    if (b->pairwise) st = tutti_svm_platt_fit(t, &f->kept, i, j, &slope, &shift, err);
+    if (b->pairwise) st = tutti_svm_platt_fit(t, &f->kept, i, j, &sigmoid, err);
     if (!st) st = tutti_svm_part_train(t, &f->kept, i, j, &part, err);
     if (!st) st = tutti_svm_part_decide(t, &part, f->nleft, f->left, b->decision, err);
     for (int64_t s = 0; !st && s < f->nleft; s++) {
         b->votes[s * n + (b->decision[s] > 0 ? i : j)]++;
-        if (b->pairwise) b->pairwise[s * npairs + number] = tutti_svm_platt_value(b->decision[s], slope, shift);
+        if (b->pairwise) b->pairwise[s * npairs + number] = tutti_svm_platt_value(b->decision[s], sigmoid.a, sigmoid.b);
     }
     tutti_svm_part_release(&part);
     return st;
@@ -152,7 +152,7 @@ tutti_status tutti_svm_cross_validate(tutti_comm *comm, const tutti_svm_data *da
     t.nproblems = (int)(problems > INT_MAX / nfolds ? INT_MAX : problems * nfolds);
     for (int fold = 0; !st && fold < nfolds; fold++) {
         tutti_svm_fold f = {0};
-        st = tutti_svm_fold_make(&t, &classes, config->seed, nfolds, fold, &f, err);
+        st = tutti_svm_fold_make(&t, &classes, (tutti_svm_split){config->seed, nfolds}, fold, &f, err);
         if (!st) st = run_fold(&t, &f, predicted, err);
         tutti_svm_fold_release(&f);
     }

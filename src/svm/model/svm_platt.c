@@ -67,10 +67,10 @@ static void sort_verdicts(verdicts *v, const int32_t *row, int64_t nrows)
     *v = sorted;
 }
 
-tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *c, int i, int j, double *a, double *b,
-                                 tutti_failure *err)
+tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *c, int i, int j,
+                                 tutti_svm_sigmoid *out, tutti_failure *err)
 {
-    if (tutti_svm_checkpoint_begin_sigmoid(t->engine, a, b)) {
+    if (tutti_svm_checkpoint_begin_sigmoid(t->engine, &out->a, &out->b)) {
         t->solved += TUTTI_SVM_PLATT_FOLDS;
         return TUTTI_OK;
     }
@@ -80,11 +80,12 @@ tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes 
     const tutti_svm_classes pair = {2, label, count, before, own_rows, row};
     const size_t n = (size_t)(own_rows[0] + own_rows[1]) + 1;
     verdicts own = {.decision = tutti_alloc(n * sizeof *own.decision), .y = tutti_alloc(n)}, all = {0};
+    const tutti_svm_split split = {t->config->seed + 1, TUTTI_SVM_PLATT_FOLDS};
     int32_t *order = tutti_alloc(n * sizeof *order);
     tutti_status st = TUTTI_OK;
     for (int fold = 0; !st && fold < TUTTI_SVM_PLATT_FOLDS; fold++) {
         tutti_svm_fold f = {0};
-        st = tutti_svm_fold_make(t, &pair, t->config->seed + 1, TUTTI_SVM_PLATT_FOLDS, fold, &f, err);
+        st = tutti_svm_fold_make(t, &pair, split, fold, &f, err);
         for (int64_t s = 0; !st && s < f.nleft; s++) order[own.n + s] = f.left[s];
         if (!st) st = ask_fold(t, &f, &pair, &own, err);
         tutti_svm_fold_release(&f);
@@ -94,8 +95,8 @@ tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes 
         st = gather_verdicts(t->comm, &own, &all, err);
     }
     if (!st) {
-        tutti_svm_platt_solve(all.n, all.decision, all.y, a, b);
-        tutti_svm_checkpoint_end_sigmoid(t->engine, *a, *b);
+        tutti_svm_platt_solve(all.n, all.decision, all.y, &out->a, &out->b);
+        tutti_svm_checkpoint_end_sigmoid(t->engine, out->a, out->b);
     }
     free(own.decision);
     free(own.y);

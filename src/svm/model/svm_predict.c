@@ -32,29 +32,32 @@ typedef struct {
 /* What one thread works with. */
 typedef struct {
     tutti_svm_tile *tile;
-    double *kernel;   /* [lanes][block] */
-    double *sum;      /* [npairs][block] */
-    double *pairwise; /* [npairs] */
-    int *votes;       /* [nclasses] */
+    double *kernel;     /* [lanes][block] */
+    double *sum;        /* [npairs][block] */
+    double *pairwise;   /* [npairs] */
+    int *votes;         /* [nclasses] */
+    int64_t begin, end; /* rows of its block */
 } workbench;
 
-/* Adds what n support vectors from v on, all of class c, have to say about rows begin .. end - 1. */
-static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n, int64_t begin, int64_t end)
+/* Adds what n support vectors from v on, all of class c, have to say about the rows of the block. */
+static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n)
 {
     const tutti_svm_model *m = x->model;
     const void *row[LANES_MOST];
     tutti_svm_rows rows = x->rows; /* the block's, from 0 */
-    rows.start += begin;
-    rows.square += begin;
+    const int64_t nrows = b->end - b->begin;
+    rows.start += b->begin;
+    rows.square += b->begin;
     tutti_svm_tile_fill(b->tile, &x->vectors, NULL, v, n);
-    tutti_svm_tile_values(b->tile, &rows, NULL, 0, end - begin, b->kernel, x->block);
+    tutti_svm_tile_values(b->tile, &(tutti_svm_targets){&rows, NULL, 0, nrows}, b->kernel, x->block);
     for (int i = 0; i < n; i++) row[i] = b->kernel + i * x->block;
+    const tutti_svm_kept kept = {row, n, 0, nrows};
     for (int other = 0; other < m->nclasses; other++) {
         if (other == c) continue;
         const int pair =
             other < c ? tutti_svm_pair_number(other, c, m->nclasses) : tutti_svm_pair_number(c, other, m->nclasses);
         const double *coef = m->coef + (other < c ? other : other - 1) * m->nsv + v;
-        tutti_svm_kept_sum(TUTTI_SVM_F64, row, n, 0, end - begin, coef, b->sum + pair * x->block);
+        tutti_svm_kept_sum(TUTTI_SVM_F64, &kept, coef, b->sum + pair * x->block);
     }
 }
 
@@ -70,11 +73,11 @@ static int most_votes(const tutti_svm_model *m, const double *decision, int *vot
     return best;
 }
 
-/* Label, decisions and probabilities of row `at` of the block that begins with row `begin`. */
-static void decide(const prediction *x, workbench *b, int64_t begin, int64_t at)
+/* Label, decisions and probabilities of row `at` of the block. */
+static void decide(const prediction *x, workbench *b, int64_t at)
 {
     const tutti_svm_model *m = x->model;
-    const int64_t row = begin + at;
+    const int64_t row = b->begin + at;
     double *decision = x->decisions ? x->decisions + row * x->npairs : b->pairwise;
     for (int k = 0; k < x->npairs; k++) decision[k] = b->sum[k * x->block + at] - m->rho[k];
     int best;
@@ -89,7 +92,7 @@ static void decide(const prediction *x, workbench *b, int64_t begin, int64_t at)
     x->label[row] = m->label[best];
 }
 
-static void predict_block(const prediction *x, workbench *b, int64_t begin, int64_t end)
+static void predict_block(const prediction *x, workbench *b)
 {
     const tutti_svm_model *m = x->model;
     const int lanes = tutti_svm_tile_lanes(b->tile);
@@ -98,10 +101,10 @@ static void predict_block(const prediction *x, workbench *b, int64_t begin, int6
     for (int c = 0; c < m->nclasses; c++)
         for (const int64_t last = v + m->nsv_of[c]; v < last;) {
             const int n = last - v < lanes ? (int)(last - v) : lanes;
-            add_tile(x, b, c, v, n, begin, end);
+            add_tile(x, b, c, v, n);
             v += n;
         }
-    for (int64_t i = 0; i < end - begin; i++) decide(x, b, begin, i);
+    for (int64_t i = 0; i < b->end - b->begin; i++) decide(x, b, i);
 }
 
 /* Part i of the work: blocks i, i + nparts, ... */
@@ -114,8 +117,10 @@ static void predict_part(void *arg, int64_t part, int64_t end_part)
         b.sum = tutti_alloc((size_t)((x->npairs + 1) * x->block) * sizeof *b.sum);
         b.pairwise = tutti_alloc((size_t)(x->npairs + 1) * sizeof *b.pairwise);
         b.votes = tutti_alloc((size_t)x->model->nclasses * sizeof *b.votes);
-        for (int64_t begin = part * x->block; begin < x->nrows; begin += x->nparts * x->block)
-            predict_block(x, &b, begin, begin + x->block < x->nrows ? begin + x->block : x->nrows);
+        for (b.begin = part * x->block; b.begin < x->nrows; b.begin += x->nparts * x->block) {
+            b.end = b.begin + x->block < x->nrows ? b.begin + x->block : x->nrows;
+            predict_block(x, &b);
+        }
         free(b.kernel);
         free(b.sum);
         free(b.pairwise);

@@ -193,8 +193,9 @@ tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err)
     for (int64_t k = first; k < state->n; k++) state->gamma[k] = -y[state->sample[k]];
     for (int64_t i = 0; i < state->n; i++) s->spare[i] = y[i] * state->alpha[state->position[i]];
     account->adding = TUTTI_SVM_ELIMINATING;
-    const tutti_status st = tutti_svm_sum_rows(s->e, state->n, s->problem->row, s->spare, state->n - first,
-                                               s->target + first, state->gamma + first, err);
+    const tutti_svm_weighted own = {state->n, s->problem->row, s->spare};
+    const tutti_status st =
+        tutti_svm_sum_rows(s->e, &own, state->n - first, s->target + first, state->gamma + first, err);
     state->reconstructed += s->total - state->active;
     state->active = s->total, state->nactive = state->n;
     state->since = 0;

@@ -159,17 +159,18 @@ typedef struct {
 static void add_part(void *arg, int64_t begin, int64_t end)
 {
     const addition *a = arg;
-    tutti_svm_tile_sum(a->tile, a->targets, a->target, begin, end, a->weight, a->sum);
+    const tutti_svm_targets targets = {a->targets, a->target, begin, end};
+    tutti_svm_tile_sum(a->tile, &targets, a->weight, a->sum);
 }
 
-void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const int32_t *which, int64_t n,
-                          const double *weight, const int32_t *target, int64_t ntargets, double *sum)
+void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
+                          int64_t ntargets, const int32_t *target, double *sum)
 {
-    for (int64_t first = 0; first < n && ntargets > 0; first += e->lanes) {
-        const int width = n - first < e->lanes ? (int)(n - first) : e->lanes;
-        tutti_svm_tile_fill(e->tile, sources, which + first, 0, width);
+    for (int64_t first = 0; first < which->n && ntargets > 0; first += e->lanes) {
+        const int width = which->n - first < e->lanes ? (int)(which->n - first) : e->lanes;
+        tutti_svm_tile_fill(e->tile, sources, which->row + first, 0, width);
         tutti_svm_charge(&e->account, TUTTI_SVM_ALIKE);
-        addition a = {e->tile, &e->targets, target, weight + first, sum};
+        addition a = {e->tile, &e->targets, target, which->weight + first, sum};
         tutti_pool_for(e->pool, ntargets, add_part, &a);
         tutti_svm_charge(&e->account, e->account.adding);
     }

@@ -82,18 +82,19 @@ struct tutti_svm_engine {
     tutti_request *offer_request;
 };
 
-/* sum[t] += sum over s < n of weight[s] K(sources[which[s]], targets[target[t]]), t < ntargets: tile after tile, each by all threads. */
-void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const int32_t *which, int64_t n,
-                          const double *weight, const int32_t *target, int64_t ntargets, double *sum);
+/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), t < ntargets: tile after tile, each by all
+ * threads. */
+void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
+                          int64_t ntargets, const int32_t *target, double *sum);
 /* all[2 * nranks] = both of each rank. Collective. */
 tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], int64_t *all, tutti_failure *err);
 /* The sum over ranks of whole numbers, in place. Collective. */
 tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err);
 
 /* --- svm_travel.c --- */
-/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. rows_of[r], entries_of[r]: what rank r sends. */
+/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows, e->entries_of[r] entries. */
 tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
-                              const int64_t *rows_of, const int64_t *entries_of, tutti_failure *err);
+                              tutti_failure *err);
 /* What so many rows take on their way, without padding: the same for any number of ranks. */
 static inline int64_t tutti_svm_row_bytes(const tutti_svm_engine *e, int64_t nrows, int64_t entries)
 {

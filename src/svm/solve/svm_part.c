@@ -62,7 +62,8 @@ tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *
     double *weight = tutti_alloc((size_t)(part->n + 1) * sizeof *weight);
     for (int64_t s = 0; s < part->n; s++) weight[s] = part->y[s] * part->alpha[s];
     for (int64_t k = 0; k < ntargets; k++) decision[k] = 0;
-    const tutti_status st = tutti_svm_sum_rows(t->engine, part->n, part->row, weight, ntargets, target, decision, err);
+    const tutti_svm_weighted own = {part->n, part->row, weight};
+    const tutti_status st = tutti_svm_sum_rows(t->engine, &own, ntargets, target, decision, err);
     for (int64_t k = 0; !st && k < ntargets; k++) decision[k] -= part->result.rho;
     free(weight);
     return st;

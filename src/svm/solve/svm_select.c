@@ -220,15 +220,22 @@ static tutti_status gather_offers(tutti_svm_engine *e, const tutti_svm_candidate
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
 }
 
+/* What a rank offers of its nup and nlow violators, and what all do. */
+typedef struct {
+    int offer; /* candidates of each side at most */
+    tutti_svm_candidate *mine, *all;
+    int64_t nup, nlow;
+} offering;
+
 /* One gather of offers; *enough: the choice is that of the whole. */
-static tutti_status select_together(tutti_svm_solver *s, int want, int offer, tutti_svm_candidate *mine,
-                                    tutti_svm_candidate *all, int64_t nup, int64_t nlow, bool *enough,
-                                    tutti_failure *err)
+static tutti_status select_together(tutti_svm_solver *s, int want, const offering *o, bool *enough, tutti_failure *err)
 {
+    const int offer = o->offer;
+    tutti_svm_candidate *all = o->all;
     int64_t up = 0, low = 0, ups = 0, lows = 0;
-    fill_offer(s, mine, offer, nup, nlow);
+    fill_offer(s, o->mine, offer, o->nup, o->nlow);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_CHOOSING);
-    const tutti_status st = gather_offers(s->e, mine, all, offer, err);
+    const tutti_status st = gather_offers(s->e, o->mine, all, offer, err);
     tutti_svm_charge_moving(&s->e->account, tutti_svm_offer_length(offer) * s->e->nranks * (int64_t)sizeof *all);
     if (st) return st;
     for (int r = 0; r < s->e->nranks; r++) {
@@ -258,12 +265,15 @@ tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
         select_alone(s, want, nup, nlow);
     } else {
         bool enough = false;
-        st = select_together(s, want, e->offer, e->offered, e->offers, nup, nlow, &enough, err);
-        for (int offer = 2 * e->offer; !st && !enough; offer *= 2) {
-            const size_t n = (size_t)tutti_svm_offer_length(offer);
-            tutti_svm_candidate *mine = tutti_alloc(sizeof *mine * n * (size_t)(1 + e->nranks));
-            st = select_together(s, want, offer, mine, mine + n, nup, nlow, &enough, err);
-            free(mine);
+        offering o = {e->offer, e->offered, e->offers, nup, nlow};
+        st = select_together(s, want, &o, &enough, err);
+        while (!st && !enough) {
+            o.offer *= 2;
+            const size_t n = (size_t)tutti_svm_offer_length(o.offer);
+            o.mine = tutti_alloc(sizeof *o.mine * n * (size_t)(1 + e->nranks));
+            o.all = o.mine + n;
+            st = select_together(s, want, &o, &enough, err);
+            free(o.mine);
         }
     }
     if (!st) qsort(s->pick, (size_t)s->npicks, sizeof *s->pick, by_number);

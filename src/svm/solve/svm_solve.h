@@ -36,10 +36,17 @@ typedef struct {
 tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
+/* Rows by number, and what each counts. */
+typedef struct {
+    int64_t n;
+    const int32_t *row;
+    const double *weight;
+} tutti_svm_weighted;
+
 /* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64: gradients made anew,
- * decision values of left-out folds. n own samples row[], weight[]; ntargets own rows target[] (either may be 0). Rows travel in
+ * decision values of left-out folds. own: this rank's samples; ntargets own rows target[] (either may be none). Rows travel in
  * chunks, so memory is bounded. */
-tutti_status tutti_svm_sum_rows(tutti_svm_engine *engine, int64_t n, const int32_t *row, const double *weight,
-                                int64_t ntargets, const int32_t *target, double *sum, tutti_failure *err);
+tutti_status tutti_svm_sum_rows(tutti_svm_engine *engine, const tutti_svm_weighted *own, int64_t ntargets,
+                                const int32_t *target, double *sum, tutti_failure *err);
 
 #endif

@@ -4,6 +4,7 @@
  * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is cut into chunks of
  * whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and with it every rounding,
  * depends on the data alone. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "svm_engine.h"
@@ -36,26 +37,27 @@ static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin
     return high > low ? high - low : 0;
 }
 
-static tutti_status fetch_chunk(tutti_svm_engine *e, const int32_t *row, const double *weight, int64_t n,
-                                double *weights, int64_t *both, tutti_failure *err)
+static tutti_status fetch_chunk(tutti_svm_engine *e, const tutti_svm_weighted *own, double *weights, int64_t *both,
+                                tutti_failure *err)
 {
-    int64_t mine[2] = {n, 0};
-    for (int64_t i = 0; i < n; i++) mine[1] += tutti_svm_row_entries(e, row[i]);
+    int64_t mine[2] = {own->n, 0};
+    for (int64_t i = 0; i < own->n; i++) mine[1] += tutti_svm_row_entries(e, own->row[i]);
     tutti_status st = tutti_svm_engine_share(e, mine, both, err);
     if (st) return st;
     for (int r = 0; r < e->nranks; r++) e->nrows_of[r] = both[2 * r], e->entries_of[r] = both[2 * r + 1];
-    st = gather_weights(e, weight, weights, err);
+    st = gather_weights(e, own->weight, weights, err);
     e->store.n = 0;
-    return st ? st : tutti_svm_travel(e, &e->store, row, n, e->nrows_of, e->entries_of, err);
+    return st ? st : tutti_svm_travel(e, &e->store, own->row, own->n, err);
 }
 
-static tutti_status add_chunks(tutti_svm_engine *e, const int32_t *row, const double *weight, int64_t n,
-                               int64_t ntargets, const int32_t *target, double *sum, int64_t *both, tutti_failure *err)
+static tutti_status add_chunks(tutti_svm_engine *e, const tutti_svm_weighted *own, int64_t ntargets,
+                               const int32_t *target, double *sum, tutti_failure *err)
 {
+    int64_t *both = tutti_alloc((size_t)(2 * e->nranks) * sizeof *both);
     double weights[CHUNK];
     int32_t which[CHUNK];
     int64_t before = 0, total = 0;
-    const int64_t mine[2] = {n, 0};
+    const int64_t mine[2] = {own->n, 0};
     tutti_status st = tutti_svm_engine_share(e, mine, both, err);
     for (int r = 0; r < e->nranks && !st; r++) {
         if (r < e->rank) before += both[2 * r];
@@ -64,33 +66,37 @@ static tutti_status add_chunks(tutti_svm_engine *e, const int32_t *row, const do
     for (int32_t i = 0; i < CHUNK; i++) which[i] = i;
     for (int64_t first = 0; first < total && !st; first += CHUNK) {
         int64_t begin;
-        const int64_t many = own_part(first, before, n, &begin);
-        st = fetch_chunk(e, row + begin, weight + begin, many, weights, both, err);
+        const int64_t many = own_part(first, before, own->n, &begin);
+        const tutti_svm_weighted part = {many, own->row + begin, own->weight + begin};
+        st = fetch_chunk(e, &part, weights, both, err);
         if (st) break;
         const tutti_svm_rows rows = tutti_svm_store_sources(&e->store);
-        tutti_svm_engine_add(e, &rows, which, e->store.n, weights, target, ntargets, sum);
+        tutti_svm_engine_add(e, &rows, &(tutti_svm_weighted){e->store.n, which, weights}, ntargets, target, sum);
     }
+    free(both);
     return st;
 }
 
-tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *row, const double *weight,
-                                int64_t ntargets, const int32_t *target, double *sum, tutti_failure *err)
+tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, const tutti_svm_weighted *own, int64_t ntargets,
+                                const int32_t *target, double *sum, tutti_failure *err)
 {
     tutti_arena arena = {0};
-    int32_t *heavy = TUTTI_ARENA_NEW(&arena, int32_t, n);
-    double *weighs = TUTTI_ARENA_NEW(&arena, double, n);
-    int64_t *both = TUTTI_ARENA_NEW(&arena, int64_t, 2 * e->nranks);
+    int32_t *heavy = TUTTI_ARENA_NEW(&arena, int32_t, own->n);
+    double *weighs = TUTTI_ARENA_NEW(&arena, double, own->n);
     int64_t many = 0, entries = 0;
     tutti_status st = TUTTI_OK;
-    for (int64_t i = 0; i < n; i++)
-        if (weight[i] != 0)
-            heavy[many] = row[i], weighs[many++] = weight[i], entries += tutti_svm_row_entries(e, row[i]);
+    for (int64_t i = 0; i < own->n; i++) {
+        if (own->weight[i] == 0) continue;
+        heavy[many] = own->row[i], weighs[many++] = own->weight[i];
+        entries += tutti_svm_row_entries(e, own->row[i]);
+    }
+    const tutti_svm_weighted rows = {many, heavy, weighs};
     tutti_svm_charge(&e->account, e->account.adding);
     if (e->nranks == 1) e->account.row_bytes += tutti_svm_row_bytes(e, many, entries);
     if (e->nranks == 1)
-        tutti_svm_engine_add(e, &e->sources, heavy, many, weighs, target, ntargets, sum);
+        tutti_svm_engine_add(e, &e->sources, &rows, ntargets, target, sum);
     else
-        st = add_chunks(e, heavy, weighs, many, ntargets, target, sum, both, err);
+        st = add_chunks(e, &rows, ntargets, target, sum, err);
     tutti_arena_release(&arena);
     return st;
 }

@@ -187,24 +187,21 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 
-void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                        int64_t end, const double *weight, double *sum)
+void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum)
 {
     double all[TUTTI_SVM_F32_LANES] = {0};
     memcpy(all, weight, (size_t)tile->n * sizeof *all);
-    tile->row->sum(tile, rows, which, begin, end, all, sum);
+    tile->row->sum(tile, targets, all, sum);
 }
 
-void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                           int64_t end, void *out, int64_t stride)
+void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride)
 {
-    tile->row->values(tile, rows, which, begin, end, out, stride);
+    tile->row->values(tile, targets, out, stride);
 }
 
-void tutti_svm_kept_sum(tutti_svm_precision precision, const void *const *row, int n, int64_t begin, int64_t end,
-                        const double *weight, double *sum)
+void tutti_svm_kept_sum(tutti_svm_precision precision, const tutti_svm_kept *kept, const double *weight, double *sum)
 {
-    row_here(precision)->kept_sum(row, n, begin, end, weight, sum);
+    row_here(precision)->kept_sum(kept, weight, sum);
 }
 
 double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row)

@@ -27,6 +27,20 @@ typedef struct {
     const double *square; /* |row|^2 */
 } tutti_svm_rows;
 
+/* The rows that a tile's sources meet: rows[which[t]] for t in [begin, end). */
+typedef struct {
+    const tutti_svm_rows *rows;
+    const int32_t *which; /* NULL: rows[t] */
+    int64_t begin, end;
+} tutti_svm_targets;
+
+/* Kernel values that were kept: row[c][t] of source c < n, which are at most `lanes`, for t in [begin, end). */
+typedef struct {
+    const void *const *row;
+    int n;
+    int64_t begin, end;
+} tutti_svm_kept;
+
 typedef struct tutti_svm_tile tutti_svm_tile;
 
 /* precision: F32 or F64 (of values and their sums). width: largest index. A degree or gamma below 0, or what is not finite, is
@@ -38,16 +52,14 @@ int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* 64 for f32, 32 for f64 
 
 /* Takes the sources rows[which[0 .. n - 1]], n <= lanes; which NULL: rows first .. first + n - 1. The rows may go afterwards. */
 void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t first, int n);
-/* sum[t] += sum over c of weight[c] * K(source c, rows[which[t]]) for t in [begin, end), in f64, in an order fixed by c alone. */
-void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                        int64_t end, const double *weight, double *sum);
-/* out[c * stride + t] = K(source c, rows[which[t]]) for c < n, t in [begin, end): f32 or f64, the tile's precision. */
-void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                           int64_t end, void *out, int64_t stride);
-/* sum[t] += sum over c of weight[c] * row_c[t], t in [begin, end): the same sum in the same order as tile_sum, from values kept by
- * tile_values (a cache); row[c]: values of source c, of the given precision; n <= lanes. */
-void tutti_svm_kept_sum(tutti_svm_precision precision, const void *const *row, int n, int64_t begin, int64_t end,
-                        const double *weight, double *sum);
+/* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order fixed by c alone. */
+void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight,
+                        double *sum);
+/* out[c * stride + t] = K(source c, target t) for each source c: f32 or f64, the tile's precision. */
+void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
+/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of the given precision that
+ * tile_values made. */
+void tutti_svm_kept_sum(tutti_svm_precision precision, const tutti_svm_kept *kept, const double *weight, double *sum);
 /* K(row, row). */
 double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row);
 /* f64 where f32 would cost accuracy: eps < 1e-5, or a bound of the error of f32 values, from the largest |row|^2 and the kernel's parameters, over 1e-6. */

@@ -48,11 +48,9 @@ struct tutti_svm_tile_row {
     tutti_svm_precision precision;
     int lanes;
     /* weight: [lanes], 0 behind the sources */
-    void (*sum)(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                int64_t end, const double *weight, double *sum);
-    void (*values)(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                   int64_t end, void *out, int64_t stride);
-    void (*kept_sum)(const void *const *row, int n, int64_t begin, int64_t end, const double *weight, double *sum);
+    void (*sum)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum);
+    void (*values)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
+    void (*kept_sum)(const tutti_svm_kept *kept, const double *weight, double *sum);
     double (*square)(const double *value, int64_t n); /* added up as the values of a tile are */
     /* the kernel's value where u'v and |u|^2 = |v|^2 are both `square` */
     double (*diagonal)(const tutti_svm_tile *tile, double square);

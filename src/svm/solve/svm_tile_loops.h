@@ -203,22 +203,29 @@ INLINE bool are_alike(const entries *e)
     return e[0].n == e[1].n && memcmp(e[0].slot, e[1].slot, (size_t)e[0].n * sizeof *e[0].slot) == 0;
 }
 
+/* The slots below a limit, as far as rows have not been added up. */
+typedef struct {
+    const number *dense; /* the tile's */
+    const tutti_svm_rows *rows;
+    int32_t limit;
+} strip;
+
 /* ntargets rows take what a strip has for them. Returns whether a row has more behind it. */
-INLINE bool add_strip(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int64_t *row, int64_t *at,
-                      int ntargets, int32_t limit, block *to)
+INLINE bool add_strip(const strip *s, const int64_t *row, int64_t *at, int ntargets, block *to)
 {
+    const tutti_svm_rows *rows = s->rows;
     block b[2] = {to[0], to[ntargets - 1]}; /* in registers */
     entries e[2];
     bool left = false;
     for (int k = 0; k < ntargets; k++) {
-        e[k] = entries_below(rows, at[k], rows->start[row[k] + 1], limit);
+        e[k] = entries_below(rows, at[k], rows->start[row[k] + 1], s->limit);
         at[k] += e[k].n;
         left = left || at[k] < rows->start[row[k] + 1];
     }
     if (ntargets == 2 && are_alike(e))
-        add_alike(tile->dense, e, b);
+        add_alike(s->dense, e, b);
     else
-        add_entries(tile->dense, e, ntargets, b);
+        add_entries(s->dense, e, ntargets, b);
     for (int k = 0; k < ntargets; k++) to[k] = b[k];
     return left;
 }
@@ -230,13 +237,13 @@ static void dots_by_strips(const tutti_svm_tile *tile, const tutti_svm_rows *row
     bool left = true;
     memset(b, 0, (size_t)ntargets * sizeof *b);
     for (int k = 0; k < ntargets; k++) at[k] = rows->start[row[k]];
-    for (int32_t limit = TUTTI_SVM_STRIP; left; limit += TUTTI_SVM_STRIP) {
+    for (strip s = {tile->dense, rows, TUTTI_SVM_STRIP}; left; s.limit += TUTTI_SVM_STRIP) {
         int k = 0;
         left = false;
         for (; k + TOGETHER <= ntargets; k += TOGETHER)
-            if (add_strip(tile, rows, row + k, at + k, TOGETHER, limit, b + k)) left = true;
+            if (add_strip(&s, row + k, at + k, TOGETHER, b + k)) left = true;
         for (; k < ntargets; k++)
-            if (add_strip(tile, rows, row + k, at + k, 1, limit, b + k)) left = true;
+            if (add_strip(&s, row + k, at + k, 1, b + k)) left = true;
     }
 }
 
@@ -250,17 +257,24 @@ INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, i
 /* How a loop goes through targets: so many at once that what they share is in registers, or in the first cache. */
 typedef enum { NARROW, WIDE, STRIPS } layout;
 
-/* Values of targets which[t], ... (t, ... without which). */
-INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t t,
-                      int ntargets, block *b, tutti_svm_kernel_type type, layout how)
+/* What is a constant in each loop. */
+typedef struct {
+    tutti_svm_kernel_type type;
+    layout how;
+} kind;
+
+/* Values of ntargets targets from number t on. */
+INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_targets *targets, int64_t t, int ntargets, block *b,
+                      kind is)
 {
+    const tutti_svm_rows *rows = targets->rows;
     int64_t row[BATCH];
-    for (int k = 0; k < ntargets; k++) row[k] = which ? which[t + k] : t + k;
-    if (how == STRIPS)
+    for (int k = 0; k < ntargets; k++) row[k] = targets->which ? targets->which[t + k] : t + k;
+    if (is.how == STRIPS)
         dots_by_strips(tile, rows, row, ntargets, b);
     else
-        dots(tile, rows, row, ntargets, b, how == NARROW);
-    for (int k = 0; k < ntargets; k++) kernels_of(tile, rows, row[k], &b[k], type);
+        dots(tile, rows, row, ntargets, b, is.how == NARROW);
+    for (int k = 0; k < ntargets; k++) kernels_of(tile, rows, row[k], &b[k], is.type);
 }
 
 INLINE doubles fold_parts(const doubles *p)
@@ -281,27 +295,28 @@ INLINE double weighted(const block *b, const double *weight)
     return fold_doubles(part[0]);
 }
 
-INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                     int64_t end, const double *weight, double *sum, tutti_svm_kernel_type type, layout how)
+INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum,
+                     kind is)
 {
-    int64_t t = begin;
-    if (how == STRIPS) {
+    const int64_t end = targets->end;
+    int64_t t = targets->begin;
+    if (is.how == STRIPS) {
         block b[BATCH];
         for (; t < end; t += BATCH) {
             const int n = end - t < BATCH ? (int)(end - t) : BATCH;
-            blocks_of(tile, rows, which, t, n, b, type, how);
+            blocks_of(tile, targets, t, n, b, is);
             for (int k = 0; k < n; k++) sum[t + k] += weighted(&b[k], weight);
         }
         return;
     }
     for (; t + TOGETHER <= end; t += TOGETHER) {
         block b[TOGETHER];
-        blocks_of(tile, rows, which, t, TOGETHER, b, type, how);
+        blocks_of(tile, targets, t, TOGETHER, b, is);
         for (int k = 0; k < TOGETHER; k++) sum[t + k] += weighted(&b[k], weight);
     }
     for (; t < end; t++) {
         block b;
-        blocks_of(tile, rows, which, t, 1, &b, type, how);
+        blocks_of(tile, targets, t, 1, &b, is);
         sum[t] += weighted(&b, weight);
     }
 }
@@ -321,20 +336,21 @@ INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *o
     }
 }
 
-INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                        int64_t end, number *out, int64_t stride, tutti_svm_kernel_type type, layout how)
+INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_targets *targets, number *out, int64_t stride,
+                        kind is)
 {
+    const int64_t end = targets->end;
     block b[BATCH];
     memset(b, 0, sizeof b);
-    for (int64_t t = begin; t < end; t += BATCH) {
+    for (int64_t t = targets->begin; t < end; t += BATCH) {
         const int n = end - t < BATCH ? (int)(end - t) : BATCH;
         int i = 0;
-        if (how == STRIPS) {
-            blocks_of(tile, rows, which, t, n, b, type, how);
+        if (is.how == STRIPS) {
+            blocks_of(tile, targets, t, n, b, is);
             i = n;
         }
-        for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, rows, which, t + i, TOGETHER, &b[i], type, how);
-        for (; i < n; i++) blocks_of(tile, rows, which, t + i, 1, &b[i], type, how);
+        for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, targets, t + i, TOGETHER, &b[i], is);
+        for (; i < n; i++) blocks_of(tile, targets, t + i, 1, &b[i], is);
         for (int at = 0; at < n; at += EACH)
             for (int g = 0; g < GROUPS; g++)
                 put_square(b + at, g, n - at < EACH ? n - at : EACH, tile->n, out + t + at, stride);
@@ -344,11 +360,11 @@ INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, 
 /* Calls a loop with the tile's kernel and layout as constants. */
 #define BY_LAYOUT(loop, type, ...)                                                                                     \
     if (tile->table)                                                                                                   \
-        loop(tile, rows, which, begin, end, __VA_ARGS__, type, WIDE);                                                  \
+        loop(tile, targets, __VA_ARGS__, (kind){type, WIDE});                                                          \
     else if (tile->strips)                                                                                             \
-        loop(tile, rows, which, begin, end, __VA_ARGS__, type, STRIPS);                                                \
+        loop(tile, targets, __VA_ARGS__, (kind){type, STRIPS});                                                        \
     else                                                                                                               \
-        loop(tile, rows, which, begin, end, __VA_ARGS__, type, NARROW)
+        loop(tile, targets, __VA_ARGS__, (kind){type, NARROW})
 
 #define BY_KERNEL(loop, ...)                                                                                           \
     switch (tile->kernel.type) {                                                                                       \
@@ -358,14 +374,13 @@ INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, 
     default: BY_LAYOUT(loop, TUTTI_SVM_LINEAR, __VA_ARGS__); break;                                                    \
     }
 
-static void sum_of_tile(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                        int64_t end, const double *weight, double *sum)
+static void sum_of_tile(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum)
 {
     BY_KERNEL(sum_loop, weight, sum)
 }
 
-static void values_of_tile(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                           int64_t end, void *out, int64_t stride){BY_KERNEL(values_loop, out, stride)}
+static void values_of_tile(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out,
+                           int64_t stride){BY_KERNEL(values_loop, out, stride)}
 
 /* DOUBLES targets, or the n < DOUBLES last ones. */
 INLINE doubles kept_at(const number *from, int64_t n)
@@ -387,15 +402,16 @@ INLINE doubles kept_targets(const void *const *row, int n, int64_t t, int64_t nt
     return fold_parts(part);
 }
 
-static void kept_sum(const void *const *row, int n, int64_t begin, int64_t end, const double *weight, double *sum)
+static void kept_sum(const tutti_svm_kept *kept, const double *weight, double *sum)
 {
-    int64_t t = begin;
+    const int64_t end = kept->end;
+    int64_t t = kept->begin;
     for (; t + DOUBLES <= end; t += DOUBLES) {
         loose_doubles *to = (loose_doubles *)(void *)(sum + t);
-        *to = *to + kept_targets(row, n, t, DOUBLES, weight);
+        *to = *to + kept_targets(kept->row, kept->n, t, DOUBLES, weight);
     }
     if (t == end) return;
-    const doubles last = kept_targets(row, n, t, end - t, weight);
+    const doubles last = kept_targets(kept->row, kept->n, t, end - t, weight);
     for (int64_t i = 0; t + i < end; i++) sum[t + i] += last[i];
 }
 

@@ -80,8 +80,9 @@ static void append(const tutti_svm_engine *e, tutti_svm_store *s, const char *pa
 }
 
 tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
-                              const int64_t *rows_of, const int64_t *entries_of, tutti_failure *err)
+                              tutti_failure *err)
 {
+    const int64_t *rows_of = e->nrows_of, *entries_of = e->entries_of;
     int64_t nbytes = 0, nrows = 0, entries = 0;
     for (int r = 0; r < e->nranks; r++) {
         e->bytes_of[r] = packet_bytes(e, rows_of[r], entries_of[r]);

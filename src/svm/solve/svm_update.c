@@ -45,7 +45,8 @@ static void fill_rows(void *arg, int64_t begin, int64_t end)
     _Alignas(64) char stage[STAGE_BYTES];
     for (int64_t t = begin; t < end; t += STAGE) {
         const int64_t many = end - t < STAGE ? end - t : STAGE;
-        tutti_svm_tile_values(e->tile, &e->targets, f->s->target + t, 0, many, stage, STAGE);
+        const tutti_svm_targets targets = {&e->targets, f->s->target + t, 0, many};
+        tutti_svm_tile_values(e->tile, &targets, stage, STAGE);
         for (int c = 0; c < f->n; c++)
             memcpy((char *)f->row[c] + (size_t)t * e->value_bytes, stage + (size_t)(c * STAGE) * e->value_bytes,
                    (size_t)many * e->value_bytes);
@@ -99,7 +100,8 @@ typedef struct {
 static void add_kept(void *arg, int64_t begin, int64_t end)
 {
     const group *g = arg;
-    tutti_svm_kept_sum(g->s->e->precision, g->row, g->n, begin, end, g->weight, g->s->state.gamma);
+    const tutti_svm_kept kept = {g->row, g->n, begin, end};
+    tutti_svm_kept_sum(g->s->e->precision, &kept, g->weight, g->s->state.gamma);
 }
 
 static bool are_kept(const tutti_svm_solver *s, int first, int n)
@@ -115,17 +117,19 @@ void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nc
     const int64_t n = s->state.nactive;
     s->state.kernel_rows += nchanged;
     if (!s->cache || n == 0) {
-        tutti_svm_engine_add(e, sources, s->changed, nchanged, s->weight, s->target, n, s->state.gamma);
+        const tutti_svm_weighted all = {nchanged, s->changed, s->weight};
+        tutti_svm_engine_add(e, sources, &all, n, s->target, s->state.gamma);
         return;
     }
     const int nmissing = list_missing(s, nchanged);
     compute_missing(s, sources, nmissing);
     for (int first = 0; first < nchanged; first += e->lanes) {
         const int many = nchanged - first < e->lanes ? nchanged - first : e->lanes;
+        const tutti_svm_weighted some = {many, s->changed + first, s->weight + first};
         group g = {s, (const void *const *)s->kept_row + first, s->weight + first, many};
         if (are_kept(s, first, many))
             tutti_pool_for(e->pool, n, add_kept, &g);
         else
-            tutti_svm_engine_add(e, sources, s->changed + first, many, s->weight + first, s->target, n, s->state.gamma);
+            tutti_svm_engine_add(e, sources, &some, n, s->target, s->state.gamma);
     }
 }

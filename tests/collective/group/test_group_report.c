@@ -21,8 +21,8 @@ static void the_last_fifty_operations_are_kept_the_latest_first(void **state)
     tutti_flight *f = tutti_flight_create();
     tutti_strbuf text = {0};
     char name[TUTTI_FLIGHT_NAME] = "sum";
-    for (int e = 0; e < 1000; e++) tutti_flight_note(f, TUTTI_FLIGHT_START, name, e, -1, -1, 4096);
-    tutti_flight_note(f, TUTTI_FLIGHT_WAIT, name, 999, 7, 3, 512);
+    for (int e = 0; e < 1000; e++) tutti_flight_note(f, TUTTI_FLIGHT_START, name, (tutti_flight_what){e, -1, -1, 4096});
+    tutti_flight_note(f, TUTTI_FLIGHT_WAIT, name, (tutti_flight_what){999, 7, 3, 512});
     tutti_flight_print(f, &text);
     int lines = 0;
     for (const char *at = text.text; *at; at++) lines += *at == '\n';
@@ -42,7 +42,7 @@ static void times_are_seconds_whatever_the_clock_of_the_recorder_counts(void **s
     tutti_flight *f = tutti_flight_create();
     tutti_strbuf text = {0};
     char name[TUTTI_FLIGHT_NAME] = "sum";
-    tutti_flight_note(f, TUTTI_FLIGHT_START, name, 0, -1, -1, 0);
+    tutti_flight_note(f, TUTTI_FLIGHT_START, name, (tutti_flight_what){0, -1, -1, 0});
     const double began = tutti_clock_s();
     tutti_clock_sleep_s(0.1);
     tutti_flight_print(f, &text);

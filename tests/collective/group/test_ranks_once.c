@@ -28,8 +28,10 @@ static tutti_status share_among(tutti_group *g, tutti_failure *err)
     const int32_t set_of[4] = {7, 3, 7, 3};
     int rank = tutti_group_rank(g);
     tutti_shared_bytes *b, *common;
-    tutti_status s = tutti_shared_bytes_create_among(g, set_of, "test", BYTES, fill_named, &rank, &b, err);
-    if (!s) s = tutti_shared_bytes_create(g, "of all", BYTES, fill_named, &rank, &common, err);
+    tutti_status s =
+        tutti_shared_bytes_create(g, set_of, &(tutti_shared_wish){"test", BYTES, fill_named, &rank}, &b, err);
+    if (!s)
+        s = tutti_shared_bytes_create(g, NULL, &(tutti_shared_wish){"of all", BYTES, fill_named, &rank}, &common, err);
     if (s) return s;
     const uint8_t *at = tutti_shared_bytes_at(b), *all = tutti_shared_bytes_at(common);
     if (tutti_group_maker_among(g, set_of) != rank % 2) say("another maker"), s = 1;
@@ -51,7 +53,7 @@ static tutti_status share_bytes(tutti_group *g, tutti_failure *err)
 {
     int fills = 0;
     tutti_shared_bytes *b;
-    tutti_status s = tutti_shared_bytes_create(g, "test", BYTES, fill, &fills, &b, err);
+    tutti_status s = tutti_shared_bytes_create(g, NULL, &(tutti_shared_wish){"test", BYTES, fill, &fills}, &b, err);
     if (s) return s;
     const uint8_t *at = tutti_shared_bytes_at(b);
     if (fills != tutti_group_makes(g) || fills != (tutti_group_rank(g) == 0)) say("it was made elsewhere"), s = 1;

@@ -43,7 +43,8 @@ static double simulated(const tutti_topology *t, int32_t p, int64_t n, bool play
     tutti_failure err = {0};
     double seconds;
     if (tutti_schedule_compile("trees,chunks=64,loss=0", &request, &s, &err)) fail_msg("%s", err.text);
-    if (tutti_simulate_schedule(s, t, n, &sim, &err) || tutti_events_run(s, t, n, NULL, &seconds, NULL, &err))
+    if (tutti_simulate_schedule(s, t, n, &sim, &err) ||
+        tutti_events_run(&(tutti_playing){s, t, n}, NULL, &seconds, NULL, &err))
         fail_msg("%s", err.text);
     tutti_schedule_destroy(s);
     return played ? seconds : sim.seconds;
@@ -63,9 +64,10 @@ static void both_together_end_sooner_by_what_pcie_carries(void **state)
         const tutti_topology alone = parsed(text[0]), both = parsed(text[1]);
         tutti_packing packed, chain;
         double pcie;
-        assert_int_equal(tutti_packing_of(&alone, cases[i].p, TUTTI_PACKING_ALLREDUCE, 0, 0, &packed, NULL, NULL),
+        assert_int_equal(tutti_packing_of(&alone, cases[i].p, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0},
+                                          &packed, NULL, NULL),
                          TUTTI_OK);
-        tutti_packing_chain(&both, cases[i].p, 1, TUTTI_PACKING_ALLREDUCE, 0, &chain, &pcie);
+        tutti_packing_chain(&both, cases[i].p, 1, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0}, &chain, &pcie);
         const double nvlink = tutti_packing_rate(&packed), least = nvlink / (nvlink + pcie);
         for (int played = 0; played < 2; played++) {
             const double one = simulated(&alone, cases[i].p, 256 << 20, played),

@@ -69,7 +69,7 @@ static int32_t range(const halving *h, int32_t v, int32_t s)
 
 static int32_t reduce(const halving *h, int32_t stage, tutti_slice lower, tutti_slice upper, tutti_slice out)
 {
-    return tutti_compile_add(h->b, 1, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, lower, upper, out);
+    return tutti_compile_add(h->b, 1, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, (tutti_addition){lower, upper, out});
 }
 
 static int32_t first_inbox(const halving *h)

@@ -81,11 +81,11 @@ static void hierarchical_part(const tutti_compile_request *q, int32_t r, tutti_p
     const tutti_line_cut slices = tutti_cut_range(whole, group.n), shares = tutti_cut_range(whole, ngroups);
     tutti_compile_buffers(q, r, b);
     tutti_part_walk w = tutti_walk_begin(q, r, b, k - 1 + ngroups - 1);
-    tutti_walk_ring_scatter(&w, &group, 0, &slices, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, 0);
+    tutti_walk_ring_scatter(&w, &group, 0, &slices, (tutti_ring_sums){TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT}, 0);
     bring_to_master(&w, &group, group.n - 1);
     if (group.me == 0) {
-        tutti_walk_ring_scatter(&w, &masters, masters_at, &shares, sums_of(p, k, mine), sums_of(p, k, before),
-                                TUTTI_WALK_OUT, k - 1);
+        tutti_walk_ring_scatter(&w, &masters, masters_at, &shares,
+                                (tutti_ring_sums){sums_of(p, k, mine), sums_of(p, k, before), TUTTI_WALK_OUT}, k - 1);
         tutti_walk_ring_gather(&w, &masters, masters_at + ngroups - 1, &shares);
     }
     bring_from_master(&w, &group, masters_at + 2 * (ngroups - 1));

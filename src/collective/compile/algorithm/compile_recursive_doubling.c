@@ -65,8 +65,9 @@ static void begin(doubling *d)
         m.sequence = 1;
         d->made = tutti_compile_recv(d->b, &m, all_of(d, d->r, inbox), all_of(d, d->r + 1, IN));
         if (moves(d))
-            d->made = tutti_compile_add(d->b, 1, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, inbox),
-                                        all_of(d, d->r, SUM));
+            d->made =
+                tutti_compile_add(d->b, 1, 0, TUTTI_WHEN_READY,
+                                  (tutti_addition){all_of(d, d->r, IN), all_of(d, d->r, inbox), all_of(d, d->r, SUM)});
     } else if (moves(d)) {
         d->made = tutti_compile_copy(d->b, 0, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, SUM));
     }
@@ -88,9 +89,9 @@ static void exchange(doubling *d, int32_t s, int32_t stage)
     if (!moves(d))
         d->made = got;
     else if (d->v < other)
-        d->made = tutti_compile_add(d->b, 1, stage, when, mine, theirs, out);
+        d->made = tutti_compile_add(d->b, 1, stage, when, (tutti_addition){mine, theirs, out});
     else
-        d->made = tutti_compile_add(d->b, 1, stage, when, theirs, mine, out);
+        d->made = tutti_compile_add(d->b, 1, stage, when, (tutti_addition){theirs, mine, out});
     if (moves(d) && s == 0) tutti_part_dep(d->b, d->first);
 }
 

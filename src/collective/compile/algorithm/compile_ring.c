@@ -52,8 +52,9 @@ static int32_t reduce_scatter(const ring *g)
         tutti_compile_recv(g->b, &recv, to,
                            s ? partial(g, g->before, take, s - 1) : tutti_slice_at(g->before, 0, take, 1, g->p));
         bool to_out = q->collective == TUTTI_ALLREDUCE || s == g->p - 2;
-        made = tutti_compile_add(g->b, 1, s, TUTTI_WHEN_READY | (to_out ? TUTTI_WHEN_FREE : 0), to,
-                                 tutti_slice_at(g->r, 0, take, 1, g->p), partial(g, g->r, take, s));
+        made =
+            tutti_compile_add(g->b, 1, s, TUTTI_WHEN_READY | (to_out ? TUTTI_WHEN_FREE : 0),
+                              (tutti_addition){to, tutti_slice_at(g->r, 0, take, 1, g->p), partial(g, g->r, take, s)});
     }
     return made;
 }

@@ -31,9 +31,10 @@ static void scatter(rails *g)
 {
     int32_t k = g->group.n, ngroups = g->rail.n, sums = g->walk.sums, own = k > 1 ? sums : TUTTI_WALK_IN;
     g->walk.pull = TUTTI_HINT_PULL;
-    tutti_walk_ring_scatter(&g->walk, &g->group, 0, &g->shares, TUTTI_WALK_IN, TUTTI_WALK_IN,
-                            ngroups > 1 ? sums : TUTTI_WALK_OUT, 0);
-    tutti_walk_ring_scatter(&g->walk, &g->rail, k - 1, &g->slices, own, own, TUTTI_WALK_OUT, (k - 1) * ngroups);
+    tutti_walk_ring_scatter(&g->walk, &g->group, 0, &g->shares,
+                            (tutti_ring_sums){TUTTI_WALK_IN, TUTTI_WALK_IN, ngroups > 1 ? sums : TUTTI_WALK_OUT}, 0);
+    tutti_walk_ring_scatter(&g->walk, &g->rail, k - 1, &g->slices, (tutti_ring_sums){own, own, TUTTI_WALK_OUT},
+                            (k - 1) * ngroups);
 }
 
 static void gather(rails *g)

@@ -79,7 +79,7 @@ static bool network_can(const tutti_engine_question *q, char why[200])
 
 static tutti_status events_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
-    return tutti_events_run(q->schedule, q->topology, q->n, q->late_s, seconds, NULL, err);
+    return tutti_events_run(&(tutti_playing){q->schedule, q->topology, q->n}, q->late_s, seconds, NULL, err);
 }
 
 static bool simgrid_can(const tutti_engine_question *q, char why[200])
@@ -90,13 +90,13 @@ static bool simgrid_can(const tutti_engine_question *q, char why[200])
 static tutti_status simgrid_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
     const tutti_simgrid_options o = {.tcp = false, .limit_s = q->limit_s, .late_s = q->late_s};
-    return tutti_simgrid_run(q->schedule, q->topology, q->n, &o, seconds, NULL, err);
+    return tutti_simgrid_run(&(tutti_playing){q->schedule, q->topology, q->n}, &o, seconds, NULL, err);
 }
 
 static tutti_status simgrid_tcp_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
     const tutti_simgrid_options o = {.tcp = true, .limit_s = q->limit_s, .late_s = q->late_s};
-    return tutti_simgrid_run(q->schedule, q->topology, q->n, &o, seconds, NULL, err);
+    return tutti_simgrid_run(&(tutti_playing){q->schedule, q->topology, q->n}, &o, seconds, NULL, err);
 }
 
 static const tutti_engine engines[] = {

@@ -20,7 +20,7 @@ enum { TUTTI_SIMGRID_MESSAGES = 5 << 20 }; /* more are refused: minutes */
 bool tutti_simgrid_found(char why[200]);
 /* As tutti_simulate_schedule wants its schedules, networks only. rank_s: seconds until each rank is through, nranks of them, or NULL.
  * TUTTI_ERR_USAGE: it cannot be asked so; TUTTI_ERR_FAILED: it is not there, took too long, or says why. Cost: about 5 us a message. */
-tutti_status tutti_simgrid_run(const tutti_schedule *s, const tutti_topology *t, int64_t n,
-                               const tutti_simgrid_options *o, double *seconds, double *rank_s, tutti_failure *err);
+tutti_status tutti_simgrid_run(const tutti_playing *p, const tutti_simgrid_options *o, double *seconds, double *rank_s,
+                               tutti_failure *err);
 
 #endif

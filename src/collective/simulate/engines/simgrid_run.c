@@ -87,8 +87,8 @@ static tutti_status problem_write(const char *path, const tutti_schedule *s, con
     return st;
 }
 
-static tutti_status run_in(const char *folder, const tutti_schedule *s, const tutti_topology *t, int64_t n,
-                           const tutti_simgrid_options *o, double *seconds, double *rank_s, tutti_failure *err)
+static tutti_status run_in(const char *folder, const tutti_playing *p, const tutti_simgrid_options *o, double *seconds,
+                           double *rank_s, tutti_failure *err)
 {
     char program[PATH_MAX];
     tutti_strbuf problem = {0}, answer = {0};
@@ -97,32 +97,32 @@ static tutti_status run_in(const char *folder, const tutti_schedule *s, const tu
     tutti_strbuf_printf(&answer, "%s/answer", folder);
     find_program(program);
     const char *const argv[] = {program, problem.text, answer.text, NULL};
-    tutti_status st = problem_write(problem.text, s, t, n, o, err);
+    tutti_status st = problem_write(problem.text, p->schedule, p->topology, p->n, o, err);
     if (st == TUTTI_OK) {
         st = tutti_program_run(argv, folder, o->limit_s, &why);
         if (st != TUTTI_OK)
             tutti_fail(err, st, "simgrid: %s", why.text);
         else
-            st = answer_read(answer.text, tutti_schedule_head(s)->nranks, seconds, rank_s, err);
+            st = answer_read(answer.text, tutti_schedule_head(p->schedule)->nranks, seconds, rank_s, err);
     }
     tutti_strbuf_release(&problem);
     tutti_strbuf_release(&answer);
     return st;
 }
 
-tutti_status tutti_simgrid_run(const tutti_schedule *s, const tutti_topology *t, int64_t n,
-                               const tutti_simgrid_options *o, double *seconds, double *rank_s, tutti_failure *err)
+tutti_status tutti_simgrid_run(const tutti_playing *p, const tutti_simgrid_options *o, double *seconds, double *rank_s,
+                               tutti_failure *err)
 {
     char why[200], *folder = NULL;
-    tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
+    tutti_status st = tutti_simulate_fits(tutti_schedule_head(p->schedule), p->topology, err);
     if (st != TUTTI_OK) return st;
-    if (t->kind == TUTTI_TOPOLOGY_HOST)
+    if (p->topology->kind == TUTTI_TOPOLOGY_HOST)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "simgrid: on a host the ranks' cores move the bytes; it plays networks");
     if (!tutti_simgrid_found(why)) return tutti_fail(err, TUTTI_ERR_FAILED, "simgrid: %s", why);
     st = tutti_program_folder(&folder, err);
     if (st != TUTTI_OK) return st;
-    st = run_in(folder, s, t, n, o, seconds, rank_s, err);
+    st = run_in(folder, p, o, seconds, rank_s, err);
     tutti_file_remove_tree(folder, NULL);
     free(folder);
     return st;

@@ -284,20 +284,21 @@ static tutti_status problem_play(const tutti_actor_problem *p, const tutti_topol
     return st;
 }
 
-tutti_status tutti_events_run(const tutti_schedule *s, const tutti_topology *t, int64_t n, const double *late_s,
-                              double *seconds, double *rank_s, tutti_failure *err)
+tutti_status tutti_events_run(const tutti_playing *p, const double *late_s, double *seconds, double *rank_s,
+                              tutti_failure *err)
 {
+    const tutti_topology *t = p->topology;
     const tutti_actor_options options = {.late_s = late_s, .most_messages = TUTTI_EVENTS_MESSAGES};
     tutti_actor_problem problem;
     char why[200];
-    tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
+    tutti_status st = tutti_simulate_fits(tutti_schedule_head(p->schedule), t, err);
     if (st != TUTTI_OK) return st;
     if (t->kind == TUTTI_TOPOLOGY_HOST)
         return tutti_fail(err, TUTTI_ERR_USAGE, "events: on a host the ranks' cores move the bytes; it plays networks");
     const int fd = memfd_create("tutti-events", MFD_CLOEXEC);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
     if (!file) return tutti_fail(err, TUTTI_ERR_FAILED, "events: no memory for messages: %s", strerror(errno));
-    st = tutti_actor_write(s, t, n, &options, file, err);
+    st = tutti_actor_write(p->schedule, t, p->n, &options, file, err);
     const off_t nbytes = st == TUTTI_OK ? lseek(fd, 0, SEEK_END) : 0;
     void *bytes = nbytes > 0 ? mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     if (st == TUTTI_OK && bytes == MAP_FAILED)

@@ -47,12 +47,12 @@ static tutti_status find_part(const tutti_schedule *s, const tutti_topology *t, 
     int64_t n = FIRST_GUESS * tutti_schedule_head(s)->nranks;
     tutti_traffic traffic;
     tutti_lower lower;
-    tutti_status st = tutti_simulate_seen(s, t, n, nseen, &out->at, &lower, &traffic, err);
+    tutti_status st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, &out->at, &lower, &traffic, err);
     if (!st && traffic.unit && n % traffic.unit) {
         n = (n / traffic.unit + 1) * traffic.unit;
         tutti_traffic_release(&traffic);
         tutti_token_buckets_destroy(lower.buckets);
-        st = tutti_simulate_seen(s, t, n, nseen, &out->at, &lower, &traffic, err);
+        st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, &out->at, &lower, &traffic, err);
     }
     *bytes_an_element = traffic.footprint / (double)n;
     tutti_traffic_release(&traffic);

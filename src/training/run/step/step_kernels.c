@@ -157,7 +157,7 @@ void tutti_step_fold(tutti_trainer *t, const tutti_action *a)
     char *sum = (char *)(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset);
     const char *in[] = {sum, (const char *)(tutti_shared_vector(&t->shared, memory, a->src) + b->offset)};
     const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
-    t->device->reduce(t->device, &how, &sum, 1, in, 2, b->count);
+    t->device->reduce(t->device, &how, &(tutti_operands){&sum, 1, in, 2}, b->count);
     tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
 }
 

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/arena.h"
-#include "../../base/file.h"
-#include "../../base/text/json.h"
+#include "../base/arena.h"
+#include "../base/file.h"
+#include "../base/text/json.h"
 
 enum { MOST_BYTES = 1 << 30 };
 

@@ -13,8 +13,8 @@
  * members would give but for rounding. */
 #include <string.h>
 
-#include "../solve/svm_engine.h"
-#include "../solve/svm_pairs.h"
+#include "svm_engine.h"
+#include "svm_pairs.h"
 
 /* Slot of the member that is the i-th oldest. */
 static int slot_of_age(const tutti_svm_state *state, int i)
@@ -47,7 +47,8 @@ typedef struct {
 static void fill_part(void *arg, int64_t begin, int64_t end)
 {
     const block_of_rows *b = arg;
-    tutti_svm_tile_values(b->s->e->tile, b->targets, b->s->at, begin, end, b->out, b->s->stride);
+    const tutti_svm_targets targets = {b->targets, b->s->at, begin, end};
+    tutti_svm_tile_values(b->s->e->tile, &targets, b->out, b->s->stride);
 }
 
 enum { SQUARE = 16 }; /* a side of what is mirrored at once: it stays in the first cache */
@@ -111,7 +112,7 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
         e->nrows_of[p->rank]++, e->entries_of[p->rank] += p->is.entries;
         if (p->rank == e->rank) s->mine[n++] = s->target[p->position];
     }
-    const tutti_status st = tutti_svm_travel(e, &s->store, s->mine, n, e->nrows_of, e->entries_of, err);
+    const tutti_status st = tutti_svm_travel(e, &s->store, s->mine, n, err);
     for (int r = 0; r < e->nranks; r++) { /* from here on: where the next row of the rank is */
         const int64_t many = e->nrows_of[r];
         e->nrows_of[r] = base, base += many;

@@ -4,7 +4,7 @@
 #ifndef TUTTI_SVM_TRACE_H
 #define TUTTI_SVM_TRACE_H
 
-#include "../../metrics/metrics.h"
+#include "../metrics/metrics.h"
 #include "tutti/svm.h"
 
 typedef struct {
