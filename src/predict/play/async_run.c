@@ -74,7 +74,7 @@ static double of(const play *p, int worker, double near_s, double far_s)
 static void begin(play *p, int worker, double now)
 {
     const tutti_async_run *r = p->run;
-    const bool visits = (p->done[worker] + 1) % r->period == 0;
+    const bool visits = tutti_ends_period(p->done[worker], r->period);
     if (r->is_paced && p->done[worker] - p->least > r->staleness) {
         p->is_held[worker] = true;
         p->held_at[worker] = now;

@@ -222,6 +222,12 @@ typedef struct {
     int worker;  /* in the loop of arrivals: whose part it belongs to; else 0 */
 } tutti_action;
 
+/* Whether this step, counted from 0, is the last one of a period. */
+static inline bool tutti_ends_period(int64_t step, int64_t period)
+{
+    return (step + 1) % period == 0;
+}
+
 /* Whether it is done in a step that ends a period, or does not. */
 static inline bool tutti_action_is_due(const tutti_action *a, bool ends_period)
 {

@@ -99,7 +99,7 @@ static void lay_out_runs(tutti_composition *c)
     c->runs = TUTTI_ARENA_NEW(&c->arena, tutti_loop_run, period * nsteps * TUTTI_NDRIVERS);
     for (int t = 0; t < period * nsteps; t++)
         for (int d = 0; d <= (int)c->last; d++) {
-            const bool ends_period = (t + 1) % period == 0;
+            const bool ends_period = tutti_ends_period(t, period);
             if (!tutti_plan_has_loop(p, (tutti_loop_driver)d) || (d == TUTTI_EACH_PERIOD && !ends_period)) continue;
             c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t, ends_period};
         }
