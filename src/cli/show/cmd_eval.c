@@ -112,7 +112,9 @@ static tutti_status evaluate(tutti_trained *t, const tutti_dataset *test, answer
     tutti_eval_result r;
     const tutti_answer_listener listener = {take, a};
     tutti_status st = begin_answers(t, test, a, err);
-    if (!st) st = tutti_evaluate(t->graph, t->weights, t->offset, test, is_listening(a) ? &listener : NULL, &r, err);
+    if (!st)
+        st = tutti_evaluate(&(tutti_packed_weights){t->graph, t->weights, t->offset}, test,
+                            is_listening(a) ? &listener : NULL, &r, err);
     if (st) return st;
     char hash[17];
     tutti_hash_text(t->weights_hash, hash);

@@ -149,7 +149,8 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     if (!st) st = tutti_trained_open("infer", f, true, t, err);
     if (!st) st = tutti_train_check_classes(t->model, err);
     if (!st) st = tutti_pictures_create(&t->data, &t->model->input, &q->pictures, err);
-    if (!st) st = tutti_classifier_create(t->graph, t->weights, t->offset, &q->classifier, err);
+    if (!st)
+        st = tutti_classifier_create(&(tutti_packed_weights){t->graph, t->weights, t->offset}, &q->classifier, err);
     if (st) return st;
     q->nclasses = t->model->nclasses;
     q->top = top < q->nclasses ? (int)top : q->nclasses;

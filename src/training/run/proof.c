@@ -5,6 +5,8 @@
  * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file is believed only where it is, byte for byte,
  * what this build would write of the plan at hand: it names a hash of all that the proof reads, and the build, since another one may prove
  * otherwise. Any other file is passed over and the plan proved anew. */
+#include "proof.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,6 @@
 #include "../../base/hash.h"
 #include "../../base/host/build_id.h"
 #include "../../base/text/strbuf.h"
-#include "keep/checkpoint_impl.h"
-#include "train_impl.h"
 
 enum { WORDS = 800, MAX_PROOF_BYTES = 4096 };
 

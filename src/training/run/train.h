@@ -19,6 +19,7 @@
 #include "../method/method.h"
 #include "../method/rule/rule.h"
 #include "../plan/plan.h"
+#include "keep/checkpoint.h"
 #include "keep/init.h"
 
 typedef enum {
@@ -138,8 +139,15 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
 /* Samples of the set must be what the model reads, its labels what it tells apart: TUTTI_ERR_USAGE with both. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
-/* Test accuracy and loss of packed weights, this rank alone. `like`: a graph of the model; the weights lie in its orders
- * of parameters, param_offset is by its indices; its engine, threads and precision compute. */
+/* Packed weights, borrowed. `like`: a graph of the model; the weights lie in its orders of parameters, param_offset is by its indices; its engine,
+ * threads and precision compute. */
+typedef struct {
+    const tutti_graph *like;
+    const float *weights;
+    const int64_t *param_offset;
+} tutti_packed_weights;
+
+/* Test accuracy and loss of packed weights, this rank alone. */
 typedef struct {
     int64_t nsamples, correct;
     double loss; /* mean */
@@ -159,17 +167,15 @@ typedef struct {
     void *arg;
 } tutti_answer_listener;
 /* listener: NULL = nobody; else a model whose loss tells no classes apart is TUTTI_ERR_USAGE. */
-tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, const tutti_answer_listener *listener, tutti_eval_result *out,
-                            tutti_failure *err);
+tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
+                            const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err);
 /* TUTTI_ERR_USAGE: the loss that the model ends in knows no classes. */
 tutti_status tutti_train_check_classes(const tutti_model *model, tutti_failure *err);
 
-/* Answers for samples of no set, one at a time, so that none depends on which others there are. Arguments as of tutti_evaluate, borrowed
- * until destroy. Threads: owner. */
+/* Answers for samples of no set, one at a time, so that none depends on which others there are. What w points to is
+ * borrowed until destroy. Threads: owner. */
 typedef struct tutti_classifier tutti_classifier;
-tutti_status tutti_classifier_create(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                                     tutti_classifier **out, tutti_failure *err);
+tutti_status tutti_classifier_create(const tutti_packed_weights *w, tutti_classifier **out, tutti_failure *err);
 /* The class of the largest logit; probability: one a class. */
 int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probability);
 void tutti_classifier_destroy(tutti_classifier *c); /* NULL is accepted */

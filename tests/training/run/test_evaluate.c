@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "training/run/step/evaluate.h"
 #include "training/run/step/sparsity.h"
-#include "training/run/train_impl.h"
 
 static const char model_text[] = "name: tiny\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n"
                                  "  - flatten: {}\n"
@@ -20,6 +20,7 @@ typedef struct {
     tutti_graph *graph;
     float *weights;
     int64_t offset[2];
+    tutti_packed_weights packed;
 } fixture;
 
 static int set_up(void **state)
@@ -39,6 +40,7 @@ static int set_up(void **state)
     f->offset[1] = g->params[0].count;
     for (int p = 0; p < 2; p++) tutti_graph_init_param(&g->params[p], 1, f->weights + f->offset[p]);
     f->graph = g;
+    f->packed = (tutti_packed_weights){g, f->weights, f->offset};
     *state = f;
     return 0;
 }
@@ -61,13 +63,13 @@ static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
     tutti_eval_result whole;
     tutti_failure err = {0};
     assert_int_equal(tutti_evaluator_create(f->graph, f->data, tutti_device_cpu(), &e, &err), TUTTI_OK);
-    assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole, NULL), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_run(e, &f->packed, 0, 1, &whole, NULL), TUTTI_OK);
     assert_int_equal(whole.nsamples, 330); /* three blocks of 100 and one of 30 */
     assert_true(whole.loss > 0);
     for (int nparts = 2; nparts <= 7; nparts++) {
         tutti_eval_result sum = {0}, part;
         for (int r = 0; r < nparts; r++) {
-            assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, r, nparts, &part, NULL), TUTTI_OK);
+            assert_int_equal(tutti_evaluator_run(e, &f->packed, r, nparts, &part, NULL), TUTTI_OK);
             sum.nsamples += part.nsamples;
             sum.correct += part.correct;
             sum.loss += part.loss;
@@ -93,7 +95,7 @@ static void a_test_ends_early_when_it_is_asked_to(void **state)
     int nasked = 0;
     assert_int_equal(tutti_evaluator_create(f->graph, f->data, tutti_device_cpu(), &e, &err), TUTTI_OK);
     tutti_evaluator_watch(e, after_two_blocks, &nasked, (tutti_headway){0});
-    assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &r, NULL), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_run(e, &f->packed, 0, 1, &r, NULL), TUTTI_OK);
     assert_int_equal(r.stopped, 15);
     assert_int_equal(r.nsamples, 200);
     tutti_evaluator_destroy(e);
@@ -107,7 +109,7 @@ static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
     int64_t zeros = 0;
     memset(f->weights, 0, sizeof(float) * (size_t)f->offset[1]);
     memset(f->weights + f->offset[1], 0, sizeof(float) * 10);
-    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &r, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, NULL, &r, &err), TUTTI_OK);
     float *sample = malloc(sizeof(float) * 28 * 28);
     tutti_reader *reader = tutti_reader_create(f->data);
     for (int64_t i = 0; i < 330; i++) {
@@ -127,7 +129,7 @@ static void data_that_do_not_fit_the_model_are_refused_with_both_shapes(void **s
     tutti_failure err = {0};
     tutti_eval_result r;
     f->model->input.dim[1] = 14;
-    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &r, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, NULL, &r, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "(1, 28, 28)"));
     assert_non_null(strstr(err.text, "(1, 14, 28)"));
     f->model->input.dim[1] = 28;
@@ -163,10 +165,8 @@ static void answers_come_in_order_and_agree_with_accuracy_and_loss(void **state)
     tutti_eval_result r, alone;
     tutti_failure err = {0};
     heard *h = calloc(1, sizeof *h);
-    assert_int_equal(
-        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, h}, &r, &err),
-        TUTTI_OK);
-    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &alone, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, &(tutti_answer_listener){hear, h}, &r, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, NULL, &alone, &err), TUTTI_OK);
     assert_int_equal(h->n, 330);
     assert_int_equal(h->ncorrect, r.correct);
     assert_true(fabs(h->loss / 330 - r.loss) < 1e-5);
@@ -183,10 +183,8 @@ static void one_sample_alone_has_the_answer_that_it_has_in_the_set(void **state)
     heard *h = calloc(1, sizeof *h);
     float sample[28 * 28], probability[10];
     int32_t label;
-    assert_int_equal(
-        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, h}, &r, &err),
-        TUTTI_OK);
-    assert_int_equal(tutti_classifier_create(f->graph, f->weights, f->offset, &c, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, &(tutti_answer_listener){hear, h}, &r, &err), TUTTI_OK);
+    assert_int_equal(tutti_classifier_create(&f->packed, &c, &err), TUTTI_OK);
     tutti_reader *reader = tutti_reader_create(f->data);
     for (int64_t i = 0; i < 330; i += 7) {
         assert_int_equal(tutti_reader_read(reader, (tutti_pass){0}, i, sample, &label, &err), TUTTI_OK);
@@ -209,10 +207,9 @@ static void a_loss_without_classes_has_no_answers(void **state)
     tutti_op_row other = *loss;
     other.name = "squared-distance";
     f->model->layers[f->model->nlayers - 1].op = &other;
-    assert_int_equal(tutti_classifier_create(f->graph, f->weights, f->offset, &c, &err), TUTTI_ERR_USAGE);
-    assert_int_equal(
-        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, &h}, &r, &err),
-        TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_classifier_create(&f->packed, &c, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_evaluate(&f->packed, f->data, &(tutti_answer_listener){hear, &h}, &r, &err),
+                     TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "squared-distance, which tells no classes apart"));
     assert_int_equal(h.n, 0);
     f->model->layers[f->model->nlayers - 1].op = loss;
@@ -263,7 +260,9 @@ static int64_t zeros_of(rectified *r, int part, int nparts)
 {
     int64_t *zeros;
     tutti_eval_result ignored;
-    assert_int_equal(tutti_evaluator_run(r->e, r->weights, r->offset, part, nparts, &ignored, NULL), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_run(r->e, &(tutti_packed_weights){r->graph, r->weights, r->offset}, part, nparts,
+                                         &ignored, NULL),
+                     TUTTI_OK);
     const tutti_relus *relus = tutti_evaluator_relus(r->e, &zeros);
     assert_int_equal(relus->n, 1);
     assert_string_equal(relus->relus[0].name, "middle");

@@ -8,7 +8,7 @@
 
 #include "played_weights.h"
 #include "refused_groups.h"
-#include "training/run/train_impl.h"
+#include "training/run/keep/keep.h"
 
 #define SMALL "data: {set: digits, train_samples: 160, test_samples: 40}\nbatch: 40\nsteps: 4\nmodel: mlp\n"
 /* With batch norms, whose statistics move in frozen layers too. */

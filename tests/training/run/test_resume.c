@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "training/run/train_impl.h"
+#include "training/run/keep/keep.h"
 
 static const char *const free_keys[] = {"ranks", "checkpoint.keep", NULL};
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "played_weights.h"
-#include "training/run/train_impl.h"
+#include "training/run/step/exchanges.h"
 
 /* A narrow CD-DNN: seven hidden layers; and a narrow AlexNet: convolutions before, ReLU and dropout between. */
 #define DENSE "layers: [fc1, fc2, fc3, fc4, fc5, fc6, fc7]"

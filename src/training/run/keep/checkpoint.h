@@ -28,7 +28,6 @@ typedef struct {
 } tutti_checkpoint_file;
 
 enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
-#define TUTTI_CHECKPOINT_SKIP_DIGITS "0123456789abcdef" /* of `skips` below, a layer each */
 typedef struct {
     tutti_headway
         headway;    /* of reading and writing it, in bytes of the file at hand; nobody asks where it is left out */
@@ -54,6 +53,9 @@ typedef struct {
     int rank, nown; /* vectors that differ between ranks, the rank's own */
     tutti_checkpoint_own own[TUTTI_RULE_MAX_STATES + 1];
 } tutti_checkpoint;
+
+/* printf into memory of its own (caller frees); aborts without memory. */
+char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define TUTTI_COSTS_FILE "costs.yaml"
 #define TUTTI_DATA_FILE  "data.yaml"

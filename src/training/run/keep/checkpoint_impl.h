@@ -8,8 +8,6 @@
 #define TUTTI_WEIGHTS_FILE  "weights.safetensors"
 #define TUTTI_MANIFEST_FILE "MANIFEST.json"
 
-/* printf into memory of its own (caller frees); aborts without memory. */
-char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "step_000000123" -> 123; -1 for any other name. */
 int64_t tutti_checkpoint_step_of(const char *name);
 /* Control numbers ("@loss") are no part of a checkpoint, statistics have no states. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lent.c: the plan's vectors that a checkpoint holds, as this host sees them: borrowed from the device while they are filled, written or
  * hashed. */
-#include "../train_impl.h"
+#include "keep.h"
 
 /* Of all of them: the weights, the states, the rank's own. */
 enum { MOST = 1 + TUTTI_RULE_MAX_STATES + TUTTI_RULE_MAX_STATES + 1 };
@@ -16,31 +16,31 @@ static int list(tutti_checkpoint *c, float **vectors[MOST])
 }
 
 /* Each is a memory of the plan; states end before the frozen parameters. */
-static size_t bytes_of(const tutti_trainer *t, const float *vector)
+static size_t bytes_of(const tutti_stepping *s, const float *vector)
 {
     int m = 0;
-    while (tutti_shared_vector(&t->shared, m, 0) != vector) m++;
-    return (size_t)tutti_plan_memory_bytes(&t->plan->memories[m]) / (size_t)t->plan->memories[m].copies;
+    while (tutti_shared_vector(&s->shared, m, 0) != vector) m++;
+    return (size_t)tutti_plan_memory_bytes(&s->plan->memories[m]) / (size_t)s->plan->memories[m].copies;
 }
 
-tutti_checkpoint tutti_lent_borrow(const tutti_trainer *t, const tutti_checkpoint *there)
+tutti_checkpoint tutti_lent_borrow(const tutti_stepping *s, const tutti_checkpoint *there)
 {
     tutti_checkpoint c = *there;
     float **vectors[MOST];
     const int n = list(&c, vectors);
-    c.device = (int)t->device->kind;
-    tutti_step_sync(t);
+    c.device = (int)s->device->kind;
+    tutti_step_sync(s);
     for (int i = 0; i < n; i++)
-        if (*vectors[i]) *vectors[i] = t->device->borrow(t->device, *vectors[i], bytes_of(t, *vectors[i]));
+        if (*vectors[i]) *vectors[i] = s->device->borrow(s->device, *vectors[i], bytes_of(s, *vectors[i]));
     return c;
 }
 
-void tutti_lent_give_back(const tutti_trainer *t, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed)
+void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed)
 {
     tutti_checkpoint from = *there;
     float **at[MOST], **lent[MOST];
     const int n = list(c, lent);
     list(&from, at);
     for (int i = 0; i < n; i++)
-        if (*at[i]) t->device->give_back(t->device, *at[i], *lent[i], bytes_of(t, *at[i]), changed);
+        if (*at[i]) s->device->give_back(s->device, *at[i], *lent[i], bytes_of(s, *at[i]), changed);
 }

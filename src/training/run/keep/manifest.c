@@ -123,8 +123,7 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     out[0] = '\0';
     if (!item) return true;
     const size_t n = cJSON_IsString(item) ? strlen(item->valuestring) : 0;
-    if (n == 0 || n >= TUTTI_CHECKPOINT_SKIPS || strspn(item->valuestring, TUTTI_CHECKPOINT_SKIP_DIGITS) != n)
-        return false;
+    if (n == 0 || n >= TUTTI_CHECKPOINT_SKIPS || strspn(item->valuestring, "0123456789abcdef") != n) return false;
     memcpy(out, item->valuestring, n + 1);
     return true;
 }

@@ -16,8 +16,8 @@
 #include "../../../base/file.h"
 #include "../../../base/text/strbuf.h"
 #include "../../../base/text/yaml.h"
-#include "../train_impl.h"
 #include "checkpoint_impl.h"
+#include "keep.h"
 
 /* ---- two jobs ---- */
 

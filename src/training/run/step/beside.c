@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "../../../base/clock.h"
-#include "../train_impl.h"
+#include "step_impl.h"
 
 typedef struct {
-    tutti_trainer *t;
+    tutti_stepping *s;
     const tutti_action *actions; /* behind the waits, before the tell */
     int nactions;
     int awaited, told; /* exchanges */
@@ -30,13 +30,13 @@ struct tutti_beside {
 static void play(void *arg, bool beside)
 {
     part *p = arg;
-    if (!beside) tutti_did(&p->t->account, TUTTI_DID_EXCHANGE, 0);
+    if (!beside) tutti_did(&p->s->account, TUTTI_DID_EXCHANGE, 0);
     p->beside = beside;
     p->began_ns = tutti_clock_ns();
-    const tutti_device *device = p->t->device;
-    for (int i = 0; i < p->nactions; i++) device->wait(device, tutti_step_update(p->t, &p->update, 1, &p->actions[i]));
+    const tutti_device *device = p->s->device;
+    for (int i = 0; i < p->nactions; i++) device->wait(device, tutti_step_update(p->s, &p->update, 1, &p->actions[i]));
     p->ended_ns = tutti_clock_ns();
-    if (!beside) tutti_did(&p->t->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
+    if (!beside) tutti_did(&p->s->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
 }
 
 /* The part that begins with action `at`; false if it has another shape than above. */
@@ -54,47 +54,47 @@ static bool read_part(const tutti_loop *l, int *at, part *out)
            a->when == TUTTI_WHEN_READY;
 }
 
-tutti_status tutti_beside_create(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err)
 {
-    const tutti_loop *l = &t->plan->loops[TUTTI_EACH_END];
+    const tutti_loop *l = &s->plan->loops[TUTTI_EACH_END];
     if (!l->nactions) return TUTTI_OK;
-    tutti_beside *b = t->beside = tutti_alloc(sizeof *b);
+    tutti_beside *b = s->beside = tutti_alloc(sizeof *b);
     b->parts = tutti_alloc(sizeof *b->parts * (size_t)l->nactions);
     for (int at = 0; at < l->nactions; b->nparts++) {
         part *p = &b->parts[b->nparts];
         const int first = at;
-        p->t = t;
+        p->s = s;
         if (!read_part(l, &at, p))
             return tutti_fail(
                 err, TUTTI_ERR_FAILED,
                 "action %d of the plan's loop '%s' begins a part that cannot be played: it must wait for an "
                 "exchange, then until another is free, update without a verdict, and tell that it is ready",
                 first, tutti_loop_driver_name(l->driver));
-        tutti_exchange_follow(t->shared.exchange[p->told], t->shared.exchange[p->awaited], play, p);
+        tutti_exchange_follow(s->shared.exchange[p->told], s->shared.exchange[p->awaited], play, p);
     }
     return TUTTI_OK;
 }
 
-void tutti_beside_destroy(tutti_trainer *t)
+void tutti_beside_destroy(tutti_stepping *s)
 {
-    if (t->beside) free(t->beside->parts);
-    free(t->beside);
-    t->beside = NULL;
+    if (s->beside) free(s->beside->parts);
+    free(s->beside);
+    s->beside = NULL;
 }
 
-void tutti_beside_starts(tutti_trainer *t, int exchange, const tutti_update_step *update)
+void tutti_beside_starts(tutti_stepping *s, int exchange, const tutti_update_step *update)
 {
-    for (int i = 0; t->beside && i < t->beside->nparts; i++)
-        if (t->beside->parts[i].awaited == exchange) t->beside->parts[i].update = *update;
+    for (int i = 0; s->beside && i < s->beside->nparts; i++)
+        if (s->beside->parts[i].awaited == exchange) s->beside->parts[i].update = *update;
 }
 
-void tutti_beside_ended(tutti_trainer *t, int exchange)
+void tutti_beside_ended(tutti_stepping *s, int exchange)
 {
-    for (int i = 0; t->beside && i < t->beside->nparts; i++) {
-        const part *p = &t->beside->parts[i];
+    for (int i = 0; s->beside && i < s->beside->nparts; i++) {
+        const part *p = &s->beside->parts[i];
         if (p->told != exchange) continue;
-        t->shared.in_flight[p->awaited] = false;
-        tutti_travelled(&t->account, p->awaited, t->shared.exchange[p->awaited]);
-        if (p->beside) tutti_updated(&t->account, p->actions[0].bucket, p->began_ns, p->ended_ns);
+        s->shared.in_flight[p->awaited] = false;
+        tutti_travelled(&s->account, p->awaited, s->shared.exchange[p->awaited]);
+        if (p->beside) tutti_updated(&s->account, p->actions[0].bucket, p->began_ns, p->ended_ns);
     }
 }

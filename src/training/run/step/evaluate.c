@@ -5,11 +5,12 @@
  * Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so the figures
  * do not depend on the rank count. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
 #include "../../../base/host/memory.h"
-#include "../train_impl.h"
+#include "evaluate.h"
 #include "forward.h"
 #include "sparsity.h"
 #include "step_work.h"
@@ -164,8 +165,8 @@ static void tell(tutti_evaluator *e, const tutti_forward *b, const tutti_forward
     }
 }
 
-static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
-                              tutti_eval_result *sum, tutti_failure *err)
+static tutti_status run_block(tutti_evaluator *e, int64_t block, const tutti_packed_weights *w, tutti_eval_result *sum,
+                              tutti_failure *err)
 {
     const int64_t first = block * e->block, left = tutti_dataset_count(e->data) - first;
     const int64_t n = left < e->block ? left : e->block;
@@ -179,8 +180,11 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     }
     float loss = 0;
     int32_t correct = 0;
-    tutti_forward_run_args a = {
-        .weights = weights, .param_offset = param_offset, .memory = e->memory, .relus = &e->relus, .zeros = e->zeros};
+    tutti_forward_run_args a = {.weights = w->weights,
+                                .param_offset = w->param_offset,
+                                .memory = e->memory,
+                                .relus = &e->relus,
+                                .zeros = e->zeros};
     tutti_staging_show(&e->staging, e->samples, e->labels, n, &a.samples, &a.labels);
     tutti_forward_run(b, &a, &e->staging, &loss, &correct);
     if (e->listener.take) tell(e, b, &a, first, n);
@@ -190,8 +194,8 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     return TUTTI_OK;
 }
 
-tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
-                                 int nparts, tutti_eval_result *out, tutti_failure *err)
+tutti_status tutti_evaluator_run(tutti_evaluator *e, const tutti_packed_weights *w, int part, int nparts,
+                                 tutti_eval_result *out, tutti_failure *err)
 {
     const int64_t nblocks = (tutti_dataset_count(e->data) + e->block - 1) / e->block;
     tutti_status st = TUTTI_OK;
@@ -207,28 +211,33 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     for (int64_t block = first; block < end && !st; block++) {
         if (e->stop_asked) out->stopped = e->stop_asked(e->stop_arg);
         if (out->stopped || !tutti_headway_tell(&e->headway, out->nsamples, e->wanted)) break;
-        st = run_block(e, block, weights, param_offset, out, err);
+        st = run_block(e, block, w, out, err);
     }
     d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* each block was waited for */
     tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }
 
-tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, const tutti_answer_listener *listener, tutti_eval_result *out,
-                            tutti_failure *err)
+tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
+                            const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err)
 {
     tutti_evaluator *e;
-    tutti_status st = tutti_evaluator_create(like, data, tutti_device_cpu(), &e, err);
+    tutti_status st = tutti_evaluator_create(w->like, data, tutti_device_cpu(), &e, err);
     if (st) return st;
     tutti_eval_result r;
     if (listener) st = tutti_evaluator_listen(e, listener, err);
-    if (!st) st = tutti_evaluator_run(e, weights, param_offset, 0, 1, &r, err);
+    if (!st) st = tutti_evaluator_run(e, w, 0, 1, &r, err);
     tutti_evaluator_destroy(e);
     if (st) return st;
     r.loss /= (double)r.nsamples;
     *out = r;
     return TUTTI_OK;
+}
+
+void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
+{
+    if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
+    sum->n += n;
 }
 
 /* ---- when ---- */

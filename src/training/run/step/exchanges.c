@@ -9,19 +9,24 @@
 
 #include "../../../base/arena.h"
 #include "../../../collective/exchange/device_regions.h"
-#include "../train_impl.h"
+#include "exchanges.h"
 
 enum { ALIGNMENT = 64 };
 
 /* ---- memories ---- */
 
-/* from: the rank whose memory it is that this one touches. */
-static tutti_status create_region(const tutti_shared *s, const char *name, int64_t nbytes, int from,
-                                  tutti_region **region, char **own, tutti_failure *err)
+static int rank_of(const tutti_shared *s)
 {
-    const size_t mine = from == tutti_group_rank(s->group) ? (size_t)nbytes : 0;
-    tutti_status st = tutti_device_create_region(s->device, s->group, name, mine, region, err);
-    if (!st) *own = tutti_region_base(*region, from);
+    return tutti_group_rank(s->group);
+}
+
+/* A memory that has a region to itself. from: the rank whose it is that this one touches. */
+static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failure *err)
+{
+    const tutti_plan_memory *what = &s->plan->memories[m];
+    const size_t mine = from == rank_of(s) ? (size_t)tutti_plan_memory_bytes(what) : 0;
+    tutti_status st = tutti_device_create_region(s->device, s->group, what->name, mine, &s->place[m].region, err);
+    if (!st) s->memory[m] = tutti_region_base(s->place[m].region, from);
     return st;
 }
 
@@ -33,19 +38,21 @@ static bool is_together(const tutti_plan_memory *m, bool seats)
            (is_seat ? seats : !seats && (m->role == TUTTI_ROLE_NUMBERS || m->role == TUTTI_ROLE_TRAVELLING));
 }
 
-static tutti_status create_together(tutti_group *group, const tutti_plan *plan, bool seats, const char *name,
-                                    tutti_shared *s, tutti_region **region, tutti_failure *err)
+static tutti_status create_together(tutti_shared *s, bool seats, tutti_failure *err)
 {
-    const bool has_own = !seats || tutti_group_rank(group) == 0;
+    const tutti_plan *plan = s->plan;
+    const bool has_own = !seats || rank_of(s) == 0;
+    tutti_region **region = seats ? &s->seats : &s->numbers;
     int64_t nbytes = 0;
     for (int m = 0; m < plan->nmemories; m++)
         if (is_together(&plan->memories[m], seats)) {
             s->place[m].offset = (size_t)nbytes;
             nbytes += (tutti_plan_memory_bytes(&plan->memories[m]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         }
-    char *own = NULL;
     if (!nbytes) return TUTTI_OK;
-    const tutti_status st = create_region(s, name, has_own ? nbytes : 0, tutti_group_rank(group), region, &own, err);
+    const tutti_status st = tutti_device_create_region(s->device, s->group, seats ? "seats" : "numbers",
+                                                       has_own ? (size_t)nbytes : 0, region, err);
+    char *own = st ? NULL : tutti_region_base(*region, rank_of(s));
     for (int m = 0; m < plan->nmemories && !st; m++)
         if (is_together(&plan->memories[m], seats)) {
             s->place[m].region = *region;
@@ -55,25 +62,18 @@ static tutti_status create_together(tutti_group *group, const tutti_plan *plan, 
 }
 
 /* Of memory that all of rank 0's host touch there, another host has none; but for what is tested, which it gets to test it. */
-static tutti_status create_common(tutti_group *group, const tutti_plan *plan, int m, tutti_shared *s,
-                                  tutti_failure *err)
+static bool has_own(const tutti_shared *s, int m)
 {
-    const int rank = tutti_group_rank(group);
-    const bool has_own = rank == 0 || (m == plan->answer && tutti_plan_is_far(plan, rank));
-    const int64_t nbytes = has_own ? tutti_plan_memory_bytes(&plan->memories[m]) : 0;
-    return create_region(s, plan->memories[m].name, nbytes, has_own ? rank : 0, &s->place[m].region, &s->memory[m],
-                         err);
+    const int rank = rank_of(s);
+    return !s->plan->memories[m].is_common || rank == 0 || (m == s->plan->answer && tutti_plan_is_far(s->plan, rank));
 }
 
-static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, int m, tutti_shared *s,
-                                  tutti_failure *err)
+static tutti_status create_memory(tutti_shared *s, int m, tutti_failure *err)
 {
-    const tutti_plan_memory *what = &plan->memories[m];
+    const tutti_plan_memory *what = &s->plan->memories[m];
     const int64_t nbytes = tutti_plan_memory_bytes(what);
     if (is_together(what, false) || is_together(what, true)) return TUTTI_OK;
-    if (what->is_common) return create_common(group, plan, m, s, err);
-    if (what->is_region)
-        return create_region(s, what->name, nbytes, tutti_group_rank(group), &s->place[m].region, &s->memory[m], err);
+    if (what->is_common || what->is_region) return create_region(s, m, has_own(s, m) ? rank_of(s) : 0, err);
     s->memory[m] = s->device->allocate(s->device, (size_t)nbytes);
     if (s->memory[m]) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %lld bytes of %s on %s", (long long)nbytes, what->name,
@@ -95,17 +95,18 @@ typedef struct {
     tutti_place *places;
 } order;
 
-static tutti_place place_of(const tutti_shared *s, const tutti_plan *plan, tutti_operand at, int copy, int64_t first)
+static tutti_place place_of(const tutti_shared *s, tutti_operand at, int copy, int64_t first)
 {
-    const tutti_plan_memory *m = &plan->memories[at.memory];
+    const tutti_plan_memory *m = &s->plan->memories[at.memory];
     const int64_t elements = (at.copy + copy) * m->elements + first;
     tutti_place place = s->place[at.memory];
     place.offset += (size_t)elements * tutti_dtype_bytes(m->type);
     return place;
 }
 
-static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int exchange)
+static void want(order *o, const tutti_shared *s, int exchange)
 {
+    const tutti_plan *plan = s->plan;
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
     const tutti_plan_memory *in = &plan->memories[x->in.memory], *out = &plan->memories[x->out.memory];
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
@@ -114,7 +115,7 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
     const bool moves = tutti_schedule_head(plan->schedules[x->schedule].lowered)->in_place &&
                        (x->in.memory != x->out.memory || x->in.copy != x->out.copy);
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
-    for (int k = 0; k < nin; k++) places[k] = place_of(s, plan, x->in, k, x->first);
+    for (int k = 0; k < nin; k++) places[k] = place_of(s, x->in, k, x->first);
     o->which[o->n] = exchange;
     o->requests[o->n++] = (tutti_exchange_request){plan->schedules[x->schedule].lowered,
                                                    {.name = x->name,
@@ -127,7 +128,7 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .op = x->op,
                                                     .in = places,
                                                     .nin = nin,
-                                                    .out = place_of(s, plan, x->out, 0, x->first),
+                                                    .out = place_of(s, x->out, 0, x->first),
                                                     .in_window = own_blocks,
                                                     .out_window = own_blocks,
                                                     .moves = moves,
@@ -135,9 +136,9 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .priority = x->turn}};
 }
 
-static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *s,
-                             tutti_failure *err)
+static tutti_status bind_all(tutti_shared *s, bool saves, tutti_failure *err)
 {
+    const tutti_plan *plan = s->plan;
     const size_t n = (size_t)plan->nexchanges;
     order o = {.requests = tutti_alloc(n * sizeof *o.requests),
                .which = tutti_alloc(n * sizeof *o.which),
@@ -145,8 +146,8 @@ static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool sa
     tutti_exchange **made = tutti_alloc(n * sizeof *made);
     const unsigned played = saves ? ~0u : ~(1u << TUTTI_EACH_SAVE);
     for (int x = 0; x < plan->nexchanges; x++)
-        if (plan->exchanges[x].drivers & played) want(&o, s, plan, x);
-    const tutti_status st = tutti_exchange_create_all(group, o.requests, o.n, made, err);
+        if (plan->exchanges[x].drivers & played) want(&o, s, x);
+    const tutti_status st = tutti_exchange_create_all(s->group, o.requests, o.n, made, err);
     for (int i = 0; i < o.n && !st; i++) s->exchange[o.which[i]] = made[i];
     free(made), free(o.requests), free(o.which), free(o.places);
     return st;
@@ -163,12 +164,12 @@ static bool is_first(const tutti_shared *s, int memory)
     return region;
 }
 
-static tutti_status enrol_regions(tutti_group *group, tutti_shared *s, tutti_failure *err)
+static tutti_status enrol_regions(tutti_shared *s, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     for (int m = 0; m < s->plan->nmemories && !st; m++) {
         if (!is_first(s, m)) continue;
-        st = tutti_device_enrol_region(s->device, group, s->place[m].region, false, err);
+        st = tutti_device_enrol_region(s->device, s->group, s->place[m].region, false, err);
         if (!st) s->enrolled = m + 1;
     }
     return st;
@@ -192,11 +193,11 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device,
                           .exchange = tutti_alloc(nexchanges * sizeof *out->exchange),
                           .in_flight = tutti_alloc(nexchanges * sizeof *out->in_flight)};
     tutti_status st = TUTTI_OK;
-    for (int m = 0; m < plan->nmemories && !st; m++) st = create_memory(group, plan, m, out, err);
-    if (!st) st = create_together(group, plan, false, "numbers", out, &out->numbers, err);
-    if (!st) st = create_together(group, plan, true, "seats", out, &out->seats, err);
-    if (!st) st = enrol_regions(group, out, err);
-    return st ? st : bind_all(group, plan, saves, out, err); /* the caller destroys it in any case */
+    for (int m = 0; m < plan->nmemories && !st; m++) st = create_memory(out, m, err);
+    if (!st) st = create_together(out, false, err);
+    if (!st) st = create_together(out, true, err);
+    if (!st) st = enrol_regions(out, err);
+    return st ? st : bind_all(out, saves, err);
 }
 
 void tutti_shared_destroy(tutti_shared *s)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../../base/host/memory.h"
-#include "../train_impl.h"
+#include "../train.h"
 #include "sparsity.h"
 #include "step_work.h"
 
@@ -70,8 +70,9 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
                                .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
         fill(f, a, t, &w.args);
         last = tutti_work_launch(d, TUTTI_WORK_FORWARD, &w);
-        if (a->relus)
-            last = tutti_relus_count(a->relus, w.kernel, f->graph->nodes[t].layer, w.args.out, a->zeros, d, last);
+        if (!a->relus) continue;
+        const tutti_event counted = tutti_relus_count(a->relus, f->graph->nodes[t].layer, &w, a->zeros, d);
+        if (counted.number) last = counted;
     }
     d->wait(d, last);
     d->look(d, loss, staging->loss, sizeof *loss);
@@ -118,25 +119,22 @@ tutti_status tutti_train_check_classes(const tutti_model *model, tutti_failure *
 
 struct tutti_classifier {
     tutti_forward forward;
-    const float *weights;
-    const int64_t *param_offset;
+    tutti_packed_weights w;
     char *memory;
     tutti_staging staging; /* of the cpu, as the weights are */
     tutti_arena arena;
 };
 
-tutti_status tutti_classifier_create(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                                     tutti_classifier **out, tutti_failure *err)
+tutti_status tutti_classifier_create(const tutti_packed_weights *w, tutti_classifier **out, tutti_failure *err)
 {
-    tutti_status st = tutti_train_check_classes(like->model, err);
+    tutti_status st = tutti_train_check_classes(w->like->model, err);
     if (st) return st;
     tutti_classifier *c = tutti_alloc(sizeof *c);
-    c->weights = weights;
-    c->param_offset = param_offset;
-    st = tutti_forward_make(like, 1, &c->arena, &c->forward, err);
+    c->w = *w;
+    st = tutti_forward_make(w->like, 1, &c->arena, &c->forward, err);
     if (!st) st = tutti_memory_check(c->forward.placed.bytes, "the network", "use a smaller model", err);
     if (!st) c->memory = tutti_arena_alloc(&c->arena, (size_t)c->forward.placed.bytes + ALIGNMENT);
-    if (!st) st = tutti_staging_make(tutti_device_cpu(), 1, &like->model->input, &c->staging, err);
+    if (!st) st = tutti_staging_make(tutti_device_cpu(), 1, &w->like->model->input, &c->staging, err);
     if (st)
         tutti_classifier_destroy(c);
     else
@@ -149,7 +147,7 @@ int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probabil
     const int32_t label = 0; /* nobody looks at the loss */
     float loss;
     int32_t correct, predicted;
-    const tutti_forward_run_args a = {c->weights, c->param_offset, sample, &label, c->memory, NULL, NULL};
+    const tutti_forward_run_args a = {c->w.weights, c->w.param_offset, sample, &label, c->memory, NULL, NULL};
     tutti_forward_run(&c->forward, &a, &c->staging, &loss, &correct);
     tutti_forward_answers(&c->forward, &a, c->staging.device, probability, &predicted);
     return predicted;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../../../base/text/name_pattern.h"
-#include "../train_impl.h"
+#include "step_impl.h"
 
 static double number_for(const tutti_texts *entries, const char *name, double otherwise)
 {

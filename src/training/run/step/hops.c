@@ -2,58 +2,60 @@
 /* hops.c: what ranks that share a layer hand each other, and its kernels on that. Whose is what: training/graph/split.h. */
 #include "step_impl.h"
 
-static float *datum_at(const tutti_trainer *t, const tutti_split_layer *s, tutti_split_datum datum)
+static float *datum_at(const tutti_stepping *s, const tutti_split_layer *layer, tutti_split_datum datum)
 {
-    const int number = (int)(s - t->plan->graph->split);
-    return tutti_shared_vector(&t->shared, tutti_plan_split_memory(t->plan, number * TUTTI_NSPLIT_DATA + (int)datum),
+    const int number = (int)(layer - s->plan->graph->split);
+    return tutti_shared_vector(&s->shared, tutti_plan_split_memory(s->plan, number * TUTTI_NSPLIT_DATA + (int)datum),
                                0);
 }
 
-static const tutti_split_layer *layer_of(const tutti_trainer *t, const tutti_node *node)
+static const tutti_split_layer *layer_of(const tutti_stepping *s, const tutti_node *node)
 {
-    const tutti_graph *g = t->plan->graph;
+    const tutti_graph *g = s->plan->graph;
     return &g->split[tutti_graph_split_of(g, node->layer)];
 }
 
-void tutti_split_bind(const tutti_trainer *t, const tutti_node *node, tutti_kernel_args *args)
+void tutti_split_bind(const tutti_stepping *s, const tutti_node *node, tutti_kernel_args *args)
 {
-    const tutti_split_layer *s = layer_of(t, node);
-    args->in[0] = datum_at(t, s, TUTTI_SPLIT_INPUTS);
-    args->out = datum_at(t, s, TUTTI_SPLIT_OUTPUTS);
-    args->dout = datum_at(t, s, TUTTI_SPLIT_OUTPUT_GRADS);
-    args->din[0] = s->wants_input_grads ? datum_at(t, s, TUTTI_SPLIT_INPUT_GRADS) : NULL;
+    const tutti_split_layer *layer = layer_of(s, node);
+    args->in[0] = datum_at(s, layer, TUTTI_SPLIT_INPUTS);
+    args->out = datum_at(s, layer, TUTTI_SPLIT_OUTPUTS);
+    args->dout = datum_at(s, layer, TUTTI_SPLIT_OUTPUT_GRADS);
+    args->din[0] = layer->wants_input_grads ? datum_at(s, layer, TUTTI_SPLIT_INPUT_GRADS) : NULL;
 }
 
-static void move_blocks(tutti_trainer *t, const tutti_split_layer *s, float *rows, float *blocks, bool into)
+static void move_blocks(tutti_stepping *s, const tutti_split_layer *layer, float *rows, float *blocks, bool into)
 {
     const tutti_blocks_work w = {.rows = rows,
                                  .blocks = blocks,
-                                 .nsamples = t->plan->samples_per_call,
-                                 .noutputs = s->noutputs,
-                                 .parts = tutti_graph_parts(t->plan->graph),
+                                 .nsamples = s->plan->samples_per_call,
+                                 .noutputs = layer->noutputs,
+                                 .parts = tutti_graph_parts(s->plan->graph),
                                  .into = into};
-    tutti_step_launch(t, TUTTI_WORK_BLOCKS, &w);
+    tutti_step_launch(s, TUTTI_WORK_BLOCKS, &w);
 }
 
-void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations)
+void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_kernel_args *activations)
 {
-    const tutti_split_layer *s = layer_of(t, node);
-    const int64_t own = tutti_plan_position(t->plan, t->rank) * t->plan->samples_per_call * s->ninputs;
-    tutti_plain_work w = {.value = &s->in};
+    const tutti_split_layer *layer = layer_of(s, node);
+    const int64_t own = tutti_plan_position(s->plan, s->rank) * s->plan->samples_per_call * layer->ninputs;
+    tutti_plain_work w = {.value = &layer->in};
     switch (node->hop) {
     case TUTTI_HOP_SHOW_INPUTS:
         w.from = activations->in[0];
-        w.to = datum_at(t, s, TUTTI_SPLIT_OWN_INPUTS) + own;
-        tutti_step_launch(t, TUTTI_WORK_TO_PLAIN, &w);
+        w.to = datum_at(s, layer, TUTTI_SPLIT_OWN_INPUTS) + own;
+        tutti_step_launch(s, TUTTI_WORK_TO_PLAIN, &w);
         break;
-    case TUTTI_HOP_TAKE_OUTPUTS: move_blocks(t, s, activations->out, datum_at(t, s, TUTTI_SPLIT_BLOCKS), false); break;
+    case TUTTI_HOP_TAKE_OUTPUTS:
+        move_blocks(s, layer, activations->out, datum_at(s, layer, TUTTI_SPLIT_BLOCKS), false);
+        break;
     case TUTTI_HOP_SHOW_GRADS:
-        move_blocks(t, s, activations->dout, datum_at(t, s, TUTTI_SPLIT_BLOCK_GRADS), true);
+        move_blocks(s, layer, activations->dout, datum_at(s, layer, TUTTI_SPLIT_BLOCK_GRADS), true);
         break;
     case TUTTI_HOP_TAKE_GRADS:
-        w.from = datum_at(t, s, TUTTI_SPLIT_OWN_INPUT_GRADS) + own;
+        w.from = datum_at(s, layer, TUTTI_SPLIT_OWN_INPUT_GRADS) + own;
         w.to = activations->din[0];
-        tutti_step_launch(t, TUTTI_WORK_FROM_PLAIN, &w);
+        tutti_step_launch(s, TUTTI_WORK_FROM_PLAIN, &w);
         break;
     case TUTTI_HOP_GATHER_INPUTS: /* travel */
     case TUTTI_HOP_SWAP_OUTPUTS:

@@ -5,7 +5,7 @@
  * The rank sleeps, so that its core is others' meanwhile. What it has slept too long it sleeps less the next time, and very short waits are
  * put together: a step takes what its kernels take, whatever the clock of the system does. */
 #include "../../../base/clock.h"
-#include "../train_impl.h"
+#include "step_impl.h"
 
 static const double LEAST_S = 200e-6; /* a sleep that is shorter is mostly going to sleep and waking up */
 
@@ -20,16 +20,11 @@ static double seconds_of(const tutti_pretended_layer *layer, tutti_node_kind kin
     }
 }
 
-bool tutti_pretends(const tutti_trainer *t)
+void tutti_pretend(tutti_stepping *s, const tutti_node *node)
 {
-    return t->config->pretended != NULL;
-}
-
-void tutti_pretend(tutti_trainer *t, const tutti_node *node)
-{
-    t->owed_s += seconds_of(&t->config->pretended[node->layer], node->kind);
-    if (t->owed_s < LEAST_S) return;
-    const double until = tutti_clock_s() + t->owed_s;
-    tutti_clock_sleep_s(t->owed_s);
-    t->owed_s = until - tutti_clock_s();
+    s->owed_s += seconds_of(&s->config->pretended[node->layer], node->kind);
+    if (s->owed_s < LEAST_S) return;
+    const double until = tutti_clock_s() + s->owed_s;
+    tutti_clock_sleep_s(s->owed_s);
+    s->owed_s = until - tutti_clock_s();
 }

@@ -37,11 +37,12 @@ void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out
     }
 }
 
-tutti_event tutti_relus_count(const tutti_relus *relus, const tutti_kernel *k, int layer, const void *out,
-                              int64_t *zeros, const tutti_device *d, tutti_event last)
+tutti_event tutti_relus_count(const tutti_relus *relus, int layer, const tutti_kernel_work *pass, int64_t *zeros,
+                              const tutti_device *d)
 {
+    tutti_event last = {0};
     for (int i = 0; i < relus->n; i++) {
-        const tutti_zeros_work w = {&k->out, out, &zeros[i]};
+        const tutti_zeros_work w = {&pass->kernel->out, pass->args.out, &zeros[i]};
         if (relus->relus[i].layer == layer) last = tutti_work_launch(d, TUTTI_WORK_ZEROS, &w);
     }
     return last;
@@ -121,12 +122,12 @@ void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t 
     if (changed) say(g, words);
 }
 
-static const char digits[] = TUTTI_CHECKPOINT_SKIP_DIGITS;
+static const char digits[] = "0123456789abcdef";
 
-void tutti_relus_skips(const tutti_graph *g, char out[TUTTI_CHECKPOINT_SKIPS])
+void tutti_relus_skips(const tutti_graph *g, char *out, size_t room)
 {
     size_t n = 0;
-    for (int l = 0; l < g->model->nlayers && l < TUTTI_CHECKPOINT_SKIPS - 1; l++) {
+    for (int l = 0; l < g->model->nlayers && (size_t)l < room - 1; l++) {
         out[l] = digits[tutti_sparse_passes(&g->kernels[l])];
         if (out[l] != '0') n = (size_t)l + 1;
     }

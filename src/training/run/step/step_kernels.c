@@ -9,15 +9,15 @@ static void *place(const tutti_step_common *play, const int64_t *offsets, int i)
     return i < 0 || offsets[i] < 0 ? NULL : play->arena + offsets[i];
 }
 
-float *tutti_step_gradient(const tutti_trainer *t, int copy, int param)
+float *tutti_step_gradient(const tutti_stepping *s, int copy, int param)
 {
-    return tutti_shared_vector(&t->shared, tutti_plan_gradient_memory(t->plan, param), copy) +
-           t->plan->param_offset[param];
+    return tutti_shared_vector(&s->shared, tutti_plan_gradient_memory(s->plan, param), copy) +
+           s->plan->param_offset[param];
 }
 
-float *tutti_step_value(const tutti_trainer *t, int param)
+float *tutti_step_value(const tutti_stepping *s, int param)
 {
-    return tutti_shared_vector(&t->shared, tutti_plan_value_memory(t->plan, param), 0) + t->plan->param_offset[param];
+    return tutti_shared_vector(&s->shared, tutti_plan_value_memory(s->plan, param), 0) + s->plan->param_offset[param];
 }
 
 /* Where the kernel leaves the gradient of a frozen parameter: in its scratch, or nowhere. */
@@ -27,24 +27,24 @@ static float *unwanted(const tutti_graph *g, int param, void *scratch)
     return at < 0 || !scratch ? NULL : (float *)(void *)((char *)scratch + at);
 }
 
-static void fill_params(const tutti_trainer *t, int layer, int copy, tutti_kernel_args *args)
+static void fill_params(const tutti_stepping *s, int layer, int copy, tutti_kernel_args *args)
 {
-    const tutti_graph *g = t->plan->graph;
+    const tutti_graph *g = s->plan->graph;
     for (int p = 0; p < g->nparams; p++) {
         if (g->params[p].layer != layer) continue;
         int64_t first, n;
-        tutti_plan_part(t->plan, p, t->rank, &first, &n);
-        first -= t->plan->param_offset[p];
-        args->param[g->params[p].ordinal] = tutti_step_value(t, p) + first;
+        tutti_plan_part(s->plan, p, s->rank, &first, &n);
+        first -= s->plan->param_offset[p];
+        args->param[g->params[p].ordinal] = tutti_step_value(s, p) + first;
         args->dparam[g->params[p].ordinal] =
-            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : tutti_step_gradient(t, copy, p) + first;
+            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : tutti_step_gradient(s, copy, p) + first;
     }
 }
 
-static void fill_values(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a,
+static void fill_values(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a,
                         tutti_kernel_args *args)
 {
-    const tutti_plan *plan = t->plan;
+    const tutti_plan *plan = s->plan;
     const int l = plan->graph->nodes[a->node].layer;
     const tutti_layer *layer = &plan->graph->model->layers[l];
     const tutti_shape sample = plan->graph->model->input;
@@ -64,68 +64,68 @@ static void fill_values(const tutti_trainer *t, const tutti_step_common *play, c
 }
 
 /* The main loss counts right answers; whether this rank asks to stop rides along. */
-static void finish_loss(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+static void finish_loss(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
-    const tutti_control_work w = {.correct = t->staging.correct,
-                                  .counted = tutti_step_gradient(t, a->dst, t->correct),
-                                  .stops = tutti_step_gradient(t, a->dst, t->stop),
+    const tutti_control_work w = {.correct = s->staging.correct,
+                                  .counted = tutti_step_gradient(s, a->dst, s->correct),
+                                  .stops = tutti_step_gradient(s, a->dst, s->stop),
                                   .stop = play->stop};
-    tutti_step_launch(t, TUTTI_WORK_CONTROL, &w);
+    tutti_step_launch(s, TUTTI_WORK_CONTROL, &w);
 }
 
-static void compute(tutti_trainer *t, tutti_node_kind kind, const tutti_kernel_work *w)
+static void compute(tutti_stepping *s, tutti_node_kind kind, const tutti_kernel_work *w)
 {
     switch (kind) {
-    case TUTTI_NODE_FORWARD: tutti_step_launch(t, TUTTI_WORK_FORWARD, w); break;
-    case TUTTI_NODE_BACKWARD_PARAMS: tutti_step_launch(t, TUTTI_WORK_PARAMS, w); break;
-    default: tutti_step_launch(t, TUTTI_WORK_DATA, w); break;
+    case TUTTI_NODE_FORWARD: tutti_step_launch(s, TUTTI_WORK_FORWARD, w); break;
+    case TUTTI_NODE_BACKWARD_PARAMS: tutti_step_launch(s, TUTTI_WORK_PARAMS, w); break;
+    default: tutti_step_launch(s, TUTTI_WORK_DATA, w); break;
     }
 }
 
 /* A loss that nobody has computed is no number. */
-static void pretend(tutti_trainer *t, const tutti_node *node, float *loss)
+static void pretend(tutti_stepping *s, const tutti_node *node, float *loss)
 {
-    tutti_pretend(t, node);
-    if (loss) tutti_step_launch(t, TUTTI_WORK_NO_LOSS, &loss);
+    tutti_pretend(s, node);
+    if (loss) tutti_step_launch(s, TUTTI_WORK_NO_LOSS, &loss);
 }
 
-static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+static void run_kernel(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     static const tutti_doing doing[TUTTI_NNODE_KINDS] = {[TUTTI_NODE_FORWARD] = TUTTI_DID_FORWARD,
                                                          [TUTTI_NODE_BACKWARD_PARAMS] = TUTTI_DID_BACKWARD_PARAMS,
                                                          [TUTTI_NODE_BACKWARD_DATA] = TUTTI_DID_BACKWARD_DATA};
-    const tutti_plan *plan = t->plan;
+    const tutti_plan *plan = s->plan;
     const tutti_node *node = &plan->graph->nodes[a->node];
     tutti_kernel *k = &plan->graph->kernels[node->layer];
     tutti_kernel_work w = {.kernel = k,
                            .args = {.training = true,
-                                    .seed = t->config->seed,
+                                    .seed = s->config->seed,
                                     .step = (uint64_t)play->batch->step,
                                     .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
                                     .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
                                     .labels = play->labels + a->slot * plan->samples_per_call,
-                                    .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
-                                    .loss = k->op->is_loss ? tutti_step_gradient(t, a->dst, t->loss) +
+                                    .loss_scale = (float)(s->scale.scale / (double)plan->config.batch),
+                                    .loss = k->op->is_loss ? tutti_step_gradient(s, a->dst, s->loss) +
                                                                  tutti_graph_loss_number(plan->graph, node->layer)
                                                            : NULL,
-                                    .correct = t->staging.correct}};
-    fill_values(t, play, a, &w.args);
-    fill_params(t, node->layer, a->dst, &w.args);
-    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &w.args);
-    if (tutti_pretends(t))
-        pretend(t, node, w.args.loss);
+                                    .correct = s->staging.correct}};
+    fill_values(s, play, a, &w.args);
+    fill_params(s, node->layer, a->dst, &w.args);
+    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(s, node, &w.args);
+    if (s->config->pretended)
+        pretend(s, node, w.args.loss);
     else
-        compute(t, node->kind, &w);
-    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1) finish_loss(t, play, a);
-    tutti_did(&t->account, doing[node->kind], node->layer);
-    tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+        compute(s, node->kind, &w);
+    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1) finish_loss(s, play, a);
+    tutti_did(&s->account, doing[node->kind], node->layer);
+    tutti_exchange_progress(s->group); /* what travels meanwhile gets its turn */
+    tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
 }
 
-static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const tutti_node *node)
+static void sum_gradients(tutti_stepping *s, const tutti_step_common *play, const tutti_node *node)
 {
     const int layer = node->layer;
-    const tutti_plan *plan = t->plan;
+    const tutti_plan *plan = s->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
     tutti_sum_work w = {0}; /* whole: sequences of work are compared byte by byte */
     w.value = &plan->graph->kernels[layer].out;
@@ -133,41 +133,41 @@ static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const
     w.nparts = own->nparts;
     w.nthreads = plan->config.nthreads;
     for (int i = 0; i < own->nparts; i++) w.parts[i] = place(play, plan->grad_offset, own->parts[i]);
-    if (tutti_pretends(t))
-        tutti_pretend(t, node);
+    if (s->config->pretended)
+        tutti_pretend(s, node);
     else
-        tutti_step_launch(t, TUTTI_WORK_SUM, &w);
-    tutti_did(&t->account, TUTTI_DID_SUM, layer);
+        tutti_step_launch(s, TUTTI_WORK_SUM, &w);
+    tutti_did(&s->account, TUTTI_DID_SUM, layer);
 }
 
-static void move(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+static void move(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
-    const tutti_node *node = &t->plan->graph->nodes[a->node];
+    const tutti_node *node = &s->plan->graph->nodes[a->node];
     tutti_kernel_args activations = {.training = true};
-    fill_values(t, play, a, &activations);
-    tutti_split_move(t, node, &activations);
-    tutti_did(&t->account, TUTTI_DID_MOVE, node->layer);
+    fill_values(s, play, a, &activations);
+    tutti_split_move(s, node, &activations);
+    tutti_did(&s->account, TUTTI_DID_MOVE, node->layer);
 }
 
-void tutti_step_fold(tutti_trainer *t, const tutti_action *a)
+void tutti_step_fold(tutti_stepping *s, const tutti_action *a)
 {
-    const tutti_plan *plan = t->plan;
+    const tutti_plan *plan = s->plan;
     const tutti_bucket *b = a->bucket == TUTTI_CONTROL_BUCKET ? &plan->control : &plan->buckets[a->bucket];
     const int memory = tutti_plan_gradient_memory(plan, plan->order[b->first_param]);
-    char *sum = (char *)(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset);
-    const char *in[] = {sum, (const char *)(tutti_shared_vector(&t->shared, memory, a->src) + b->offset)};
+    char *sum = (char *)(tutti_shared_vector(&s->shared, memory, a->dst) + b->offset);
+    const char *in[] = {sum, (const char *)(tutti_shared_vector(&s->shared, memory, a->src) + b->offset)};
     const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
-    t->device->reduce(t->device, &how, &(tutti_operands){&sum, 1, in, 2}, b->count);
-    tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
+    s->device->reduce(s->device, &how, &(tutti_operands){&sum, 1, in, 2}, b->count);
+    tutti_did(&s->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
 }
 
-void tutti_step_run_node(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+void tutti_step_run_node(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
-    const tutti_node *node = &t->plan->graph->nodes[a->node];
+    const tutti_node *node = &s->plan->graph->nodes[a->node];
     if (node->kind == TUTTI_NODE_SUM)
-        sum_gradients(t, play, node);
+        sum_gradients(s, play, node);
     else if (node->kind == TUTTI_NODE_MOVE)
-        move(t, play, a);
+        move(s, play, a);
     else
-        run_kernel(t, play, a);
+        run_kernel(s, play, a);
 }

@@ -9,15 +9,15 @@
 
 /* ---- what was looked at ---- */
 
-static void look_at_numbers(const tutti_trainer *t, const int64_t *at, int n, int64_t *numbers)
+static void look_at_numbers(const tutti_stepping *s, const int64_t *at, int n, int64_t *numbers)
 {
-    t->device->look(t->device, numbers, at, sizeof *numbers * (size_t)n);
+    s->device->look(s->device, numbers, at, sizeof *numbers * (size_t)n);
 }
 
-int64_t tutti_step_count_bad(const tutti_trainer *t, int memory)
+int64_t tutti_step_count_bad(const tutti_stepping *s, int memory)
 {
     int64_t bad;
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, memory), 1, &bad);
+    look_at_numbers(s, tutti_shared_numbers(&s->shared, memory), 1, &bad);
     return bad;
 }
 
@@ -30,79 +30,80 @@ bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
 }
 
 /* Elements of the weights with their states, and with the gradients in a->from. */
-static tutti_update_slice slice_at(const tutti_trainer *t, const tutti_action *a, int weights, int64_t first, int64_t n)
+static tutti_update_slice slice_at(const tutti_stepping *s, const tutti_action *a, int weights, int64_t first,
+                                   int64_t n)
 {
     tutti_update_slice slice;
     memset(&slice, 0, sizeof slice);
-    slice.w = tutti_shared_vector(&t->shared, weights, 0) + first;
-    slice.sum = tutti_shared_vector(&t->shared, a->from, 0) + first;
+    slice.w = tutti_shared_vector(&s->shared, weights, 0) + first;
+    slice.sum = tutti_shared_vector(&s->shared, a->from, 0) + first;
     slice.n = n;
-    for (int i = 0; i < t->plan->config.nstates; i++)
-        slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
+    for (int i = 0; i < s->plan->config.nstates; i++)
+        slice.state[i] = tutti_shared_of_role(&s->shared, TUTTI_ROLE_STATE, i) + first;
     return slice;
 }
 
 /* The rule as it is for this parameter. */
-static tutti_update rule_of(const tutti_trainer *t, int p)
+static tutti_update rule_of(const tutti_stepping *s, int p)
 {
-    tutti_update u = t->config->update;
-    u.weight_decay = t->groups[p].decay;
+    tutti_update u = s->config->update;
+    u.weight_decay = s->groups[p].decay;
     return u;
 }
 
 /* ---- looks ---- */
 
-static void look_at_tensor(tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
+static void look_at_tensor(tutti_stepping *s, const tutti_update_step *update, const tutti_action *a, int p,
                            int64_t first, int64_t n)
 {
-    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
-    tutti_norms_work w = {.rule = t->config->update.rule,
-                          .slice = slice_at(t, a, a->weights, first, n),
-                          .squares = seen + tutti_plan_norms_of(t->plan, p),
+    int64_t *seen = tutti_shared_numbers(&s->shared, a->to);
+    tutti_norms_work w = {.rule = s->config->update.rule,
+                          .slice = slice_at(s, a, a->weights, first, n),
+                          .squares = seen + tutti_plan_norms_of(s->plan, p),
                           .bad = seen};
-    const tutti_update rule = rule_of(t, p);
+    const tutti_update rule = rule_of(s, p);
     tutti_update_step step = *update;
     step.unscale *= a->share;
     tutti_update_prepare(&rule, &step, TUTTI_PARAM_WEIGHT, w.numbers);
-    tutti_step_launch(t, TUTTI_WORK_NORMS, &w);
+    tutti_step_launch(s, TUTTI_WORK_NORMS, &w);
 }
 
 /* Norms that are no numbers scale nothing: the trust is 1. */
-static double trust_of(const tutti_trainer *t, const tutti_update_step *step, const tutti_action *a, int p)
+static double trust_of(const tutti_stepping *s, const tutti_update_step *step, const tutti_action *a, int p)
 {
-    const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
-    if (at < 0 || tutti_step_count_bad(t, a->norm)) return 1;
+    const int64_t at = s->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(s->plan, p) : -1;
+    if (at < 0 || tutti_step_count_bad(s, a->norm)) return 1;
     int64_t seen[TUTTI_RULE_LOOKED];
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm) + at, TUTTI_RULE_LOOKED, seen);
-    const tutti_update rule = rule_of(t, p);
+    look_at_numbers(s, tutti_shared_numbers(&s->shared, a->norm) + at, TUTTI_RULE_LOOKED, seen);
+    const tutti_update rule = rule_of(s, p);
     return tutti_update_trust(&rule, step, seen);
 }
 
-static void launch_looks(tutti_trainer *t, tutti_finite_work *w)
+static void launch_looks(tutti_stepping *s, tutti_finite_work *w)
 {
     const tutti_finite_work none = {.squares = w->squares, .bad = w->bad};
-    if (w->nvectors) tutti_step_launch(t, TUTTI_WORK_FINITE, w);
+    if (w->nvectors) tutti_step_launch(s, TUTTI_WORK_FINITE, w);
     *w = none;
 }
 
-static void look_at_vector(tutti_trainer *t, tutti_finite_work *w, const float *x, int64_t n)
+static void look_at_vector(tutti_stepping *s, tutti_finite_work *w, const float *x, int64_t n)
 {
     w->x[w->nvectors] = x;
     w->n[w->nvectors++] = n;
-    if (w->nvectors == TUTTI_WORK_TOGETHER) launch_looks(t, w);
+    if (w->nvectors == TUTTI_WORK_TOGETHER) launch_looks(s, w);
 }
 
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
-void tutti_step_look(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
-    const tutti_plan *plan = t->plan;
+    const tutti_plan *plan = s->plan;
     const tutti_bucket *bucket = &plan->buckets[a->bucket];
-    const float *sums = tutti_shared_vector(&t->shared, a->from, 0);
-    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
+    const float *sums = tutti_shared_vector(&s->shared, a->from, 0);
+    int64_t *seen = tutti_shared_numbers(&s->shared, a->to);
     const bool norms = plan->config.norms == TUTTI_NORMS_OF_TENSORS;
     const tutti_clear_work clear = {seen, plan->memories[a->to].elements};
     tutti_finite_work plain = {.bad = seen}, counted = {.squares = seen + 1, .bad = seen};
-    if (a->begins) tutti_step_launch(t, TUTTI_WORK_CLEAR, &clear);
+    if (a->begins) tutti_step_launch(s, TUTTI_WORK_CLEAR, &clear);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = plan->order[i];
         const bool counts =
@@ -110,22 +111,22 @@ void tutti_step_look(tutti_trainer *t, const tutti_step_common *play, const tutt
         int64_t first = a->first, end = a->first + a->count;
         if (!tutti_step_cut(plan, p, &first, &end)) continue;
         if (norms && tutti_plan_norms_of(plan, p) > 0)
-            look_at_tensor(t, &play->update, a, p, first, end - first);
+            look_at_tensor(s, &play->update, a, p, first, end - first);
         else
-            look_at_vector(t, counts ? &counted : &plain, sums + first, end - first);
+            look_at_vector(s, counts ? &counted : &plain, sums + first, end - first);
     }
-    launch_looks(t, &plain), launch_looks(t, &counted);
-    tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
+    launch_looks(s, &plain), launch_looks(s, &counted);
+    tutti_did(&s->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
 /* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. A norm that is no number clips nothing. */
-double tutti_step_clip(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
-    if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
+    if (s->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
     int64_t seen[1 + TUTTI_SQUARES_LIMBS];
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm), 1 + TUTTI_SQUARES_LIMBS, seen);
+    look_at_numbers(s, tutti_shared_numbers(&s->shared, a->norm), 1 + TUTTI_SQUARES_LIMBS, seen);
     const double norm = sqrt(tutti_squares_value(seen + 1)) * play->update.unscale * a->share;
-    const double clip = t->config->update.clip_norm / (norm + 1e-6);
+    const double clip = s->config->update.clip_norm / (norm + 1e-6);
     return seen[0] == 0 && clip < 1 ? clip : 1;
 }
 
@@ -138,67 +139,67 @@ typedef struct {
     tutti_event last;
 } updating;
 
-static void launch_updates(const tutti_trainer *t, updating *u)
+static void launch_updates(const tutti_stepping *s, updating *u)
 {
-    if (u->updates.nslices) u->last = tutti_work_launch(t->device, TUTTI_WORK_UPDATE, &u->updates);
+    if (u->updates.nslices) u->last = tutti_work_launch(s->device, TUTTI_WORK_UPDATE, &u->updates);
     memset(&u->updates, 0, sizeof u->updates);
 }
 
-static void launch_statistics(const tutti_trainer *t, updating *u)
+static void launch_statistics(const tutti_stepping *s, updating *u)
 {
-    if (u->statistics.nslices) u->last = tutti_work_launch(t->device, TUTTI_WORK_STATISTIC, &u->statistics);
+    if (u->statistics.nslices) u->last = tutti_work_launch(s->device, TUTTI_WORK_STATISTIC, &u->statistics);
     memset(&u->statistics, 0, sizeof u->statistics);
 }
 
-static void update_statistic(const tutti_trainer *t, updating *u, const tutti_action *a, double take,
+static void update_statistic(const tutti_stepping *s, updating *u, const tutti_action *a, double take,
                              const tutti_update_slice *slice)
 {
-    const tutti_plan_config *c = &t->plan->config;
+    const tutti_plan_config *c = &s->plan->config;
     tutti_statistic_work *w = &u->statistics;
     w->nslots = c->slots ? c->slots : c->nranks * tutti_plan_naccumulated(c) / a->share;
     w->slices[w->nslices++] = (tutti_statistic_slice){take, slice->w, slice->sum, slice->n};
-    if (w->nslices == TUTTI_WORK_TOGETHER) launch_statistics(t, u);
+    if (w->nslices == TUTTI_WORK_TOGETHER) launch_statistics(s, u);
 }
 
 /* p: the parameter, step: as it is for this one. */
-static void update_param(const tutti_trainer *t, updating *u, const tutti_update_step *step, const tutti_action *a,
+static void update_param(const tutti_stepping *s, updating *u, const tutti_update_step *step, const tutti_action *a,
                          int p, const tutti_update_slice *slice)
 {
     tutti_update_work *w = &u->updates;
     const int i = w->nslices++;
-    w->rule = t->config->update.rule;
+    w->rule = s->config->update.rule;
     w->slices[i] = *slice;
-    w->varying[i].alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, step->lr) : 0;
+    w->varying[i].alpha = a->pulled ? tutti_centre_alpha(&s->config->centre, step->lr) : 0;
     if (w->varying[i].alpha != 0)
         w->slices[i].centre =
-            tutti_shared_vector(&t->shared, a->centre, 0) + (slice->w - tutti_shared_vector(&t->shared, a->to, 0));
+            tutti_shared_vector(&s->shared, a->centre, 0) + (slice->w - tutti_shared_vector(&s->shared, a->to, 0));
     tutti_update_step own = *step;
-    own.trust = trust_of(t, step, a, p);
-    own.lr *= t->groups[p].rate;
-    const tutti_update rule = rule_of(t, p);
-    tutti_update_prepare(&rule, &own, t->plan->graph->params[p].desc.kind, w->varying[i].numbers);
-    if (w->nslices == TUTTI_WORK_TOGETHER) launch_updates(t, u);
+    own.trust = trust_of(s, step, a, p);
+    own.lr *= s->groups[p].rate;
+    const tutti_update rule = rule_of(s, p);
+    tutti_update_prepare(&rule, &own, s->plan->graph->params[p].desc.kind, w->varying[i].numbers);
+    if (w->nslices == TUTTI_WORK_TOGETHER) launch_updates(s, u);
 }
 
-tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
+tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *update, double clip,
                               const tutti_action *apply)
 {
-    const tutti_bucket *bucket = &t->plan->buckets[apply->bucket];
+    const tutti_bucket *bucket = &s->plan->buckets[apply->bucket];
     tutti_update_step step = *update;
     step.unscale *= apply->share * clip; /* the loss was divided by the samples of the whole batch */
     updating u;
     memset(&u, 0, sizeof u); /* a device compares what is launched with what came before, gaps and all */
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
-        const int p = t->plan->order[i];
-        const tutti_param_desc *desc = &t->plan->graph->params[p].desc;
+        const int p = s->plan->order[i];
+        const tutti_param_desc *desc = &s->plan->graph->params[p].desc;
         int64_t first = apply->first, end = apply->first + apply->count;
-        if (!tutti_step_cut(t->plan, p, &first, &end)) continue;
-        const tutti_update_slice slice = slice_at(t, apply, apply->to, first, end - first);
+        if (!tutti_step_cut(s->plan, p, &first, &end)) continue;
+        const tutti_update_slice slice = slice_at(s, apply, apply->to, first, end - first);
         if (desc->kind == TUTTI_PARAM_STATISTIC)
-            update_statistic(t, &u, apply, desc->take, &slice);
+            update_statistic(s, &u, apply, desc->take, &slice);
         else
-            update_param(t, &u, &step, apply, p, &slice);
+            update_param(s, &u, &step, apply, p, &slice);
     }
-    launch_updates(t, &u), launch_statistics(t, &u);
+    launch_updates(s, &u), launch_statistics(s, &u);
     return u.last;
 }

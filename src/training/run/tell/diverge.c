@@ -11,19 +11,18 @@
 #include <string.h>
 
 #include "../../../base/text/strbuf.h"
-#include "../keep/checkpoint_impl.h"
-#include "../train_impl.h"
+#include "tell.h"
 
 enum { MOST_SKIPPED = 32 }; /* steps one after the other where the scale is fixed */
 
 /* Numbers of a checkpoint are finite, or it would not be there. Whether they are any good its next step shows, so one that has none is passed over where
  * there is another. */
-static void say_last_good(const tutti_trainer *t, tutti_strbuf *words)
+static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;
     int n;
-    if (!t->config->dir || tutti_checkpoint_list(t->config->dir, &entries, &n, NULL)) return;
-    const int last = n > 1 && entries[0].step + 1 >= t->step ? 1 : 0;
+    if (!t->run->config->dir || tutti_checkpoint_list(t->run->config->dir, &entries, &n, NULL)) return;
+    const int last = n > 1 && entries[0].step + 1 >= t->run->step ? 1 : 0;
     if (!n) tutti_strbuf_puts(words, "; no checkpoint had been saved before");
     if (n)
         tutti_strbuf_printf(words,
@@ -34,22 +33,22 @@ static void say_last_good(const tutti_trainer *t, tutti_strbuf *words)
 }
 
 /* Tells it once. Where the run is to end: TUTTI_ERR_FAILED with the words on rank 0, with none on the others. */
-static tutti_status diverge(tutti_trainer *t, const char *what, tutti_failure *err)
+static tutti_status diverge(tutti_telling *t, const char *what, tutti_failure *err)
 {
     tutti_strbuf words = {0};
     tutti_status st = TUTTI_OK;
-    const bool ends = !t->config->outlives_nan;
+    const bool ends = !t->run->config->outlives_nan;
     if (t->has_diverged) return TUTTI_OK;
     t->has_diverged = true;
-    tutti_strbuf_printf(&words, "step %" PRId64 ": %s: the run has diverged", t->step, what);
-    if (t->rank == 0 && ends) {
-        if (t->config->if_diverged) tutti_strbuf_printf(&words, ". %s", t->config->if_diverged);
+    tutti_strbuf_printf(&words, "step %" PRId64 ": %s: the run has diverged", t->run->step, what);
+    if (t->run->rank == 0 && ends) {
+        if (t->run->config->if_diverged) tutti_strbuf_printf(&words, ". %s", t->run->config->if_diverged);
         say_last_good(t, &words);
-    } else if (t->rank == 0) {
+    } else if (t->run->rank == 0) {
         tutti_strbuf_puts(&words, ", and goes on (on_nan: continue); nothing is saved while weights are not finite");
     }
-    if (t->rank == 0) st = tutti_report_diverged(t, words.text, ends, err);
-    if (!st && ends) st = tutti_fail(err, TUTTI_ERR_FAILED, "%s", t->rank == 0 ? words.text : "");
+    if (t->run->rank == 0) st = tutti_report_diverged(t, words.text, ends, err);
+    if (!st && ends) st = tutti_fail(err, TUTTI_ERR_FAILED, "%s", t->run->rank == 0 ? words.text : "");
     tutti_strbuf_release(&words);
     return st;
 }
@@ -62,19 +61,20 @@ static const char *name_of(double value)
 /* ---- the loss ---- */
 
 /* On which ranks it came up: those whose own samples have such a loss. */
-static tutti_status say_ranks(tutti_trainer *t, tutti_strbuf *words, tutti_failure *err)
+static tutti_status say_ranks(const tutti_telling *t, tutti_strbuf *words, tutti_failure *err)
 {
-    int32_t mine = !isfinite(tutti_step_own_loss(t)), n = 0, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
-    tutti_status st = tutti_group_all_gather(t->group, "whose loss is not finite", &mine, all, sizeof mine, err);
-    for (int r = 0; r < t->nranks; r++) n += all[r];
-    for (int r = 0, said = 0; r < t->nranks && n && n < t->nranks && said < 8; r++)
+    int32_t mine = !isfinite(tutti_step_own_loss(t->run)), n = 0,
+            *all = tutti_alloc(sizeof *all * (size_t)t->run->nranks);
+    tutti_status st = tutti_group_all_gather(t->run->group, "whose loss is not finite", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->run->nranks; r++) n += all[r];
+    for (int r = 0, said = 0; r < t->run->nranks && n && n < t->run->nranks && said < 8; r++)
         if (all[r]) tutti_strbuf_printf(words, "%s%d", said++ ? ", " : n > 1 ? " on ranks " : " on rank ", r);
-    if (n == t->nranks) tutti_strbuf_puts(words, n > 1 ? " on all ranks" : " on rank 0");
+    if (n == t->run->nranks) tutti_strbuf_puts(words, n > 1 ? " on all ranks" : " on rank 0");
     free(all);
     return st;
 }
 
-static tutti_status say_visits(tutti_trainer *t, int64_t step, int rank, tutti_failure *err)
+static tutti_status say_visits(tutti_telling *t, int64_t step, int rank, tutti_failure *err)
 {
     tutti_strbuf words = {0};
     tutti_strbuf_printf(&words, "the loss of rank %d is not finite since step %" PRId64, rank, step);
@@ -83,24 +83,27 @@ static tutti_status say_visits(tutti_trainer *t, int64_t step, int rank, tutti_f
     return st;
 }
 
-tutti_status tutti_diverge_after_step(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
     tutti_status st = TUTTI_OK;
     int64_t step;
     int rank;
-    if (t->config->pretended || t->has_diverged) return TUTTI_OK;
-    if (t->visits) return tutti_visits_bad(t->visits, &step, &rank) ? say_visits(t, step + 1, rank, err) : TUTTI_OK;
-    const bool is_stuck = t->skipped_in_a_row && ((t->config->loss_scale.dynamic && t->skipped_at_least) ||
-                                                  t->skipped_in_a_row >= MOST_SKIPPED);
-    if (isfinite(t->last_loss) && !is_stuck) return TUTTI_OK;
-    if (t->skipped_in_a_row && !is_stuck) return TUTTI_OK; /* no weight has changed: a smaller scale may do */
+    if (t->run->config->pretended || t->has_diverged) return TUTTI_OK;
+    if (t->run->visits)
+        return tutti_visits_bad(t->run->visits, &step, &rank) ? say_visits(t, step + 1, rank, err) : TUTTI_OK;
+    const bool is_stuck =
+        t->run->skipped_in_a_row &&
+        ((t->run->config->loss_scale.dynamic && t->run->skipped_at_least) || t->run->skipped_in_a_row >= MOST_SKIPPED);
+    if (isfinite(t->run->last_loss) && !is_stuck) return TUTTI_OK;
+    if (t->run->skipped_in_a_row && !is_stuck) return TUTTI_OK; /* no weight has changed: a smaller scale may do */
     if (is_stuck)
         tutti_strbuf_printf(
             &words, "gradients are not finite at loss scale %g, %s, and the last %" PRId64 " steps were skipped",
-            t->scale.scale, t->config->loss_scale.dynamic ? "the smallest" : "which is fixed", t->skipped_in_a_row);
+            t->run->scale.scale, t->run->config->loss_scale.dynamic ? "the smallest" : "which is fixed",
+            t->run->skipped_in_a_row);
     else
-        tutti_strbuf_printf(&words, "the loss is %s", name_of(t->last_loss));
+        tutti_strbuf_printf(&words, "the loss is %s", name_of(t->run->last_loss));
     if (!is_stuck) st = say_ranks(t, &words, err);
     if (!st) st = diverge(t, words.text, err);
     tutti_strbuf_release(&words);
@@ -115,13 +118,13 @@ typedef struct {
 } finding;
 
 /* mine: what this rank has found. *is_bad: some rank has found something. */
-static tutti_status agree(tutti_trainer *t, const char *before, const finding *mine, bool *is_bad, tutti_failure *err)
+static tutti_status agree(tutti_telling *t, const char *before, const finding *mine, bool *is_bad, tutti_failure *err)
 {
-    finding *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    finding *all = tutti_alloc(sizeof *all * (size_t)t->run->nranks);
     int r = 0;
-    tutti_status st = tutti_group_all_gather(t->group, "are weights finite", mine, all, sizeof *mine, err);
-    while (!st && r < t->nranks && !all[r].is_bad) r++;
-    *is_bad = !st && r < t->nranks;
+    tutti_status st = tutti_group_all_gather(t->run->group, "are weights finite", mine, all, sizeof *mine, err);
+    while (!st && r < t->run->nranks && !all[r].is_bad) r++;
+    *is_bad = !st && r < t->run->nranks;
     if (*is_bad) {
         tutti_strbuf words = {0};
         tutti_strbuf_printf(&words, "%sweights are not finite: %s on rank %d", before, all[r].what, r);
@@ -132,27 +135,27 @@ static tutti_status agree(tutti_trainer *t, const char *before, const finding *m
     return st;
 }
 
-tutti_status tutti_diverge_before_saving(tutti_trainer *t, const tutti_checkpoint *lent, bool *is_bad,
+tutti_status tutti_diverge_before_saving(tutti_telling *t, const tutti_checkpoint *lent, bool *is_bad,
                                          tutti_failure *err)
 {
     finding mine = {0};
-    if (t->rank == 0 || lent->nown) mine.is_bad = tutti_checkpoint_find_bad(lent, t->rank != 0, mine.what);
+    if (t->run->rank == 0 || lent->nown) mine.is_bad = tutti_checkpoint_find_bad(lent, t->run->rank != 0, mine.what);
     return agree(t, "", &mine, is_bad, err);
 }
 
 /* Samples of a test set may give such a loss with weights that are good, large ones in 16 bits. */
-tutti_status tutti_diverge_after_test(tutti_trainer *t, double loss, tutti_failure *err)
+tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err)
 {
     finding mine = {0};
     bool is_bad;
     char before[64];
     if (isfinite(loss) || t->has_diverged) return TUTTI_OK;
-    if (t->rank == 0) {
-        tutti_checkpoint there = tutti_saving_of(t);
+    if (t->run->rank == 0) {
+        tutti_checkpoint there = tutti_saving_of(t->run);
         there.nstates = there.nown = 0;
-        tutti_checkpoint c = tutti_lent_borrow(t, &there);
+        tutti_checkpoint c = tutti_lent_borrow(t->run, &there);
         mine.is_bad = tutti_checkpoint_find_bad(&c, false, mine.what);
-        tutti_lent_give_back(t, &there, &c, false);
+        tutti_lent_give_back(t->run, &there, &c, false);
     }
     snprintf(before, sizeof before, "the loss of the test set is %s, ", name_of(loss));
     const tutti_status st = agree(t, before, &mine, &is_bad, err);

@@ -8,22 +8,22 @@
 
 #include "../../../base/clock.h"
 #include "../../../base/hash.h"
-#include "../step/sparsity.h"
-#include "../train_impl.h"
+#include "../../../metrics/metrics_read.h"
+#include "tracing.h"
 
 enum { MAX_METRICS = 16 };
 
-static void tell(const tutti_trainer *t, tutti_train_event event)
+static void tell(const tutti_telling *t, tutti_train_event event)
 {
-    const tutti_train_config *c = t->config;
-    if (t->rank != 0 || !c->on_event) return;
-    event.step = t->step;
+    const tutti_train_config *c = t->run->config;
+    if (t->run->rank != 0 || !c->on_event) return;
+    event.step = t->run->step;
     event.nsteps = c->nsteps;
-    event.epoch = (double)t->step / (double)c->steps_per_epoch;
+    event.epoch = (double)t->run->step / (double)c->steps_per_epoch;
     c->on_event(c->on_event_arg, &event);
 }
 
-static tutti_status put(const tutti_trainer *t, const char *event, const tutti_metric *metrics, int n,
+static tutti_status put(const tutti_telling *t, const char *event, const tutti_metric *metrics, int n,
                         tutti_failure *err)
 {
     tutti_metric line[MAX_METRICS + 1];
@@ -33,44 +33,92 @@ static tutti_status put(const tutti_trainer *t, const char *event, const tutti_m
     return tutti_metrics_write(t->metrics, event, line, n + 1, err);
 }
 
-static tutti_status plot(const tutti_trainer *t, const tutti_scalar *scalars, int n, tutti_failure *err)
+static tutti_status plot(const tutti_telling *t, const tutti_scalar *scalars, int n, tutti_failure *err)
 {
-    return t->tensorboard ? tutti_tensorboard_write(t->tensorboard, t->step, scalars, n, err) : TUTTI_OK;
+    return t->tensorboard ? tutti_tensorboard_write(t->tensorboard, t->run->step, scalars, n, err) : TUTTI_OK;
 }
 
-void tutti_report_note(const tutti_trainer *t, const char *text)
+void tutti_report_note(const tutti_telling *t, const char *text)
 {
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
-tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err)
+/* Lines that follow are of another process than those before. */
+static tutti_status report_resume(const tutti_telling *t, tutti_failure *err)
 {
-    return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->step)}, 1, err);
+    return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->run->step)}, 1, err);
 }
 
-tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err)
+static tutti_status report_bound(const tutti_telling *t, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", t->config->bound)};
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step),
+                                 TUTTI_METRIC_TEXT("words", t->run->config->bound)};
     return put(t, "bound", line, 2, err);
 }
 
 /* Also where a run is quiet: whoever reads its figures must know. */
-tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err)
+static tutti_status report_pretended(const tutti_telling *t, tutti_failure *err)
 {
     static const char words[] = "kernels only wait (--pretend): nothing is computed, learned, tested or saved";
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words)};
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_TEXT("words", words)};
     tutti_report_note(t, words);
     return put(t, "pretended", line, 2, err);
 }
 
-void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
+/* ---- life ---- */
+
+/* What is written beside metrics.jsonl belongs to the run that it tells of. */
+static tutti_status remove_earlier(const char *dir, tutti_failure *err)
 {
-    if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
-    sum->n += n;
+    tutti_status st = tutti_tensorboard_remove(dir, err);
+    return st ? st : tutti_tracing_remove(dir, err);
+}
+
+static tutti_status open_metrics(tutti_telling *t, bool resumed, tutti_failure *err)
+{
+    const tutti_train_config *c = t->run->config;
+    const int64_t step = t->run->step, last_step = resumed ? step : -1;
+    if (t->run->rank != 0 || !c->dir) return TUTTI_OK;
+    char *path = tutti_checkpoint_path("%s/metrics.jsonl", c->dir);
+    const bool was_done = step >= c->nsteps && resumed && tutti_run_lines_end_at(path, step);
+    tutti_status st = resumed ? TUTTI_OK : remove_earlier(c->dir, err);
+    if (!st && !was_done) st = tutti_metrics_open(path, last_step, &t->metrics, err);
+    if (!st && !was_done && resumed) st = report_resume(t, err);
+    if (!st && !was_done && c->bound) st = report_bound(t, err);
+    if (!st && !was_done && c->tensorboard) st = tutti_tensorboard_open(c->dir, last_step, &t->tensorboard, err);
+    free(path);
+    return st;
+}
+
+tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, bool resumed, tutti_failure *err)
+{
+    *t = (tutti_telling){.run = run, .logged_step = run->step};
+    const tutti_status st = open_metrics(t, resumed, err);
+    if (!st) t->tracing = tutti_tracing_create(run);
+    return st;
+}
+
+void tutti_telling_close(tutti_telling *t)
+{
+    tutti_tracing_destroy(t->tracing);
+    tutti_tensorboard_close(t->tensorboard);
+    tutti_metrics_close(t->metrics);
+}
+
+void tutti_telling_resume(tutti_telling *t)
+{
+    t->resumed_at = tutti_clock_s();
+}
+
+void tutti_telling_tick(tutti_telling *t)
+{
+    const double now = tutti_clock_s();
+    t->seconds += now - t->resumed_at;
+    t->resumed_at = now;
 }
 
 /* Says it, and makes it a number of the line that is written next. */
-static int put_replaced(const tutti_trainer *t, const char *split, const tutti_replaced *r, tutti_metric *line)
+static int put_replaced(const tutti_telling *t, const char *split, const tutti_replaced *r, tutti_metric *line)
 {
     tutti_strbuf text = {0};
     if (!r->n) return 0;
@@ -82,9 +130,9 @@ static int put_replaced(const tutti_trainer *t, const char *split, const tutti_r
     return 1;
 }
 
-tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bool ends, tutti_failure *err)
+tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bool ends, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ends", ends),
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_INT("ends", ends),
                                  TUTTI_METRIC_TEXT("words", words)};
     if (!ends) tutti_report_note(t, words);
     const tutti_status st = put(t, "diverged", line, 3, err);
@@ -92,94 +140,118 @@ tutti_status tutti_report_diverged(const tutti_trainer *t, const char *words, bo
 }
 
 /* Of the plan that is played, once nothing refuses it any more. */
-static tutti_status report_plan(const tutti_trainer *t, tutti_failure *err)
+static tutti_status report_plan(const tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
-    if (!t->config->method) return TUTTI_OK;
-    tutti_method_say(t->config->method, t->plan, &words);
+    if (!t->run->config->method) return TUTTI_OK;
+    tutti_method_say(t->run->config->method, t->run->plan, &words);
     const tutti_metric line[] = {
-        TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("method", t->config->method->name),
-        TUTTI_METRIC_TEXT("parallelism", tutti_plan_parallelism(t->plan)), TUTTI_METRIC_TEXT("words", words.text)};
+        TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_TEXT("method", t->run->config->method->name),
+        TUTTI_METRIC_TEXT("parallelism", tutti_plan_parallelism(t->run->plan)), TUTTI_METRIC_TEXT("words", words.text)};
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_PLAN, .text = words.text});
     const tutti_status st = put(t, "plan", line, 4, err);
     tutti_strbuf_release(&words);
     return st;
 }
 
-tutti_status tutti_report_begin(const tutti_trainer *t, bool was_done, tutti_failure *err)
+static tutti_status say_skips(const tutti_telling *t, tutti_strbuf *words, tutti_failure *err)
 {
-    const tutti_status st = was_done ? TUTTI_OK : report_plan(t, err);
-    const tutti_graph_config *c = &t->plan->graph->config;
-    char text[128];
-    tutti_kernel_precision_describe(c->engine, c->precision, text);
-    if (t->device->about) snprintf(text, sizeof text, "%s on %s", tutti_precision_name(c->precision), t->device->about);
-    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
+    tutti_status st = TUTTI_OK;
+    if (words->length) {
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_TEXT("words", words->text)};
+        tutti_report_note(t, words->text);
+        st = put(t, "skips", line, 2, err);
+    }
+    tutti_strbuf_release(words);
     return st;
 }
 
-void tutti_report_bears(const tutti_trainer *t)
+/* Before anything has been tested, by shapes alone. */
+static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    tutti_relus_begin(t->run->plan->graph, &words);
+    return say_skips(t, &words, err);
+}
+
+tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err)
+{
+    tutti_status st = was_done ? TUTTI_OK : report_plan(t, err);
+    const tutti_graph_config *c = &t->run->plan->graph->config;
+    char text[128];
+    tutti_kernel_precision_describe(c->engine, c->precision, text);
+    if (t->run->device->about)
+        snprintf(text, sizeof text, "%s on %s", tutti_precision_name(c->precision), t->run->device->about);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
+    if (!st && t->run->config->pretended && !was_done) st = report_pretended(t, err);
+    return st || !is_new ? st : report_first_skips(t, err);
+}
+
+void tutti_report_bears(const tutti_telling *t)
 {
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEARS});
 }
 
-void tutti_report_saved(const tutti_trainer *t)
+void tutti_report_saved(const tutti_telling *t)
 {
-    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->config->dir});
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->run->config->dir});
 }
 
-void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last)
+void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)
 {
     tutti_strbuf text = {0};
     tutti_strbuf_printf(&text, "traced steps %" PRId64 " to %" PRId64 ": %s/trace.json, %s/layers.txt", first, last,
-                        t->config->dir, t->config->dir);
+                        t->run->config->dir, t->run->config->dir);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_TRACED, .text = text.text});
     tutti_strbuf_release(&text);
 }
 
 /* In exchanges, or waiting to visit and for others where all meet. */
-static double exchanged_seconds(const tutti_trainer *t)
+static double exchanged_seconds(const tutti_telling *t)
 {
-    return t->visits ? 1e-9 * (double)t->account.cost.ns[TUTTI_COST_EXCHANGE] : tutti_shared_seconds(&t->shared);
+    return t->run->visits ? 1e-9 * (double)t->run->account.cost.ns[TUTTI_COST_EXCHANGE]
+                          : tutti_shared_seconds(&t->run->shared);
 }
 
 /* The figures of an interval are means over its steps; they are worked out only where a line is written. */
-tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
 {
-    const tutti_train_config *c = t->config;
+    const tutti_train_config *c = t->run->config;
     tutti_train_event e = {.kind = TUTTI_TRAIN_STEP,
-                           .loss = t->last_loss,
-                           .loss_scale = t->scale.scale,
-                           .skipped = t->scale.skipped,
-                           .lr = tutti_rate_at(&c->rate, t->step - 1, c->steps_per_epoch, c->nsteps),
-                           .logged = t->step % c->log_every == 0 || t->step == c->nsteps || t->asked_to_stop};
-    if (t->rank != 0) return TUTTI_OK;
+                           .loss = t->run->last_loss,
+                           .loss_scale = t->run->scale.scale,
+                           .skipped = t->run->scale.skipped,
+                           .lr = tutti_rate_at(&c->rate, t->run->step - 1, c->steps_per_epoch, c->nsteps),
+                           .logged =
+                               t->run->step % c->log_every == 0 || t->run->step == c->nsteps || t->run->asked_to_stop};
+    if (t->run->rank != 0) return TUTTI_OK;
     tutti_status st = TUTTI_OK;
     if (e.logged) {
-        const double steps = (double)(t->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
+        const double steps = (double)(t->run->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
         const double exchanged = exchanged_seconds(t);
         e.step_ms = 1e3 * seconds / steps;
         e.comm_ms = 1e3 * (exchanged - t->logged_exchange_seconds) / steps;
-        e.ips = steps * (double)t->plan->config.batch / seconds;
-        t->logged_step = t->step;
+        e.ips = steps * (double)t->run->plan->config.batch / seconds;
+        t->logged_step = t->run->step;
         t->logged_seconds = t->seconds;
         t->logged_exchange_seconds = exchanged;
-        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step),
-                                     TUTTI_METRIC_REAL("epoch", (double)t->step / (double)c->steps_per_epoch),
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step),
+                                     TUTTI_METRIC_REAL("epoch", (double)t->run->step / (double)c->steps_per_epoch),
                                      TUTTI_METRIC_REAL("loss", e.loss),
                                      TUTTI_METRIC_REAL("lr", e.lr),
                                      TUTTI_METRIC_REAL("ips", e.ips),
                                      TUTTI_METRIC_REAL("step_ms", e.step_ms),
                                      TUTTI_METRIC_REAL("comm_ms", e.comm_ms),
-                                     TUTTI_METRIC_REAL("loss_scale", t->scale.scale),
-                                     TUTTI_METRIC_INT("skipped", t->scale.skipped)};
+                                     TUTTI_METRIC_REAL("loss_scale", t->run->scale.scale),
+                                     TUTTI_METRIC_INT("skipped", t->run->scale.skipped)};
         const tutti_scalar scalars[] = {{"train/loss", e.loss},
                                         {"train/lr", e.lr},
                                         {"speed/images_per_s", e.ips},
                                         {"speed/step_ms", e.step_ms},
                                         {"speed/comm_ms", e.comm_ms},
-                                        {"train/loss_scale", t->scale.scale},
-                                        {"train/skipped", (double)t->scale.skipped}};
-        const int told = t->plan->config.only_finite ? 2 : 0; /* else the last two say nothing */
+                                        {"train/loss_scale", t->run->scale.scale},
+                                        {"train/skipped", (double)t->run->scale.skipped}};
+        const int told = t->run->plan->config.only_finite ? 2 : 0; /* else the last two say nothing */
         st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
         if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
     }
@@ -189,30 +261,30 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
 
 /* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take steps together. A visit
  * brings a vector and takes one along, on one host as between two; the centre is rank 0's, whose own visits move nothing. */
-static tutti_status sum_crossed(const tutti_trainer *t, int64_t *sum, tutti_failure *err)
+static tutti_status sum_crossed(const tutti_telling *t, int64_t *sum, tutti_failure *err)
 {
     *sum = 0;
-    if (t->visits) {
+    if (t->run->visits) {
         tutti_staleness own;
-        tutti_visits_staleness(t->visits, &own);
-        *sum = 2 * (int64_t)sizeof(float) * t->plan->total * (tutti_visits_count(t->visits) - own.nvisits);
+        tutti_visits_staleness(t->run->visits, &own);
+        *sum = 2 * (int64_t)sizeof(float) * t->run->plan->total * (tutti_visits_count(t->run->visits) - own.nvisits);
         return TUTTI_OK;
     }
-    const int64_t mine = tutti_shared_crossed_bytes(&t->shared);
-    int64_t *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
-    const tutti_status st = tutti_group_all_gather(t->group, "bytes that travelled", &mine, all, sizeof mine, err);
-    for (int r = 0; r < t->nranks && !st; r++) *sum += all[r];
+    const int64_t mine = tutti_shared_crossed_bytes(&t->run->shared);
+    int64_t *all = tutti_alloc(sizeof *all * (size_t)t->run->nranks);
+    const tutti_status st = tutti_group_all_gather(t->run->group, "bytes that travelled", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->run->nranks && !st; r++) *sum += all[r];
     free(all);
     return st;
 }
 
-tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err)
+tutti_status tutti_report_eval(const tutti_telling *t, const tutti_eval_result *r, tutti_failure *err)
 {
     int64_t crossed;
     tutti_status st = sum_crossed(t, &crossed, err);
-    const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
+    const double epoch = (double)t->run->step / (double)t->run->config->steps_per_epoch;
     const double accuracy = (double)r->correct / (double)r->nsamples;
-    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step),
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->run->step),
                                       TUTTI_METRIC_REAL("epoch", epoch),
                                       TUTTI_METRIC_REAL("accuracy", accuracy),
                                       TUTTI_METRIC_REAL("loss", r->loss),
@@ -227,10 +299,11 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
 }
 
-tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+tutti_status tutti_report_sparsity(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples,
+                                   tutti_failure *err)
 {
     int64_t *zeros;
-    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    const tutti_relus *relus = tutti_evaluator_relus(e, &zeros);
     tutti_scalar *scalars = tutti_alloc(sizeof *scalars * (size_t)(relus->n + 1));
     tutti_strbuf *tags = tutti_alloc(sizeof *tags * (size_t)(relus->n + 1));
     tutti_status st = TUTTI_OK;
@@ -240,7 +313,7 @@ tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_fai
         if (!relu->name) continue;
         const int64_t elements = nsamples * relu->elements;
         const double sparsity = (double)zeros[i] / (double)elements;
-        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("relu", relu->name),
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_TEXT("relu", relu->name),
                                      TUTTI_METRIC_INT("zeros", zeros[i]), TUTTI_METRIC_INT("elements", elements),
                                      TUTTI_METRIC_REAL("sparsity", sparsity)};
         if (!st) st = put(t, "sparsity", line, sizeof line / sizeof *line, err);
@@ -254,64 +327,46 @@ tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_fai
     return st;
 }
 
-static tutti_status say_skips(tutti_trainer *t, tutti_strbuf *words, tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    if (words->length) {
-        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words->text)};
-        tutti_report_note(t, words->text);
-        st = put(t, "skips", line, 2, err);
-    }
-    tutti_strbuf_release(words);
-    return st;
-}
-
-tutti_status tutti_report_first_skips(tutti_trainer *t, tutti_failure *err)
-{
-    tutti_strbuf words = {0};
-    tutti_relus_begin(t->plan->graph, &words);
-    return say_skips(t, &words, err);
-}
-
-tutti_status tutti_report_skips(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+tutti_status tutti_report_skips(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples, tutti_failure *err)
 {
     int64_t *zeros;
     tutti_strbuf words = {0};
-    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
-    tutti_relus_decide(relus, zeros, nsamples, t->plan->graph, &words);
+    const tutti_relus *relus = tutti_evaluator_relus(e, &zeros);
+    tutti_relus_decide(relus, zeros, nsamples, t->run->plan->graph, &words);
     return say_skips(t, &words, err);
 }
 
-tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)
+tutti_status tutti_report_visits(const tutti_telling *t, const tutti_staleness *s, const char *text, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("visits", s->nvisits),
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_INT("visits", s->nvisits),
                                  TUTTI_METRIC_REAL("staleness", (double)s->sum / (double)s->nvisits),
                                  TUTTI_METRIC_INT("most_stale", s->most), TUTTI_METRIC_TEXT("words", text)};
-    if (t->rank != 0) return TUTTI_OK;
+    if (t->run->rank != 0) return TUTTI_OK;
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
     tutti_metric all[MAX_METRICS];
     int n = (int)(sizeof line / sizeof *line);
     memcpy(all, line, sizeof line);
-    if (t->plan->admission == TUTTI_ADMIT_EVERYBODY) all[n++] = TUTTI_METRIC_INT("lost", s->nlost);
+    if (t->run->plan->admission == TUTTI_ADMIT_EVERYBODY) all[n++] = TUTTI_METRIC_INT("lost", s->nlost);
     if (s->nserved) all[n++] = TUTTI_METRIC_INT("served", s->nserved);
     if (s->nserved) all[n++] = TUTTI_METRIC_INT("moved_bytes", s->moved_bytes);
     return put(t, "visits", all, n, err);
 }
 
-tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err)
+tutti_status tutti_report_lost(const tutti_telling *t, int rank, int64_t played, const char *text, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("rank", rank),
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_INT("rank", rank),
                                  TUTTI_METRIC_INT("shares", played), TUTTI_METRIC_TEXT("words", text)};
     tutti_report_note(t, text);
     return put(t, "lost", line, sizeof line / sizeof *line, err);
 }
 
-tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], double served, tutti_failure *err)
+tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], double served,
+                               tutti_failure *err)
 {
-    const int nranks = tutti_group_nliving(t->group);
-    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", nranks)};
+    const int nranks = tutti_group_nliving(t->run->group);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_INT("ranks", nranks)};
     tutti_strbuf table = {0};
-    if (t->rank != 0) return TUTTI_OK;
+    if (t->run->rank != 0) return TUTTI_OK;
     for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
     int n = 2 + TUTTI_NCOSTS;
     tutti_cost_table(seconds, nranks, &table);
@@ -325,7 +380,7 @@ tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOS
     return put(t, "cost", line, n, err);
 }
 
-tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)
+tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err)
 {
     char hash[17];
     int64_t crossed;
@@ -341,9 +396,9 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
     if (st) return st;
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
     n += put_replaced(t, "training", &r->replaced, &line[n]);
-    if (t->nlost) {
-        line[n++] = TUTTI_METRIC_INT("lost_ranks", t->nlost);
-        line[n++] = TUTTI_METRIC_INT("unplayed_shares", tutti_visits_unplayed(t->visits));
+    if (nlost) {
+        line[n++] = TUTTI_METRIC_INT("lost_ranks", nlost);
+        line[n++] = TUTTI_METRIC_INT("unplayed_shares", tutti_visits_unplayed(t->run->visits));
     }
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
     st = put(t, "end", line, n, err);

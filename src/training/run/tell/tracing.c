@@ -14,7 +14,6 @@
 #include "../../../base/file.h"
 #include "../../../metrics/chrome_trace.h"
 #include "../../../metrics/layer_trace.h"
-#include "../keep/checkpoint_impl.h"
 
 enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans a rank, and of all ranks, in one message */
 
@@ -142,15 +141,15 @@ static int64_t most_spans_of_step(const tutti_plan *p)
            2 * (int64_t)p->nexchanges + 8;
 }
 
-tutti_tracing *tutti_tracing_create(const tutti_trainer *t)
+tutti_tracing *tutti_tracing_create(const tutti_stepping *s)
 {
-    const tutti_train_config *c = t->config;
-    if (!c->trace_steps || !c->dir || t->step >= c->nsteps) return NULL;
+    const tutti_train_config *c = s->config;
+    if (!c->trace_steps || !c->dir || s->step >= c->nsteps) return NULL;
     tutti_tracing *tr = tutti_alloc(sizeof *tr);
-    tutti_tracing_window(t->step, c->nsteps, c->trace_warmup, c->trace_steps, &tr->first, &tr->end);
-    tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(t->plan) + t->plan->nexchanges);
-    tr->exchange_s = TUTTI_ARENA_NEW(&tr->arena, double, t->plan->nexchanges);
-    make_labels(tr, t->plan);
+    tutti_tracing_window(s->step, c->nsteps, c->trace_warmup, c->trace_steps, &tr->first, &tr->end);
+    tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(s->plan) + s->plan->nexchanges);
+    tr->exchange_s = TUTTI_ARENA_NEW(&tr->arena, double, s->plan->nexchanges);
+    make_labels(tr, s->plan);
     return tr;
 }
 
@@ -176,24 +175,24 @@ tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err)
 /* ---- gathering ---- */
 
 /* Rank 0's `ranks` hold all spans of all ranks; the others help. */
-static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank_spans *ranks, tutti_failure *err)
+static tutti_status gather(tutti_tracing *tr, const tutti_stepping *s, tutti_rank_spans *ranks, tutti_failure *err)
 {
-    const int n = t->nranks;
+    const int n = s->nranks;
     const int64_t chunk = MOST_GATHERED / n < CHUNK ? MOST_GATHERED / n : CHUNK;
     int64_t mine = tr->spans.n, most = 0, *counts = tutti_alloc(sizeof *counts * (size_t)n);
     tutti_span *part = tutti_alloc(sizeof *part * (size_t)chunk), *all = tutti_alloc(sizeof *all * (size_t)(chunk * n));
-    tutti_status st = tutti_group_all_gather(t->group, "trace", &mine, counts, sizeof mine, err);
+    tutti_status st = tutti_group_all_gather(s->group, "trace", &mine, counts, sizeof mine, err);
     for (int r = 0; r < n && !st; r++) {
         most = counts[r] > most ? counts[r] : most;
-        if (t->rank == 0)
-            ranks[r] = (tutti_rank_spans){tutti_group_describe(t->group, r),
+        if (s->rank == 0)
+            ranks[r] = (tutti_rank_spans){tutti_group_describe(s->group, r),
                                           tutti_alloc(sizeof(tutti_span) * (size_t)(counts[r] + 1)), counts[r]};
     }
     for (int64_t at = 0; at < most && !st; at += chunk) {
         const int64_t left = mine - at;
         if (left > 0) memcpy(part, tr->spans.spans + at, sizeof *part * (size_t)(left < chunk ? left : chunk));
-        st = tutti_group_all_gather(t->group, "trace", part, all, sizeof *part * (size_t)chunk, err);
-        for (int r = 0; r < n && !st && t->rank == 0; r++) {
+        st = tutti_group_all_gather(s->group, "trace", part, all, sizeof *part * (size_t)chunk, err);
+        for (int r = 0; r < n && !st && s->rank == 0; r++) {
             const int64_t more = counts[r] - at < chunk ? counts[r] - at : chunk;
             if (more > 0) memcpy(ranks[r].spans + at, all + r * chunk, sizeof *all * (size_t)more);
         }
@@ -205,16 +204,16 @@ static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank
 }
 
 /* The mean of all ranks takes the place of this rank's. */
-static tutti_status average_exchanges(tutti_tracing *tr, const tutti_trainer *t, tutti_failure *err)
+static tutti_status average_exchanges(tutti_tracing *tr, const tutti_stepping *s, tutti_failure *err)
 {
-    const int n = t->plan->nexchanges;
+    const int n = s->plan->nexchanges;
     const size_t nbytes = sizeof(double) * (size_t)n;
-    double *all = tutti_alloc(nbytes * (size_t)t->nranks);
-    tutti_status st = tutti_group_all_gather(t->group, "trace", tr->exchange_s, all, nbytes, err);
+    double *all = tutti_alloc(nbytes * (size_t)s->nranks);
+    tutti_status st = tutti_group_all_gather(s->group, "trace", tr->exchange_s, all, nbytes, err);
     for (int x = 0; x < n && !st; x++) {
         double sum = 0;
-        for (int r = 0; r < t->nranks; r++) sum += all[r * n + x];
-        tr->exchange_s[x] = sum / t->nranks;
+        for (int r = 0; r < s->nranks; r++) sum += all[r * n + x];
+        tr->exchange_s[x] = sum / s->nranks;
     }
     free(all);
     return st;
@@ -222,27 +221,27 @@ static tutti_status average_exchanges(tutti_tracing *tr, const tutti_trainer *t,
 
 /* ---- writing ---- */
 
-static tutti_status write_file(const tutti_trainer *t, int file, tutti_strbuf *text, tutti_failure *err)
+static tutti_status write_file(const tutti_stepping *s, int file, tutti_strbuf *text, tutti_failure *err)
 {
-    const tutti_headway headway = tutti_group_headway(t->group);
-    char *path = tutti_checkpoint_path("%s/%s", t->config->dir, file_names[file]);
+    const tutti_headway headway = tutti_group_headway(s->group);
+    char *path = tutti_checkpoint_path("%s/%s", s->config->dir, file_names[file]);
     tutti_status st = tutti_file_write_told(path, text->text, text->length, &headway, err);
     free(path);
     tutti_strbuf_release(text);
     return st;
 }
 
-static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t, tutti_rank_spans *ranks,
+static tutti_status write_chrome(const tutti_tracing *tr, const tutti_stepping *s, tutti_rank_spans *ranks,
                                  tutti_failure *err)
 {
     const double wall_s = tutti_clock_wall_s();
     const tutti_trace trace = {.labels = tr->labels,
                                .ranks = ranks,
-                               .nranks = t->nranks,
+                               .nranks = s->nranks,
                                .wall_ns = (int64_t)(1e9 * wall_s) - tutti_clock_ns()};
     tutti_strbuf text = {0};
     tutti_chrome_trace_print(&trace, &text);
-    return write_file(t, CHROME_FILE, &text, err);
+    return write_file(s, CHROME_FILE, &text, err);
 }
 
 /* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
@@ -296,20 +295,20 @@ static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti
 
 /* What kernels took in each step of each rank, over the mean of all. Updates are not in it: some are of a period's last step, and who is
  * waited for may do those of a step in the next one. */
-static void find_spread(const tutti_tracing *tr, const tutti_trainer *t, const tutti_rank_spans *ranks,
+static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                         tutti_step_spread *out)
 {
-    const size_t steps = (size_t)(t->step - tr->first), n = steps * (size_t)t->nranks;
+    const size_t steps = (size_t)(s->step - tr->first), n = steps * (size_t)s->nranks;
     const int first = tr->first_label[TUTTI_DID_FORWARD],
-              end = tr->first_label[TUTTI_DID_SUM] + count_of(t->plan, TUTTI_DID_SUM);
+              end = tr->first_label[TUTTI_DID_SUM] + count_of(s->plan, TUTTI_DID_SUM);
     double *seconds = tutti_alloc(sizeof *seconds * n);
-    for (int r = 0; r < t->nranks; r++)
+    for (int r = 0; r < s->nranks; r++)
         for (int64_t i = 0; i < ranks[r].nspans; i++) {
-            const tutti_span *s = &ranks[r].spans[i];
-            if (s->label < first || s->label >= end) continue;
-            const size_t step = (size_t)(s->step - 1 - tr->first);
+            const tutti_span *span = &ranks[r].spans[i];
+            if (span->label < first || span->label >= end) continue;
+            const size_t step = (size_t)(span->step - 1 - tr->first);
             assert(step < steps);
-            seconds[(size_t)r * steps + step] += 1e-9 * (double)(s->end_ns - s->begin_ns);
+            seconds[(size_t)r * steps + step] += 1e-9 * (double)(span->end_ns - span->begin_ns);
         }
     tutti_step_spread_take(seconds, n, out);
     free(seconds);
@@ -332,10 +331,10 @@ static double count_updated(const tutti_plan *p)
 }
 
 /* Means over traced steps and ranks. */
-static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t, const tutti_rank_spans *ranks,
+static tutti_status write_layers(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                                  tutti_failure *err)
 {
-    const tutti_plan *p = t->plan;
+    const tutti_plan *p = s->plan;
     const tutti_graph *g = p->graph;
     tutti_layer_cost *layers = tutti_alloc(sizeof *layers * (size_t)g->model->nlayers);
     tutti_strbuf text = {0};
@@ -344,72 +343,73 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     for (int i = 0; i < g->nparams; i++)
         if (g->params[i].layer >= 0)
             layers[g->params[i].layer].size_bytes += g->params[i].count * (int64_t)sizeof(float);
-    const double steps = (double)(t->step - tr->first), weight = 1.0 / (steps * t->nranks);
-    for (int r = 0; r < t->nranks; r++)
+    const double steps = (double)(s->step - tr->first), weight = 1.0 / (steps * s->nranks);
+    for (int r = 0; r < s->nranks; r++)
         for (int64_t i = 0; i < ranks[r].nspans; i++) {
             add_span(tr, p, &ranks[r].spans[i], weight, layers);
             add_beside(tr, p, &ranks[r].spans[i], &beside);
         }
-    for (int x = 0; x < p->nexchanges && t->nranks > 1; x++) share_out(p, x, 1e6 * tr->exchange_s[x] / steps, layers);
+    for (int x = 0; x < p->nexchanges && s->nranks > 1; x++) share_out(p, x, 1e6 * tr->exchange_s[x] / steps, layers);
     tutti_layer_trace_print(layers, g->model->nlayers, &text);
     tutti_layer_trace_print_rates(
         1e-6 * weight * beside.update_us / count_updated(p),
         beside.nloads ? 1e-6 * beside.load_us / (double)(beside.nloads * p->my_nsamples) : (double)NAN, &text);
     tutti_step_spread spread;
-    find_spread(tr, t, ranks, &spread);
+    find_spread(tr, s, ranks, &spread);
     tutti_layer_trace_print_spread(&spread, &text);
     free(layers);
-    return write_file(t, LAYERS_FILE, &text, err);
+    return write_file(s, LAYERS_FILE, &text, err);
 }
 
-static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
+static tutti_status close_window(tutti_tracing *tr, tutti_stepping *s, const tutti_telling *t, tutti_failure *err)
 {
-    tutti_rank_spans *ranks = tutti_alloc(sizeof *ranks * (size_t)t->nranks);
-    tutti_status st = tutti_step_wait_all(t, err); /* the last exchanges are in the trace too */
-    t->account.spans = NULL;
-    tutti_shared_time(&t->shared, false);
+    tutti_rank_spans *ranks = tutti_alloc(sizeof *ranks * (size_t)s->nranks);
+    tutti_status st = tutti_step_wait_all(s, err); /* the last exchanges are in the trace too */
+    s->account.spans = NULL;
+    tutti_shared_time(&s->shared, false);
     tr->closed = true;
     assert(tr->spans.dropped == 0);
-    for (int x = 0; x < t->plan->nexchanges; x++) tr->exchange_s[x] += tutti_shared_exchange_seconds(&t->shared, x);
-    if (!st) st = average_exchanges(tr, t, err);
-    if (!st) st = gather(tr, t, ranks, err);
-    if (!st && t->rank == 0) {
-        tutti_group_long_phase_begin(t->group, "writes a trace", "bytes of a file");
-        st = write_chrome(tr, t, ranks, err);
-        if (!st) st = write_layers(tr, t, ranks, err);
-        tutti_group_long_phase_end(t->group);
-        if (!st) tutti_report_traced(t, tr->first + 1, t->step);
+    for (int x = 0; x < s->plan->nexchanges; x++) tr->exchange_s[x] += tutti_shared_exchange_seconds(&s->shared, x);
+    if (!st) st = average_exchanges(tr, s, err);
+    if (!st) st = gather(tr, s, ranks, err);
+    if (!st && s->rank == 0) {
+        tutti_group_long_phase_begin(s->group, "writes a trace", "bytes of a file");
+        st = write_chrome(tr, s, ranks, err);
+        if (!st) st = write_layers(tr, s, ranks, err);
+        tutti_group_long_phase_end(s->group);
+        if (!st) tutti_report_traced(t, tr->first + 1, s->step);
     }
-    for (int r = 0; r < t->nranks; r++) free(ranks[r].spans);
+    for (int r = 0; r < s->nranks; r++) free(ranks[r].spans);
     free(ranks);
-    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    tutti_did(&s->account, TUTTI_DID_OTHER, 0);
     return st;
 }
 
 /* ---- steps ---- */
 
-static void open_window(tutti_tracing *tr, tutti_trainer *t)
+static void open_window(tutti_tracing *tr, tutti_stepping *s)
 {
-    tutti_shared_time(&t->shared, t->nranks > 1);
-    for (int x = 0; x < t->plan->nexchanges; x++) tr->exchange_s[x] = -tutti_shared_exchange_seconds(&t->shared, x);
+    tutti_shared_time(&s->shared, s->nranks > 1);
+    for (int x = 0; x < s->plan->nexchanges; x++) tr->exchange_s[x] = -tutti_shared_exchange_seconds(&s->shared, x);
 }
 
-void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t)
+void tutti_tracing_step_begin(tutti_tracing *tr, tutti_stepping *s)
 {
-    if (!tr || tr->closed || t->step < tr->first) return;
-    if (t->step == tr->first) open_window(tr, t);
-    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
-    t->account.spans = &tr->spans;
-    t->account.first_label = tr->first_label;
-    t->account.step = t->step + 1;
-    tr->step_began_ns = t->account.cost.charged_ns;
+    if (!tr || tr->closed || s->step < tr->first) return;
+    if (s->step == tr->first) open_window(tr, s);
+    tutti_did(&s->account, TUTTI_DID_OTHER, 0);
+    s->account.spans = &tr->spans;
+    s->account.first_label = tr->first_label;
+    s->account.step = s->step + 1;
+    tr->step_began_ns = s->account.cost.charged_ns;
 }
 
-tutti_status tutti_tracing_step_end(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_tracing_step_end(const tutti_telling *t, tutti_stepping *s, tutti_failure *err)
 {
-    if (!tr || tr->closed || !t->account.spans) return TUTTI_OK;
-    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
-    tutti_spans_add(&tr->spans, tr->first_label[TUTTI_BESIDE_STEP], t->step, tr->step_began_ns,
-                    t->account.cost.charged_ns);
-    return t->step == tr->end || t->asked_to_stop ? close_window(tr, t, err) : TUTTI_OK;
+    tutti_tracing *tr = t->tracing;
+    if (!tr || tr->closed || !s->account.spans) return TUTTI_OK;
+    tutti_did(&s->account, TUTTI_DID_OTHER, 0);
+    tutti_spans_add(&tr->spans, tr->first_label[TUTTI_BESIDE_STEP], s->step, tr->step_began_ns,
+                    s->account.cost.charged_ns);
+    return s->step == tr->end || s->asked_to_stop ? close_window(tr, s, t, err) : TUTTI_OK;
 }

@@ -4,7 +4,7 @@
 #ifndef TUTTI_TRACING_H
 #define TUTTI_TRACING_H
 
-#include "../train_impl.h"
+#include "tell.h"
 
 typedef struct tutti_tracing tutti_tracing;
 
@@ -13,14 +13,14 @@ typedef struct tutti_tracing tutti_tracing;
 void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t steps, int64_t *first, int64_t *end);
 
 /* NULL if the job asks for no trace. Memory for all spans is taken here. */
-tutti_tracing *tutti_tracing_create(const tutti_trainer *t);
+tutti_tracing *tutti_tracing_create(const tutti_stepping *s);
 void tutti_tracing_destroy(tutti_tracing *tr);
 
 /* Removes the files of an earlier run's trace. */
 tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err);
 
-/* Around each step, on all ranks alike (NULL: nothing). After the last traced one the trace is written: collective. */
-void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t);
-tutti_status tutti_tracing_step_end(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err);
+/* Around each step of s, on all ranks alike (no tracing: nothing). After the last traced one the trace is written, and told of: collective. */
+void tutti_tracing_step_begin(tutti_tracing *tr, tutti_stepping *s);
+tutti_status tutti_tracing_step_end(const tutti_telling *t, tutti_stepping *s, tutti_failure *err);
 
 #endif

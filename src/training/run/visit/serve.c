@@ -12,7 +12,8 @@
  * on from there, not before, so that no two change the centre that are to do it one at a time. An exchange that has been left half done is
  * never started again.
  *
- * A stand-in has the trainer's memories, exchanges, rules and rates, and its own visits, account and count of local steps. */
+ * A stand-in plays in the memories of the rank itself, by its exchanges, rules and rates, and has visits, an account and a count of local steps of its
+ * own (tutti_stepping_stand_in). It neither keeps nor tells anything. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,13 +22,13 @@
 
 #include "../../../base/arena.h"
 #include "../../../base/clock.h"
-#include "../train_impl.h"
 #include "board/bringing.h"
+#include "serve.h"
 
 typedef struct {
     tutti_serve *serve;
     int worker;
-    tutti_trainer own;
+    tutti_stepping own;
     tutti_loop part;
     int before;   /* actions of it that are done before the worker begins its step */
     bool hears;   /* what the worker asks next may come */
@@ -91,14 +92,6 @@ static bool rest(tutti_serve *serve, int64_t nserved)
 static bool may_wait_for(const tutti_action *a)
 {
     return a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_TELL;
-}
-
-/* What the worker's step goes by, as the worker itself has it. */
-static tutti_update_step update_of(const tutti_trainer *t, int64_t share)
-{
-    const tutti_train_config *c = t->config;
-    return (tutti_update_step){.lr = tutti_rate_at(&c->rate, share / t->nranks, c->steps_per_epoch, c->nsteps),
-                               .unscale = 1 / t->scale.scale};
 }
 
 /* From now on the worker's next ask may arrive, before it is looked at. */
@@ -165,24 +158,24 @@ static void end_turn(stand_in *s)
 /* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
-    tutti_trainer *t = &s->own;
+    tutti_stepping *own = &s->own;
     const tutti_loop *l = &s->part;
-    const int push = tutti_plan_push_of(t->plan, s->worker);
+    const int push = tutti_plan_push_of(own->plan, s->worker);
     for (int i = s->before, n; i < l->nactions; i += n) {
         const tutti_action *a = &l->actions[i];
         n = 1;
         if (a->kind == TUTTI_DO_START) {
             if (a->exchange == push && !bring_begin(s)) return false;
             if (has_lost_its_worker(s)) return false;
-            tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
+            tutti_exchange_start(own->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_TELL) {
-            tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
+            tutti_exchange_tell(own->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_WAIT) {
-            if (!await_end(s, t->shared.exchange[a->exchange])) return false;
-            if (a->exchange == push) tutti_visits_bring_end(t->visits), end_turn(s);
+            if (!await_end(s, own->shared.exchange[a->exchange])) return false;
+            if (a->exchange == push) tutti_visits_bring_end(own->visits), end_turn(s);
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
-            if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */
+            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group knows why */
         }
     }
     return true;
@@ -201,10 +194,9 @@ static bool serve_stretch(stand_in *s)
     bool may = true;
     int64_t share;
     while (answer(s, &may, &share) && may) {
-        const bool ends_period = (s->own.local_steps + 1) % s->own.plan->config.period == 0;
-        const tutti_update_step update = update_of(&s->own, share);
-        s->own.local_steps++;
-        if (ends_period && !play_part(s, &update)) return false;
+        /* as the worker itself has them */
+        const tutti_update_step update = tutti_step_numbers(&s->own, share / s->own.nranks, 0);
+        if (tutti_ends_period(s->own.local_steps++, s->own.plan->config.period) && !play_part(s, &update)) return false;
     }
     return !may;
 }
@@ -224,15 +216,14 @@ static void *run(void *arg)
 
 /* ---- life ---- */
 
-static void prepare(tutti_trainer *t, int worker, stand_in *s)
+static void prepare(stand_in *s, tutti_serve *serve, const tutti_stepping *of, int worker)
 {
-    *s = (stand_in){.serve = t->serve, .worker = worker, .own = *t, .turn = -1};
-    s->own.visits = tutti_visits_stand_in(t->visits, worker);
-    s->own.serve = NULL;
-    s->own.loader = NULL, s->own.metrics = NULL, s->own.tensorboard = NULL;
-    s->part = tutti_loop_part(&t->plan->loops[TUTTI_EACH_ARRIVAL], worker);
+    *s = (stand_in){.serve = serve,
+                    .worker = worker,
+                    .own = tutti_stepping_stand_in(of, tutti_visits_stand_in(of->visits, worker)),
+                    .part = tutti_loop_part(&of->plan->loops[TUTTI_EACH_ARRIVAL], worker),
+                    .turn = -1};
     while (s->before < s->part.nactions && s->part.actions[s->before].exchange < 0) s->before++;
-    tutti_account_begin(&s->own.account, tutti_clock_ns());
 }
 
 /* Signals are the main thread's. */
@@ -248,27 +239,26 @@ static tutti_status start(stand_in *s, tutti_failure *err)
                       strerror(problem));
 }
 
-tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_serve_create(const tutti_stepping *s, tutti_serve **out, tutti_failure *err)
 {
-    if (t->rank != 0 || !tutti_plan_has_far(t->plan)) return TUTTI_OK;
-    tutti_serve *serve = t->serve = tutti_alloc(sizeof *serve);
-    if (tutti_plan_brings_by_turns(t->plan)) serve->bringing = tutti_bringing_create();
+    if (s->rank != 0 || !tutti_plan_has_far(s->plan)) return TUTTI_OK;
+    tutti_serve *serve = *out = tutti_alloc(sizeof *serve);
+    if (tutti_plan_brings_by_turns(s->plan)) serve->bringing = tutti_bringing_create();
     tutti_status st = TUTTI_OK;
     pthread_mutex_init(&serve->lock, NULL);
     pthread_cond_init(&serve->changed, NULL);
-    serve->all = TUTTI_ARENA_NEW(&serve->arena, stand_in, t->nranks);
-    for (int r = 1; r < t->nranks && !st; r++) {
-        if (!tutti_plan_is_far(t->plan, r)) continue;
-        prepare(t, r, &serve->all[serve->n]);
+    serve->all = TUTTI_ARENA_NEW(&serve->arena, stand_in, s->nranks);
+    for (int r = 1; r < s->nranks && !st; r++) {
+        if (!tutti_plan_is_far(s->plan, r)) continue;
+        prepare(&serve->all[serve->n], serve, s, r);
         st = start(&serve->all[serve->n], err);
         serve->n += !st;
     }
     return st;
 }
 
-void tutti_serve_destroy(tutti_trainer *t)
+void tutti_serve_destroy(tutti_serve *serve)
 {
-    tutti_serve *serve = t->serve;
     if (!serve) return;
     pthread_mutex_lock(&serve->lock);
     atomic_store(&serve->ends, true);
@@ -280,16 +270,15 @@ void tutti_serve_destroy(tutti_trainer *t)
     pthread_mutex_destroy(&serve->lock);
     tutti_arena_release(&serve->arena);
     free(serve);
-    t->serve = NULL;
 }
 
-void tutti_serve_open(const tutti_trainer *t)
+void tutti_serve_open(tutti_serve *serve)
 {
-    if (!t->serve) return;
-    pthread_mutex_lock(&t->serve->lock);
-    t->serve->nopened++;
-    pthread_cond_broadcast(&t->serve->changed);
-    pthread_mutex_unlock(&t->serve->lock);
+    if (!serve) return;
+    pthread_mutex_lock(&serve->lock);
+    serve->nopened++;
+    pthread_cond_broadcast(&serve->changed);
+    pthread_mutex_unlock(&serve->lock);
 }
 
 static bool all_rest(tutti_serve *serve)
@@ -300,21 +289,21 @@ static bool all_rest(tutti_serve *serve)
     return rest;
 }
 
-int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part part)
+int64_t tutti_serve_spent(const tutti_serve *serve, int worker, tutti_cost_part part)
 {
-    for (int i = 0; t->serve && i < t->serve->n; i++)
-        if (t->serve->all[i].worker == worker) return t->serve->all[i].own.account.cost.ns[part];
+    for (int i = 0; serve && i < serve->n; i++)
+        if (serve->all[i].worker == worker) return serve->all[i].own.account.cost.ns[part];
     return 0;
 }
 
 /* Their workers have been answered, or are gone, so it is a matter of moments. */
-tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err)
 {
     static const double NAP_S = 50e-6;
     tutti_status st = TUTTI_OK;
-    while (t->serve && !st && !all_rest(t->serve)) {
+    while (serve && !st && !all_rest(serve)) {
         tutti_clock_sleep_s(NAP_S);
-        st = tutti_group_poll(t->group, err);
+        st = tutti_group_poll(group, err);
     }
     return st;
 }

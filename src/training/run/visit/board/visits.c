@@ -116,6 +116,14 @@ bool tutti_visits_is_out(const tutti_visits *v, int rank)
                                             : tutti_group_is_gone(v->group, rank);
 }
 
+const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange)
+{
+    if (!v || v->rank != 0 || v->plan->exchanges[exchange].nmembers != 2) return NULL;
+    const tutti_plan_exchange *x = &v->plan->exchanges[exchange];
+    const int worker = tutti_plan_member(x, 0) == 0 ? tutti_plan_member(x, 1) : tutti_plan_member(x, 0);
+    return tutti_group_gone_flag(v->group, worker);
+}
+
 void tutti_visits_retire(tutti_visits *v)
 {
     atomic_store(&v->board->ranks[v->rank].retired, true);

@@ -73,6 +73,10 @@ int64_t tutti_visits_played_by(const tutti_visits *v, int rank);
 /* When all have met: shares before the stop that were dealt to who died then. */
 int64_t tutti_visits_unplayed(const tutti_visits *v);
 
+/* What becomes true when the worker is gone with which rank 0 has this exchange of the plan; NULL: another rank was asked, or it is needed whoever is
+ * gone. v: NULL: ranks step together. */
+const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange);
+
 /* The plan's actions. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
