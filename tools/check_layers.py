@@ -20,7 +20,7 @@ SYSTEM = re.compile(r"(sys/|linux/|arpa/|netinet/|net/)?[a-z0-9_]+\.h$")
 
 
 def read_layers(path):
-    allowed, libraries, public, private, circles = {}, {}, {}, {}, {}
+    allowed, libraries, public, private, circles, rooms, doors = {}, {}, {}, {}, {}, {}, {}
     for number, line in enumerate(open(path), 1):
         line = line.split("#")[0].strip()
         if not line:
@@ -28,6 +28,9 @@ def read_layers(path):
         if line.startswith("circles "):
             modules, most = line[len("circles "):].split(":")
             circles.update((module, int(most)) for module in modules.split())
+        elif line.startswith(("room ", "doors ")):
+            name, others = line.split(" ", 1)[1].split(":")
+            (rooms if line.startswith("room ") else doors)[name] = set(others.split())
         elif "=" in line:
             header, module = (part.strip() for part in line.split("="))
             public[header] = module
@@ -44,15 +47,22 @@ def read_layers(path):
             allowed[module] = set(others.split())
         else:
             sys.exit(f"{path}:{number}: cannot read this line")
-    check_layers(path, allowed, libraries, public, private, circles)
-    return allowed, libraries, public, private, circles
+    for named in [*libraries.values(), *private.values(), set(public.values()), set(circles), set(doors)]:
+        check_named(path, named, allowed)
+    check_order(path, allowed)
+    check_order(path, rooms)
+    return allowed, libraries, public, private, circles, rooms, doors
 
 
-def check_layers(path, allowed, libraries, public, private, circles):
-    """Every name is a module, and the modules have an order: no two need each other, however far around."""
-    for named in [*allowed.values(), *libraries.values(), *private.values(), set(public.values()), set(circles)]:
-        for module in named - set(allowed):
-            sys.exit(f"{path}: '{module}' is named but has no line of its own")
+def check_named(path, named, allowed):
+    for module in named - set(allowed):
+        sys.exit(f"{path}: '{module}' is named but has no line of its own")
+
+
+def check_order(path, allowed):
+    """Every name has a line, and the lines have an order: no two need each other, however far around."""
+    for named in allowed.values():
+        check_named(path, named, allowed)
     done = set()
     while len(done) < len(allowed):
         ready = [m for m in allowed if m not in done and allowed[m] <= done]
@@ -72,10 +82,13 @@ def module_of(folder, allowed):
 
 def unused(layers, used):
     """The permissions that are not in `used`, a sentence each."""
-    allowed, libraries, _, private, _ = layers
-    for module, others in allowed.items():
+    allowed, libraries, _, private, _, rooms, doors = layers
+    for module, others in [*allowed.items(), *rooms.items()]:
         for other in sorted(o for o in others if (module, o) not in used):
             yield f"{module} may include {other}, and does not"
+    for module, headers in doors.items():
+        for header in sorted(h for h in headers if ("door", h) not in used):
+            yield f"{header} is a door of {module} that nobody uses"
     for header, modules in [*((f"<{pattern}>", m) for pattern, m in libraries.items()), *private.items()]:
         for module in sorted(m for m in modules if (header, m) not in used):
             yield f"{header} is also for {module}, which does not include it"
@@ -83,7 +96,7 @@ def unused(layers, used):
 
 def finding(root, path, owner, include, quote, layers, used):
     """Why `owner` may not include this, or None. What allows it goes into `used`."""
-    allowed, libraries, public, private, _ = layers
+    allowed, libraries, public, private, _, rooms, doors = layers
     for pattern, modules in libraries.items():
         if fnmatch.fnmatch(include, pattern):
             used.add((f"<{pattern}>", owner))
@@ -104,6 +117,15 @@ def finding(root, path, owner, include, quote, layers, used):
         used.add((target[len("src/"):], owner))
         if other != owner and target.endswith("_impl.h") and owner not in private.get(target[len("src/"):], ()):
             return f"{target} is private to {other}"
+        if other != owner and other in doors:
+            used.add(("door", target[len("src/"):]))
+            if target[len("src/"):] not in doors[other]:
+                return f"{target} is no door of {other}: others include {', '.join(sorted(doors[other]))}"
+        room, there = (module_of(os.path.relpath(os.path.dirname(os.path.join(root, p)), os.path.join(root, "src")), rooms)
+                       for p in (path, target))
+        used.add((room, there))
+        if other == owner and room and there not in (None, room, *rooms[room]):
+            return f"the room {room} may not include {there} ({include})"
     used.add((owner, other))
     if other == owner or other in allowed.get(owner, set()):
         return None

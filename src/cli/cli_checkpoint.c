@@ -7,7 +7,7 @@
 
 #include "../base/arena.h"
 #include "../job/job_fields.h"
-#include "../training/run/keep/checkpoint.h"
+#include "../training/run/train.h"
 #include "cli.h"
 
 typedef struct {

@@ -13,7 +13,7 @@
 #include "../base/sort.h"
 #include "../collective/exchange/executor.h"
 #include "../tensor/elementwise.h"
-#include "../training/run/keep/checkpoint.h"
+#include "../training/run/train.h"
 #include "job_fields.h"
 
 enum { FIRST_BYTES = 4096, GROWTH = 4, MOST_BYTES = 64 << 20, NBLOCKS = 5, MAX_INVOCATIONS = 256 };

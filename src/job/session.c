@@ -11,7 +11,6 @@
 #include "../base/text/strbuf.h"
 #include "../collective/exchange/prove.h"
 #include "../data/identity.h"
-#include "../training/run/keep/checkpoint.h"
 #include "job_choice.h"
 #include "job_costs.h"
 #include "job_fields.h"

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "cli/command_folder.h"
-#include "training/run/keep/checkpoint.h"
+#include "training/run/train.h"
 
 #define DATA "model: mlp\ndata: {set: digits, train_samples: 640, test_samples: 32}\nbatch: 32\nlog_every: 1000000\n"
 static const char job[] = DATA "steps: 60\noptimiser: {rule: sgd, lr: 100000}\ncheckpoint: {every_steps: 1, keep: 2}\n";

@@ -3,8 +3,8 @@
 #include "testing.h"
 
 #include "command_line.h"
-#include "training/run/keep/checkpoint.h"
 #include "training/run/spawned_run.h"
+#include "training/run/train.h"
 
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 6\n"
                           "optimiser: {rule: momentum, lr: 0.02}\ncheckpoint: {every_steps: 3, keep: 2}\n";

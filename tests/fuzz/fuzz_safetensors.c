@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "training/run/keep/checkpoint.h"
+#include "training/run/train.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "kernel/choose/memory_order.h"
-#include "training/run/keep/checkpoint.h"
+#include "training/run/train.h"
 
 typedef struct {
     char *bytes;

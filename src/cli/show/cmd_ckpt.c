@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
-#include "../../training/run/keep/checkpoint.h"
+#include "../../training/run/train.h"
 #include "../cli.h"
 
 static const char about[] =

@@ -12,7 +12,6 @@
 #include "../../base/file.h"
 #include "../../base/text/strbuf.h"
 #include "../../job/session.h"
-#include "../../training/run/keep/checkpoint.h"
 
 enum { MAX_DATA = 16, MAX_SET = 64 };
 

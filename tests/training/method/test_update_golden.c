@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "training/method/rule/rule.h"
-#include "training/run/keep/checkpoint.h"
+#include "training/run/train.h"
 
 enum { N = 16, STEPS = 20 };
 
