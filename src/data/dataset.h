@@ -99,7 +99,7 @@ int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
 /* Index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function of (seed, epoch)
  * (a Feistel network with cycle walking: O(1), nothing stored). shuffle false: position itself. */
-int64_t tutti_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position);
+int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position);
 
 /* Loader: threads fill a ring of batches ahead of compute, several of them one batch together; what a batch holds depends on
  * neither their number nor their speed. The batch of step s (0-based, of the whole run) has global size `batch`; its samples are

@@ -64,7 +64,7 @@ static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticke
     const int64_t before = tutti_reader_nreplaced(reader, &why);
     found->failed_at = found->replaced_at = l->c.n;
     for (int64_t i = l->c.n * part / l->nparts; i < l->c.n * (part + 1) / l->nparts; i++) {
-        const int64_t index = tutti_order_at(pass.seed, pass.epoch, count, true, position + i);
+        const int64_t index = tutti_sample_order_at(pass.seed, pass.epoch, count, true, position + i);
         float *sample = s->samples + i * l->sample_floats;
         if (tutti_reader_read(reader, pass, index, sample, &s->labels[i], &found->failure)) {
             found->failed_at = i;

@@ -30,7 +30,7 @@ static uint64_t permuted(uint64_t v, int bits, const uint64_t key[NROUNDS])
     return left << low | right;
 }
 
-int64_t tutti_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position)
+int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position)
 {
     if (!shuffle || count <= 1) return position;
     uint64_t key[NROUNDS];

@@ -63,15 +63,15 @@ tutti_status tutti_svm_training_begin(tutti_comm *comm, const tutti_svm_data *da
     tutti_status st = check_config(config, err);
     if (!st) st = tutti_svm_classes_find(comm, data, classes, err);
     if (!st) st = check_classes(config, classes, err);
-    if (!st) st = tutti_svm_engine_create(comm, data, config, &t->engine, err);
+    if (!st) st = tutti_svm_context_create(comm, data, config, &t->context, err);
     if (st) tutti_svm_training_end(t, classes);
     return st;
 }
 
 void tutti_svm_training_end(tutti_svm_training *t, tutti_svm_classes *classes)
 {
-    tutti_svm_engine_destroy(t->engine);
-    t->engine = NULL;
+    tutti_svm_context_destroy(t->context);
+    t->context = NULL;
     tutti_svm_classes_release(classes);
 }
 
@@ -147,7 +147,7 @@ tutti_status tutti_svm_train(tutti_comm *comm, const tutti_svm_data *data, const
     if (st) return st;
     st = tutti_svm_checkpoint_open(&t, &classes, err);
     if (!st) st = train_pairs(&t, &classes, &made, summary, err);
-    tutti_svm_checkpoint_close(t.engine);
+    tutti_svm_checkpoint_close(t.context);
     if (st)
         tutti_svm_model_release(&made);
     else

@@ -12,11 +12,11 @@ typedef struct {
     tutti_comm *comm;
     const tutti_svm_data *data;
     const tutti_svm_config *config;
-    tutti_svm_engine *engine;
+    tutti_svm_context *context;
     int solved, nproblems; /* for events */
 } tutti_svm_training;
 
-/* Checks the configuration, finds the classes (two at least), makes the engine. After a failure there is nothing to end. */
+/* Checks the configuration, finds the classes (two at least), makes the context. After a failure there is nothing to end. */
 tutti_status tutti_svm_training_begin(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       tutti_svm_training *t, tutti_svm_classes *classes, tutti_failure *err);
 void tutti_svm_training_end(tutti_svm_training *t, tutti_svm_classes *classes);

@@ -8,7 +8,7 @@
 
 #include "collective/simulate/events/due_heap.h"
 #include "collective/simulate/events/flows.h"
-#include "collective/simulate/events/shares.h"
+#include "collective/simulate/events/max_min.h"
 
 enum { NHOSTS = 12, NROUTES = NHOSTS * (NHOSTS - 1) };
 static const double KEPT = 1e-3; /* flows.c: GRAIN */
@@ -71,16 +71,16 @@ static int list_routes(tutti_flow_route *routes, int nhosts)
 static void reference(const tutti_topology *t, const tutti_flow_route *routes, int n, int nhosts, message *m)
 {
     tutti_fabric net;
-    tutti_shares s;
+    tutti_max_min s;
     tutti_flow *flows = calloc((size_t)n, sizeof *flows);
     double now = 0;
     tutti_topology_graph(t, nhosts, &net);
     for (int i = 0; i < n; i++)
         flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst}, m[i].ends = INFINITY;
-    tutti_shares_begin(t, &net, flows, n, &s);
+    tutti_max_min_begin(t, &net, flows, n, &s);
     for (int left = n; left;) {
         double next = INFINITY;
-        tutti_shares_find(&net, &s);
+        tutti_max_min_find(&net, &s);
         for (int i = 0; i < n; i++) {
             if (m[i].begins > now) next = fmin(next, m[i].begins);
             if (s.rest[i] > 0) next = fmin(next, now + s.rest[i] / s.share[i]);
@@ -90,12 +90,12 @@ static void reference(const tutti_topology *t, const tutti_flow_route *routes, i
                 s.rest[i] -= (next - now) * s.share[i];
                 if (s.rest[i] < 1e-3) s.rest[i] = 0, m[i].ends = next, left--;
             } else if (m[i].begins > now && m[i].begins <= next) {
-                assert_true(tutti_shares_add(&s, i, m[i].bytes));
+                assert_true(tutti_max_min_add(&s, i, m[i].bytes));
             }
         }
         now = next;
     }
-    tutti_shares_release(&s);
+    tutti_max_min_release(&s);
     tutti_fabric_release(&net);
     free(flows);
 }

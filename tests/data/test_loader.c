@@ -55,7 +55,7 @@ static void steps_come_in_order_with_the_samples_of_the_permutation(void **state
         assert_int_equal(b->step, step);
         for (int64_t i = 0; i < BATCH; i++) {
             int64_t position = step % per_epoch * BATCH + i;
-            const int64_t epoch = step / per_epoch, index = tutti_order_at(9, epoch, SAMPLES, true, position);
+            const int64_t epoch = step / per_epoch, index = tutti_sample_order_at(9, epoch, SAMPLES, true, position);
             assert_int_equal(tutti_reader_read(r, (tutti_pass){9, epoch}, index, want, &label, NULL), TUTTI_OK);
             assert_int_equal(b->labels[i], label);
             assert_memory_equal(b->samples + i * FLOATS, want, sizeof want);

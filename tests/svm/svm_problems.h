@@ -79,10 +79,10 @@ static inline tutti_status solve_part(tutti_comm *comm, int rank, int p, const s
     int8_t *y = malloc((size_t)d.nrows + 1);
     for (int64_t i = 0; i < d.nrows; i++) row[i] = (int32_t)i, y[i] = d.label[i] > 0 ? 1 : -1;
     const tutti_svm_problem problem = {d.nrows, row, y, c->cost_positive, c->cost_negative, 0, 1};
-    tutti_svm_engine *engine = NULL;
-    tutti_status s = tutti_svm_engine_create(comm, &d, &c->config, &engine, err);
-    if (!s) s = tutti_svm_solve(engine, &problem, alpha + d.first, result, err);
-    tutti_svm_engine_destroy(engine);
+    tutti_svm_context *context = NULL;
+    tutti_status s = tutti_svm_context_create(comm, &d, &c->config, &context, err);
+    if (!s) s = tutti_svm_solve(context, &problem, alpha + d.first, result, err);
+    tutti_svm_context_destroy(context);
     free(d.start), free(row), free(y);
     return s;
 }

@@ -164,11 +164,11 @@ static const char *sum_ours(tutti_comm *comm, void *arg)
     double weight[ROWS];
     for (int64_t i = 0; i < d.nrows; i++) row[i] = (int32_t)i, weight[i] = (double)((d.first + i) % 7 - 3) / 3;
     const int64_t ntargets = rank == 1 ? 0 : d.nrows; /* one has none */
-    tutti_svm_engine *engine;
-    EXPECT(!tutti_svm_engine_create(comm, &d, &j->c->config, &engine, &err));
-    EXPECT(!tutti_svm_sum_rows(engine, &(tutti_svm_weighted){d.nrows, row, weight}, ntargets, row, j->sum + d.first,
+    tutti_svm_context *context;
+    EXPECT(!tutti_svm_context_create(comm, &d, &j->c->config, &context, &err));
+    EXPECT(!tutti_svm_sum_rows(context, &(tutti_svm_weighted){d.nrows, row, weight}, ntargets, row, j->sum + d.first,
                                &err));
-    tutti_svm_engine_destroy(engine);
+    tutti_svm_context_destroy(context);
     free(d.start);
     return NULL;
 }

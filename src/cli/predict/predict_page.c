@@ -9,7 +9,7 @@
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../metrics/chart/chart.h"
-#include "../../metrics/chart/lane_chart.h"
+#include "../../metrics/chart/strip_chart.h"
 #include "../../metrics/chart/svg.h"
 #include "../../predict/plan/planning_parts.h"
 #include "predict_flags.h"
@@ -285,7 +285,7 @@ static void add_lane(const tutti_step_view *v, bool wire, const char *title, tut
 {
     enum { PARTS = 64 };
     tutti_arena arena = {0};
-    tutti_lane_piece *pieces = NULL;
+    tutti_strip_piece *pieces = NULL;
     int n = 0, capacity = 0;
     for (int i = 0; i < v->log.n; i++) {
         const tutti_step_stretch *s = &v->log.list[i];
@@ -296,13 +296,13 @@ static void add_lane(const tutti_step_view *v, bool wire, const char *title, tut
         const bool splits = s->kind == TUTTI_STRETCH_EXCHANGE;
         const int nparts = splits ? tutti_step_log_split(&v->log, s, part, exposed, PARTS) : 0;
         for (int k = 0; k < nparts; k++)
-            pieces[n++] = (tutti_lane_piece){part[k].begin_s, part[k].end_s, exposed[k] ? EXPOSED : HIDDEN,
-                                             words_of(v, s, exposed[k] ? "exposed " : "hidden ", &arena)};
+            pieces[n++] = (tutti_strip_piece){part[k].begin_s, part[k].end_s, exposed[k] ? EXPOSED : HIDDEN,
+                                              words_of(v, s, exposed[k] ? "exposed " : "hidden ", &arena)};
         if (!splits)
-            pieces[n++] = (tutti_lane_piece){s->begin_s, s->end_s, colour_of(s->kind), words_of(v, s, "", &arena)};
+            pieces[n++] = (tutti_strip_piece){s->begin_s, s->end_s, colour_of(s->kind), words_of(v, s, "", &arena)};
     }
     tutti_strbuf_printf(out, "<p>%s</p>\n", title);
-    tutti_lane_chart_svg(title, v->log.end_s, pieces, n, out);
+    tutti_strip_chart_svg(title, v->log.end_s, pieces, n, out);
     tutti_arena_release(&arena);
     free(pieces);
 }

@@ -119,8 +119,8 @@ tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm
 
 static void release(tutti_comm *comm)
 {
-    for (tutti_request *q = comm->prepared; q; q = q->next_prepared) q->comm = NULL, q->lane = NULL, q->active = false;
-    for (tutti_lane *l = comm->lanes, *next; l; l = next) next = l->next, tutti_lane_destroy(l);
+    for (tutti_request *q = comm->prepared; q; q = q->next_prepared) q->comm = NULL, q->queue = NULL, q->active = false;
+    for (tutti_call_queue *l = comm->queues, *next; l; l = next) next = l->next, tutti_call_queue_destroy(l);
     for (tutti_class *c = comm->classes, *next; c; c = next) next = c->next, free(c);
     tutti_free_allocations(comm);
     for (tutti_own_schedule *o = comm->schedules, *next; o; o = next) {

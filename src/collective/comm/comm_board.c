@@ -96,7 +96,7 @@ static void describe_place(int64_t place, char *out, size_t size)
 
 void tutti_notice_text(const tutti_notice *notice, char *out, size_t size)
 {
-    const tutti_lane_key *k = &notice->key;
+    const tutti_call_key *k = &notice->key;
     char in[64], to[64], counts[40] = "", root[24] = "";
     describe_place(k->in, in, sizeof in), describe_place(k->out, to, sizeof to);
     if (notice->counts) snprintf(counts, sizeof counts, " (counts with hash %08x)", (unsigned)notice->counts);

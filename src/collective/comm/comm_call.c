@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_call.c: calls become requests, requests go through lanes. A blocking call is a request on the stack, or where its ways are found
+/* comm_call.c: calls become requests, requests go through queues. A blocking call is a request on the stack, or where its ways are found
  * out by going them, one for each part of it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,19 +63,19 @@ static int64_t even_piece(int64_t length, int64_t most)
     return rounded < most ? rounded : most;
 }
 
-/* What the lane moves. In place the whole vector begins where the longer of the two does. */
+/* What the queue moves. In place the whole vector begins where the longer of the two does. */
 static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 {
     const tutti_call *c = &q->call;
-    const tutti_path path = tutti_way_at((tutti_way)q->lane->key.way)->path;
-    const bool in_vector = q->lane->key.in_place;
+    const tutti_path path = tutti_way_at((tutti_way)q->queue->key.way)->path;
+    const bool in_vector = q->queue->key.in_place;
     char *in = (char *)(uintptr_t)c->in, *out = c->out;
     if (in_vector && c->collective == TUTTI_ALL_GATHER) in = out;
     if (in_vector && c->collective == TUTTI_REDUCE_SCATTER) out = in;
     q->one_in = (tutti_call_block){in, plan->total}, q->one_out = (tutti_call_block){out, plan->total};
     q->length = plan->longest;
-    q->piece = q->lane->piece;
-    if (path == TUTTI_PATH_SHOWN) q->piece = even_piece(plan->longest, q->lane->piece);
+    q->piece = q->queue->piece;
+    if (path == TUTTI_PATH_SHOWN) q->piece = even_piece(plan->longest, q->queue->piece);
     if (path == TUTTI_PATH_STAGED) list_blocks(q);
 }
 
@@ -100,7 +100,7 @@ static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_fail
     return TUTTI_OK;
 }
 
-/* What of a call needs the others' attention but no lane. */
+/* What of a call needs the others' attention but no queue. */
 static tutti_status announce(tutti_comm *comm, const tutti_call *call, bool preparing, tutti_request *q,
                              tutti_call_plan *plan, tutti_failure *err)
 {
@@ -119,11 +119,11 @@ static tutti_status announce(tutti_comm *comm, const tutti_call *call, bool prep
     return TUTTI_OK;
 }
 
-static tutti_status take_lane(tutti_request *q, const tutti_call_plan *plan, tutti_way way, tutti_failure *err)
+static tutti_status take_queue(tutti_request *q, const tutti_call_plan *plan, tutti_way way, tutti_failure *err)
 {
-    tutti_lane_key key = q->notice.key;
+    tutti_call_key key = q->notice.key;
     if (way != plan->first) key = tutti_key_of(q->comm, &q->call, plan, way);
-    tutti_status st = tutti_lane_find(q->comm, &key, &q->call, &q->notice, &q->lane, err);
+    tutti_status st = tutti_call_queue_find(q->comm, &key, &q->call, &q->notice, &q->queue, err);
     if (!st) lay_out(q, plan);
     return st;
 }
@@ -131,8 +131,8 @@ static tutti_status take_lane(tutti_request *q, const tutti_call_plan *plan, tut
 static tutti_status wait_for(tutti_request *q, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    if (!atomic_load(&q->done)) st = tutti_exchange_wait_for(q->lane->x, &q->done, err);
-    if (!atomic_load(&q->done)) tutti_lane_drop(q->lane);
+    if (!atomic_load(&q->done)) st = tutti_exchange_wait_for(q->queue->x, &q->done, err);
+    if (!atomic_load(&q->done)) tutti_call_queue_drop(q->queue);
     q->active = false;
     return st;
 }
@@ -154,14 +154,14 @@ static tutti_status run_part(tutti_request *q, const tutti_call_plan *plan, tutt
                              tutti_failure *err)
 {
     tutti_exchange_stats before, after;
-    tutti_status st = take_lane(q, plan, way, err);
+    tutti_status st = take_queue(q, plan, way, err);
     if (st) return st;
-    if (seconds) tutti_exchange_time(q->lane->x, true), tutti_exchange_stats_read(q->lane->x, &before);
+    if (seconds) tutti_exchange_time(q->queue->x, true), tutti_exchange_stats_read(q->queue->x, &before);
     q->at = 0;
     atomic_store(&q->done, false);
-    tutti_lane_push(q);
+    tutti_call_queue_push(q);
     st = wait_for(q, err);
-    if (seconds) tutti_exchange_stats_read(q->lane->x, &after), *seconds = cost_of(q->comm, &before, &after);
+    if (seconds) tutti_exchange_stats_read(q->queue->x, &after), *seconds = cost_of(q->comm, &before, &after);
     tutti_arena_release(&q->arena);
     return st;
 }
@@ -268,7 +268,7 @@ static tutti_status run(tutti_comm *comm, const tutti_call *call, tutti_failure 
     return st;
 }
 
-/* The deadline holds for the whole of a call, the making of its lane included. */
+/* The deadline holds for the whole of a call, the making of its queue included. */
 tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
 {
     tutti_status st = tutti_comm_enter(comm, err);
@@ -313,7 +313,7 @@ static tutti_status prepare(tutti_comm *comm, const tutti_call *call, tutti_requ
     tutti_way way;
     tutti_status st = announce(comm, call, true, q, &plan, err);
     if (!st) st = settle(q, &plan, &way, err);
-    return st ? st : take_lane(q, &plan, way, err);
+    return st ? st : take_queue(q, &plan, way, err);
 }
 
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_request **out, tutti_failure *err)
@@ -349,7 +349,7 @@ static tutti_status start(tutti_request *q, tutti_failure *err)
     tutti_status st = tutti_group_failure(q->comm->group, NULL, err);
     if (st) return st;
     if (q->active) return tutti_fail(err, TUTTI_ERR_USAGE, "the request is in flight already");
-    if (!q->lane)
+    if (!q->queue)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "the memory that this request was prepared on has been given up (tutti_comm_free, "
                           "tutti_comm_forget)");
@@ -357,7 +357,7 @@ static tutti_status start(tutti_request *q, tutti_failure *err)
     q->at = 0;
     atomic_store(&q->done, false);
     q->active = true;
-    tutti_lane_push(q);
+    tutti_call_queue_push(q);
     return TUTTI_OK;
 }
 
@@ -374,12 +374,12 @@ static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
 {
     bool idle;
     tutti_status st = TUTTI_OK;
-    if (q->active && !atomic_load(&q->done)) st = tutti_exchange_test(q->lane->x, &idle, err);
+    if (q->active && !atomic_load(&q->done)) st = tutti_exchange_test(q->queue->x, &idle, err);
     if (q->active && !st && atomic_load(&q->done)) {
         q->active = false;
     }
     if (st && q->active) { /* over, and not done */
-        tutti_lane_drop(q->lane);
+        tutti_call_queue_drop(q->queue);
         q->active = false;
     }
     *done = !st && !q->active;

@@ -8,11 +8,11 @@
 #include "../../base/text/strbuf.h"
 #include "comm_impl.h"
 
-static void list_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_strbuf *out)
+static void list_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_strbuf *out)
 {
     tutti_choice *choice = tutti_alloc(sizeof *choice);
     tutti_failure err = {0};
-    if (tutti_lane_candidates(comm, key, choice, &err)) {
+    if (tutti_call_queue_candidates(comm, key, choice, &err)) {
         tutti_strbuf_printf(out, "algorithm: cannot be chosen: %s\n", err.text);
         free(choice);
         return;
@@ -59,7 +59,7 @@ static void list_ways(const tutti_comm *comm, const tutti_call *call, const tutt
 static void explain_way(tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_strbuf *out)
 {
     const tutti_way_row *row = tutti_way_at(plan->first);
-    const tutti_lane_key key = tutti_key_of(comm, call, plan, plan->first);
+    const tutti_call_key key = tutti_key_of(comm, call, plan, plan->first);
     tutti_strbuf_printf(out, "memory: %s%s\n", row->path == TUTTI_PATH_MAPPED ? "" : "plain memory, ", row->words);
     if (row->piece) {
         const int64_t piece = row->path == TUTTI_PATH_STAGED ? key.n / plan->nblocks : key.n;

@@ -8,11 +8,11 @@
  *     reached  bound to plain memory, that of peers included: one invocation a call
  *   class    calls of one kind and about one length: which of several ways they go is found out by the calls themselves
  *            (comm_choice.c)
- *   lane     one exchange and the requests that go through it, one after the other
+ *   queue     one exchange and the requests that go through it, one after the other
  *   board    what each rank has called, in memory that the others read when something is wrong
  *
  * Files: comm.c (life), comm_memory.c (allocations), comm_call.c (calls and requests), comm_plan.c (is a call sound, which ways may it
- * go), comm_way.c, comm_choice.c, comm_lane.c and comm_lane_make.c (lanes), comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c
+ * go), comm_way.c, comm_choice.c, comm_queue.c and comm_queue_make.c (queues), comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c
  * (tutti/transfer.h). */
 #ifndef TUTTI_COMM_IMPL_H
 #define TUTTI_COMM_IMPL_H
@@ -26,30 +26,30 @@
 #include "tutti/comm.h"
 #include "tutti/compile.h"
 
-/* What two calls must share to go through one lane; compared byte by byte. */
+/* What two calls must share to go through one queue; compared byte by byte. */
 typedef struct {
     int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the exchange's vector */
     int64_t in, out;            /* mapped: allocation << 48 | offset; else 0 */
     uint64_t counts, algorithm; /* hashes; 0 = even or staged (which takes any), auto */
-} tutti_lane_key;
-_Static_assert(sizeof(tutti_lane_key) == 64, "no padding: keys are compared byte by byte");
+} tutti_call_key;
+_Static_assert(sizeof(tutti_call_key) == 64, "no padding: keys are compared byte by byte");
 
 /* A call, described for the other ranks: the key of the first way that it may go, and what that does not say. */
 typedef struct {
     int64_t preparing;
-    tutti_lane_key key;
+    tutti_call_key key;
     int64_t count;
     uint64_t counts; /* as in the key, on every path */
     char algorithm[32];
 } tutti_notice;
 _Static_assert(sizeof(tutti_notice) == 120, "a notice and its number are two cache lines");
 
-typedef struct tutti_lane tutti_lane;
-struct tutti_lane {
-    tutti_lane *next;
+typedef struct tutti_call_queue tutti_call_queue;
+struct tutti_call_queue {
+    tutti_call_queue *next;
     tutti_comm *comm;
-    tutti_lane_key key;
+    tutti_call_key key;
     char algorithm[TUTTI_ALGORITHM_TEXT];
     tutti_schedule *lowered; /* the communicator's */
     tutti_exchange *x;
@@ -67,8 +67,8 @@ typedef struct {
 
 struct tutti_request {
     tutti_comm *comm;                            /* NULL: it is gone, and so is what the request was prepared on */
-    tutti_lane *lane;                            /* NULL: the same of an allocation */
-    tutti_request *next;                         /* behind it in the lane */
+    tutti_call_queue *queue;                     /* NULL: the same of an allocation */
+    tutti_request *next;                         /* behind it in the queue */
     tutti_request *next_prepared, **prepared_at; /* of the communicator's */
     tutti_call call;
     tutti_notice notice;
@@ -125,7 +125,7 @@ struct tutti_comm {
     tutti_group *group;
     const tutti_device *device; /* the host's: callers' memory is plain */
     int rank, nranks;
-    tutti_lane *lanes; /* the one used last first */
+    tutti_call_queue *queues; /* the one used last first */
     tutti_last last;
     bool has_last; /* and no memory has come or gone since */
     tutti_class *classes;
@@ -154,8 +154,8 @@ void tutti_comm_leave(tutti_comm *comm);
 /* --- comm_plan.c --- */
 /* Refuses what can be refused without the others, and says which ways the call may go. */
 tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *out, tutti_failure *err);
-/* The key of a lane for the call, or the part [at, at + n) of it, on this way. */
-tutti_lane_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way);
+/* The key of a queue for the call, or the part [at, at + n) of it, on this way. */
+tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way);
 void tutti_notice_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_notice *out);
 bool tutti_is_auto(const tutti_call *call);
 /* How many counts a call has; one, whatever the number of ranks: it takes no array of them. */
@@ -175,22 +175,23 @@ tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, c
                                       tutti_schedule **out, tutti_failure *err);
 void tutti_made_schedules_destroy(tutti_comm *comm);
 
-/* --- comm_lane.c --- */
-/* An invocation is complete (arg: the lane); true: the next one begins. */
-bool tutti_lane_turn(void *arg);
+/* --- comm_queue.c --- */
+/* An invocation is complete (arg: the queue); true: the next one begins. */
+bool tutti_call_queue_turn(void *arg);
 /* Queues the request; it begins at once if nothing is before it. */
-void tutti_lane_push(tutti_request *q);
-/* After a failure of the group: nothing of the lane goes on. */
-void tutti_lane_drop(tutti_lane *lane);
+void tutti_call_queue_push(tutti_request *q);
+/* After a failure of the group: nothing of the queue goes on. */
+void tutti_call_queue_drop(tutti_call_queue *queue);
 
-/* --- comm_lane_make.c --- */
-/* The lane of the key, made if there is none (collective). */
-tutti_status tutti_lane_find(tutti_comm *comm, const tutti_lane_key *key, const tutti_call *call,
-                             const tutti_notice *notice, tutti_lane **out, tutti_failure *err);
-void tutti_lane_destroy(tutti_lane *lane);
+/* --- comm_queue_make.c --- */
+/* The queue of the key, made if there is none (collective). */
+tutti_status tutti_call_queue_find(tutti_comm *comm, const tutti_call_key *key, const tutti_call *call,
+                                   const tutti_notice *notice, tutti_call_queue **out, tutti_failure *err);
+void tutti_call_queue_destroy(tutti_call_queue *queue);
 tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name);
 /* What algorithms would take, by the figures of this host, or between hosts of a star, assumed. */
-tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out, tutti_failure *err);
+tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_choice *out,
+                                         tutti_failure *err);
 
 /* --- comm_memory.c --- */
 /* Allocation << 48 | offset of an address, 0 = in none. */

@@ -112,7 +112,7 @@ tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *ad
 
 /* --- giving it up --- */
 
-static bool is_on(const tutti_lane *l, const tutti_allocation *a)
+static bool is_on(const tutti_call_queue *l, const tutti_allocation *a)
 {
     return l->key.in >> 48 == a->number || l->key.out >> 48 == a->number;
 }
@@ -120,23 +120,23 @@ static bool is_on(const tutti_lane *l, const tutti_allocation *a)
 static bool is_in_flight(const tutti_comm *comm, const tutti_allocation *a)
 {
     for (const tutti_request *q = comm->prepared; q; q = q->next_prepared)
-        if (q->active && q->lane && is_on(q->lane, a)) return true;
+        if (q->active && q->queue && is_on(q->queue, a)) return true;
     return false;
 }
 
 /* Lanes bound to it go with it: on every rank the same, so no call is left that one has and another not. */
-static void destroy_lanes(tutti_comm *comm, const tutti_allocation *a)
+static void destroy_queues(tutti_comm *comm, const tutti_allocation *a)
 {
     for (tutti_request *q = comm->prepared; q; q = q->next_prepared)
-        if (q->lane && is_on(q->lane, a)) q->lane = NULL;
-    for (tutti_lane **at = &comm->lanes; *at;) {
-        tutti_lane *lane = *at;
-        if (!is_on(lane, a)) {
-            at = &lane->next;
+        if (q->queue && is_on(q->queue, a)) q->queue = NULL;
+    for (tutti_call_queue **at = &comm->queues; *at;) {
+        tutti_call_queue *queue = *at;
+        if (!is_on(queue, a)) {
+            at = &queue->next;
             continue;
         }
-        *at = lane->next;
-        tutti_lane_destroy(lane);
+        *at = queue->next;
+        tutti_call_queue_destroy(queue);
     }
 }
 
@@ -154,7 +154,7 @@ static tutti_status give_up(tutti_comm *comm, const char *verb, void *own, bool 
     if (is_in_flight(comm, a))
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: a request on the memory at %p is in flight: wait for it first",
                           verb, own);
-    destroy_lanes(comm, a);
+    destroy_queues(comm, a);
     comm->has_last = false;
     *at = a->next;
     tutti_region_destroy(a->region);

@@ -271,11 +271,11 @@ static int64_t piece_of(const tutti_comm *comm, const tutti_call *call, const tu
     return fitting < room ? fitting : room;
 }
 
-tutti_lane_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way)
+tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way)
 {
     const tutti_path path = tutti_way_at(way)->path;
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
-    tutti_lane_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
+    tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
     /* staged, copies come between; rooted ones reach into memory of the root where it does not matter whether that is the same */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "events/shares.h"
+#include "events/max_min.h"
 #include "events/token_buckets.h"
 #include "simulate_impl.h"
 
@@ -17,7 +17,7 @@ static const double GRAIN = 0.05;
 static const double FINE = 1e-3;
 
 /* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is shared. */
-static double last_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f, double *least)
+static double last_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *least)
 {
     double last = 0;
     for (int32_t i = 0; i < f->nused; i++) f->left[f->used[i]] = 0;
@@ -32,7 +32,7 @@ static double last_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f,
 }
 
 /* On to when the next flows end, with the shares as they are; how long that takes. */
-static double flows_advance(int64_t nflows, double now, tutti_shares *f)
+static double flows_advance(int64_t nflows, double now, tutti_max_min *f)
 {
     double next = INFINITY, step = 0;
     for (int64_t i = 0; i < nflows; i++)
@@ -46,7 +46,7 @@ static double flows_advance(int64_t nflows, double now, tutti_shares *f)
 }
 
 /* Whether no two flows share a link: then each has its narrowest one for itself, and nothing need be solved. */
-static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_shares *f, double *end_s)
+static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *end_s)
 {
     int64_t looked = 0;
     bool apart = true;
@@ -66,12 +66,12 @@ static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_share
 }
 
 /* When the last flow ends. What one leaves when it ends goes to the others, as long as that matters. */
-static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f)
+static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f)
 {
     double now = 0, least;
     if (flows_are_apart(net, nflows, f, &now)) return now;
     now = 0;
-    while (tutti_shares_find(net, f)) {
+    while (tutti_max_min_find(net, f)) {
         double last = last_end(net, nflows, f, &least);
         if (last <= least + FINE * (now + last)) return now + last;
         now += flows_advance(nflows, now, f);
@@ -82,11 +82,11 @@ static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
                                int64_t nflows, double *load)
 {
-    tutti_shares f;
+    tutti_max_min f;
     tutti_filled out = {0, 0, INFINITY, 0};
-    tutti_shares_begin(t, net, flows, nflows, &f);
+    tutti_max_min_begin(t, net, flows, nflows, &f);
     for (int64_t i = 0; i < nflows; i++)
-        if (flows[i].bytes > 0) tutti_shares_add(&f, i, (double)flows[i].bytes); /* without links: stays where it is */
+        if (flows[i].bytes > 0) tutti_max_min_add(&f, i, (double)flows[i].bytes); /* without links: stays where it is */
     for (int64_t i = 0; i < nflows; i++) {
         double latency = 0;
         for (int64_t h = f.first[i]; h < f.first[i + 1]; h++) {
@@ -97,7 +97,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
         out.least_latency_s = latency < out.least_latency_s ? latency : out.least_latency_s;
     }
     out.end_s = flows_end(net, nflows, &f);
-    tutti_shares_release(&f);
+    tutti_max_min_release(&f);
     return out;
 }
 

@@ -11,8 +11,8 @@ enum { NCLASSES = 10, MAX_THREADS = 8 };
 /* Each run of ten samples holds each class once, in random order: balanced whatever is taken. */
 uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index)
 {
-    return (uint8_t)tutti_order_at(seed ^ 0x6c6162656cu, index / NCLASSES * 2 + split, NCLASSES, true,
-                                   index % NCLASSES);
+    return (uint8_t)tutti_sample_order_at(seed ^ 0x6c6162656cu, index / NCLASSES * 2 + split, NCLASSES, true,
+                                          index % NCLASSES);
 }
 
 typedef struct {

@@ -313,7 +313,7 @@ static double load_time(runner *r)
         double start = tutti_clock_s();
         int32_t label;
         for (int64_t k = 0; k < SAMPLES; k++)
-            tutti_reader_read(reader, (tutti_pass){1, i}, tutti_order_at(1, i, 60000, true, k) % SAMPLES, sample,
+            tutti_reader_read(reader, (tutti_pass){1, i}, tutti_sample_order_at(1, i, 60000, true, k) % SAMPLES, sample,
                               &label, NULL);
         times[i] = (tutti_clock_s() - start) / SAMPLES;
     }

@@ -38,13 +38,13 @@ typedef struct {
     int64_t own[2];
 } numbering;
 
-static tutti_status number(tutti_svm_engine *e, const tutti_svm_problem *p, numbering *out, tutti_failure *err)
+static tutti_status number(tutti_svm_context *e, const tutti_svm_problem *p, numbering *out, tutti_failure *err)
 {
     const int n = e->nranks;
     numbering k = {.count = tutti_alloc(4 * (size_t)n * sizeof *k.count)};
     int64_t *of = k.count + 2 * n;
     for (int64_t i = 0; i < p->n; i++) k.own[p->y[i] < 0]++;
-    const tutti_status st = tutti_svm_engine_share(e, k.own, of, err);
+    const tutti_status st = tutti_svm_context_share(e, k.own, of, err);
     for (int r = 0; r < n && !st; r++)
         for (int c = 0; c < 2; c++) {
             k.count[c * n + r] = of[2 * r + c];
@@ -59,7 +59,7 @@ static tutti_status number(tutti_svm_engine *e, const tutti_svm_problem *p, numb
 }
 
 /* value[n] of own samples; all (rank 0): [samples] by number. Collective. */
-static tutti_status gather(tutti_svm_engine *e, const numbering *k, const tutti_svm_problem *p, const double *value,
+static tutti_status gather(tutti_svm_context *e, const numbering *k, const tutti_svm_problem *p, const double *value,
                            double *all, tutti_failure *err)
 {
     double *sorted = tutti_alloc((size_t)(p->n + 1) * sizeof *sorted);
@@ -99,7 +99,7 @@ static tutti_status check_alphas(const tutti_svm_checkpoint *c, const numbering 
 /* --- the file --- */
 
 /* What rank 0 found out holds for all. */
-static tutti_status agree(tutti_svm_engine *e, tutti_status st, tutti_failure *err)
+static tutti_status agree(tutti_svm_context *e, tutti_status st, tutti_failure *err)
 {
     tutti_failure said = {.status = st};
     if (st && err) said = *err;
@@ -158,7 +158,7 @@ static void drop_file(tutti_svm_checkpoint *c)
 }
 
 /* Rank 0's bytes come to all. */
-static tutti_status spread(tutti_svm_engine *e, tutti_svm_checkpoint *c, int64_t nbytes, tutti_failure *err)
+static tutti_status spread(tutti_svm_context *e, tutti_svm_checkpoint *c, int64_t nbytes, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     if (e->nranks > 1) st = tutti_comm_broadcast(e->comm, &nbytes, 1, TUTTI_I64, 0, err);
@@ -170,7 +170,7 @@ static tutti_status spread(tutti_svm_engine *e, tutti_svm_checkpoint *c, int64_t
 
 tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_failure *err)
 {
-    tutti_svm_engine *e = t->engine;
+    tutti_svm_context *e = t->context;
     if (!t->config->checkpoint) return TUTTI_OK;
     tutti_svm_checkpoint *c = e->checkpoint = tutti_alloc(sizeof *c);
     c->path = t->config->checkpoint, c->saved = tutti_clock_s();
@@ -188,7 +188,7 @@ tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_cl
     return st;
 }
 
-void tutti_svm_checkpoint_close(tutti_svm_engine *e)
+void tutti_svm_checkpoint_close(tutti_svm_context *e)
 {
     tutti_svm_checkpoint *c = e->checkpoint;
     if (!c) return;
@@ -200,7 +200,7 @@ void tutti_svm_checkpoint_close(tutti_svm_engine *e)
 
 /* --- problems that are solved --- */
 
-static void add_entry(tutti_svm_engine *e, const tutti_svm_checkpoint_entry *entry, const double *alpha)
+static void add_entry(tutti_svm_context *e, const tutti_svm_checkpoint_entry *entry, const double *alpha)
 {
     tutti_svm_checkpoint *c = e->checkpoint;
     if (e->rank > 0) return;
@@ -209,7 +209,7 @@ static void add_entry(tutti_svm_engine *e, const tutti_svm_checkpoint_entry *ent
     c->nentries++;
 }
 
-static void pass_entry(tutti_svm_engine *e)
+static void pass_entry(tutti_svm_context *e)
 {
     tutti_svm_checkpoint *c = e->checkpoint;
     const tutti_svm_checkpoint_entry *entry = c->left.entry;
@@ -218,7 +218,7 @@ static void pass_entry(tutti_svm_engine *e)
     if (--c->left.nentries == 0 && !c->left.state) drop_file(c);
 }
 
-static tutti_status take_solution(tutti_svm_engine *e, const tutti_svm_problem *p, double *alpha,
+static tutti_status take_solution(tutti_svm_context *e, const tutti_svm_problem *p, double *alpha,
                                   tutti_svm_pair_result *result, tutti_failure *err)
 {
     const tutti_svm_checkpoint *c = e->checkpoint;
@@ -233,7 +233,7 @@ static tutti_status take_solution(tutti_svm_engine *e, const tutti_svm_problem *
     return st;
 }
 
-static tutti_status put_solution(tutti_svm_engine *e, const tutti_svm_problem *p, const double *alpha,
+static tutti_status put_solution(tutti_svm_context *e, const tutti_svm_problem *p, const double *alpha,
                                  const tutti_svm_pair_result *result, tutti_failure *err)
 {
     numbering k;
@@ -249,7 +249,7 @@ static tutti_status put_solution(tutti_svm_engine *e, const tutti_svm_problem *p
     return st;
 }
 
-tutti_status tutti_svm_checkpoint_solve(tutti_svm_engine *e, const tutti_svm_problem *p, double *alpha,
+tutti_status tutti_svm_checkpoint_solve(tutti_svm_context *e, const tutti_svm_problem *p, double *alpha,
                                         tutti_svm_pair_result *result, tutti_failure *err)
 {
     const tutti_svm_checkpoint *c = e->checkpoint;
@@ -258,7 +258,7 @@ tutti_status tutti_svm_checkpoint_solve(tutti_svm_engine *e, const tutti_svm_pro
     return st || !c ? st : put_solution(e, p, alpha, result, err);
 }
 
-bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_engine *e, double *a, double *b)
+bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_context *e, double *a, double *b)
 {
     tutti_svm_checkpoint *c = e->checkpoint;
     if (!c) return false;
@@ -269,7 +269,7 @@ bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_engine *e, double *a, double *
     return true;
 }
 
-void tutti_svm_checkpoint_end_sigmoid(tutti_svm_engine *e, double a, double b)
+void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *e, double a, double b)
 {
     tutti_svm_checkpoint *c = e->checkpoint;
     if (!c) return;
@@ -280,7 +280,7 @@ void tutti_svm_checkpoint_end_sigmoid(tutti_svm_engine *e, double a, double b)
 
 /* --- the problem that is being solved --- */
 
-int tutti_svm_checkpoint_wish(const tutti_svm_engine *e)
+int tutti_svm_checkpoint_wish(const tutti_svm_context *e)
 {
     const tutti_svm_checkpoint *c = e->checkpoint;
     const int stop = e->config->stop ? *e->config->stop : 0;
@@ -324,7 +324,7 @@ static tutti_status gather_samples(const tutti_svm_solver *s, const numbering *k
 
 tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     tutti_svm_checkpoint *c = e->checkpoint;
     if (!c) return TUTTI_OK;
     numbering k;
@@ -383,7 +383,7 @@ static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint
         of[2 * slot] = s->e->rank, of[2 * slot + 1] = tutti_svm_row_entries(s->e, s->target[k]);
         s->pick[slot].position = k;
     }
-    const tutti_status st = tutti_svm_engine_count(s->e, of, 2 * n + 2, err);
+    const tutti_status st = tutti_svm_context_count(s->e, of, 2 * n + 2, err);
     for (int slot = 0; slot < n; slot++)
         s->pick[slot].rank = (int32_t)of[2 * slot], s->pick[slot].is.entries = of[2 * slot + 1];
     free(slot_of);

@@ -13,23 +13,23 @@
 #ifndef TUTTI_SVM_CHECKPOINT_H
 #define TUTTI_SVM_CHECKPOINT_H
 
-#include "../solve/svm_engine.h"
+#include "../solve/svm_context.h"
 #include "../svm_training.h"
 
 /* Collective. Where the file is there it must be of this data and these options; else it is written, so that a name that cannot be is found
  * now. */
 tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_failure *err);
-void tutti_svm_checkpoint_close(tutti_svm_engine *engine);
+void tutti_svm_checkpoint_close(tutti_svm_context *context);
 
 /* Collective. tutti_svm_solve, or what the file says of this problem. */
-tutti_status tutti_svm_checkpoint_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+tutti_status tutti_svm_checkpoint_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                                         tutti_svm_pair_result *result, tutti_failure *err);
 /* Around the folds of a sigmoid. begin: whether the file has it, then there is no end. */
-bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_engine *engine, double *a, double *b);
-void tutti_svm_checkpoint_end_sigmoid(tutti_svm_engine *engine, double a, double b);
+bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_context *context, double *a, double *b);
+void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *context, double a, double b);
 
 /* Between two rounds. What this rank wants: to stop (TUTTI_SVM_WISH_STOP - 1 + *stop), to save, nothing. */
-int tutti_svm_checkpoint_wish(const tutti_svm_engine *engine);
+int tutti_svm_checkpoint_wish(const tutti_svm_context *context);
 /* Collective. */
 tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err);
 /* Collective. A problem that has just begun goes on from the state in the file, if that is its. */

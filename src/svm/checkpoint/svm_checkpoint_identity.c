@@ -9,7 +9,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/hash.h"
-#include "../solve/svm_engine.h"
+#include "../solve/svm_context.h"
 
 static uint64_t hash_of_row(const tutti_svm_data *d, int64_t i)
 {
@@ -20,13 +20,13 @@ static uint64_t hash_of_row(const tutti_svm_data *d, int64_t i)
     return tutti_hash(parts, sizeof parts);
 }
 
-static tutti_status hash_of_data(tutti_svm_engine *e, uint64_t *out, tutti_failure *err)
+static tutti_status hash_of_data(tutti_svm_context *e, uint64_t *out, tutti_failure *err)
 {
     int64_t mine[2] = {0}, *all = tutti_alloc(2 * (size_t)e->nranks * sizeof *all);
     uint64_t sum = 0;
     for (int64_t i = 0; i < e->data->nrows; i++) sum += hash_of_row(e->data, i);
     memcpy(&mine[0], &sum, sizeof sum);
-    const tutti_status st = tutti_svm_engine_share(e, mine, all, err);
+    const tutti_status st = tutti_svm_context_share(e, mine, all, err);
     *out = 0;
     for (int r = 0; r < e->nranks && !st; r++) *out += (uint64_t)all[2 * r];
     free(all);
@@ -68,11 +68,11 @@ static void add_elimination(const tutti_svm_elimination *rule, tutti_strbuf *out
 tutti_status tutti_svm_identity(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_strbuf *out,
                                 tutti_failure *err)
 {
-    const tutti_svm_engine *e = t->engine;
+    const tutti_svm_context *e = t->context;
     const tutti_svm_config *config = t->config;
     uint64_t hash;
     char words[17];
-    const tutti_status st = hash_of_data(t->engine, &hash, err);
+    const tutti_status st = hash_of_data(t->context, &hash, err);
     if (st) return st;
     tutti_hash_text(hash, words);
     tutti_strbuf_printf(out, "samples: %lld\nfeatures: %d\nhash of the data: %s\n", (long long)e->data->total,

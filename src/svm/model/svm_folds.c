@@ -13,7 +13,7 @@
 /* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other within one. */
 static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, tutti_svm_split split)
 {
-    const int64_t place = tutti_order_at(split.seed, k, c->count[k], true, number);
+    const int64_t place = tutti_sample_order_at(split.seed, k, c->count[k], true, number);
     return ((place + 1) * split.nfolds - 1) / c->count[k];
 }
 

@@ -70,7 +70,7 @@ static void sort_verdicts(verdicts *v, const int32_t *row, int64_t nrows)
 tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *c, int i, int j,
                                  tutti_svm_sigmoid *out, tutti_failure *err)
 {
-    if (tutti_svm_checkpoint_begin_sigmoid(t->engine, &out->a, &out->b)) {
+    if (tutti_svm_checkpoint_begin_sigmoid(t->context, &out->a, &out->b)) {
         t->solved += TUTTI_SVM_PLATT_FOLDS;
         return TUTTI_OK;
     }
@@ -96,7 +96,7 @@ tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes 
     }
     if (!st) {
         tutti_svm_platt_solve(all.n, all.decision, all.y, &out->a, &out->b);
-        tutti_svm_checkpoint_end_sigmoid(t->engine, out->a, out->b);
+        tutti_svm_checkpoint_end_sigmoid(t->context, out->a, out->b);
     }
     free(own.decision);
     free(own.y);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 
 static const tutti_svm_elimination rules[] = {
     {"single,random:2", TUTTI_SVM_SINGLE, 2, 0},
@@ -170,7 +170,7 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
     for (int64_t k = 0; k < state->nactive; k++) stay += !cannot_matter(s, k);
     int64_t left = state->active, active = stay;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);
-    const tutti_status st = tutti_svm_engine_count(s->e, &active, 1, err);
+    const tutti_status st = tutti_svm_context_count(s->e, &active, 1, err);
     if (st) return st;
     left -= active;
     state->since = 0;

@@ -2,7 +2,7 @@
 /* svm_finish.c: objective, threshold and counts of a solution, as LIBSVM has them.
  *
  * Sums run over the samples in the order of the file, whoever holds them: each rank gives its terms, and every rank adds them all. */
-#include "svm_engine.h"
+#include "svm_context.h"
 
 /* What a sample adds. */
 typedef struct {
@@ -27,7 +27,7 @@ static void list_terms(const tutti_svm_solver *s, term *terms, int64_t counts[NC
 
 static tutti_status gather_terms(tutti_svm_solver *s, const term *own, const term **all, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     *all = own;
     if (e->nranks == 1) return TUTTI_OK;
     term *gathered = TUTTI_ARENA_NEW(&s->arena, term, s->total);
@@ -50,7 +50,7 @@ tutti_status tutti_svm_finish(tutti_svm_solver *s, double *alpha, tutti_svm_pair
     const term *all;
     list_terms(s, own, counts);
     tutti_status st = gather_terms(s, own, &all, err);
-    if (!st) st = tutti_svm_engine_count(s->e, counts, NCOUNTS, err);
+    if (!st) st = tutti_svm_context_count(s->e, counts, NCOUNTS, err);
     if (st) return st;
     for (int64_t i = 0; i < s->total; i++) {
         sum.objective += all[i].objective;

@@ -137,7 +137,7 @@ static void make_model(const tutti_svm_training *t, const tutti_svm_classes *c, 
 {
     const int64_t n = all->nrows;
     *m = (tutti_svm_model){
-        .kernel = *tutti_svm_engine_kernel(t->engine),
+        .kernel = *tutti_svm_context_kernel(t->context),
         .nclasses = c->n,
         .nsv = n,
         .label = tutti_alloc((size_t)(c->n + 1) * sizeof *m->label),

@@ -39,7 +39,7 @@ tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes
                                        .cost_negative = tutti_svm_cost_of(t->config, c->label[j]),
                                        .pair = t->solved++,
                                        .npairs = t->nproblems};
-    const tutti_status st = tutti_svm_checkpoint_solve(t->engine, &problem, part.alpha, &part.result, err);
+    const tutti_status st = tutti_svm_checkpoint_solve(t->context, &problem, part.alpha, &part.result, err);
     if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* there is no C */
     if (st)
         tutti_svm_part_release(&part);
@@ -63,7 +63,7 @@ tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *
     for (int64_t s = 0; s < part->n; s++) weight[s] = part->y[s] * part->alpha[s];
     for (int64_t k = 0; k < ntargets; k++) decision[k] = 0;
     const tutti_svm_weighted own = {part->n, part->row, weight};
-    const tutti_status st = tutti_svm_sum_rows(t->engine, &own, ntargets, target, decision, err);
+    const tutti_status st = tutti_svm_sum_rows(t->context, &own, ntargets, target, decision, err);
     for (int64_t k = 0; !st && k < ntargets; k++) decision[k] -= part->result.rho;
     free(weight);
     return st;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 
 /* --- the most violating pair --- */
 
@@ -37,7 +37,7 @@ static void find_own(const tutti_svm_state *state, tutti_f64_at *up, tutti_f64_a
 
 tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     tutti_f64_at *found = e->extremes;
     find_own(&s->state, &e->extremes[0], &e->extremes[1]);
     e->extremes[2] = (tutti_f64_at){-wish, 0};
@@ -209,7 +209,7 @@ static bool merge_side(tutti_svm_solver *s, const tutti_svm_candidate *offers, i
     return true;
 }
 
-static tutti_status gather_offers(tutti_svm_engine *e, const tutti_svm_candidate *mine, tutti_svm_candidate *all,
+static tutti_status gather_offers(tutti_svm_context *e, const tutti_svm_candidate *mine, tutti_svm_candidate *all,
                                   int offer, tutti_failure *err)
 {
     if (offer == e->offer) {
@@ -256,7 +256,7 @@ static int by_number(const void *a, const void *b)
 
 tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     tutti_status st = TUTTI_OK;
     int64_t nup, nlow;
     find_violators(s, &nup, &nlow);

@@ -13,7 +13,7 @@
  * members would give but for rounding. */
 #include <string.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 #include "svm_pairs.h"
 
 /* Slot of the member that is the i-th oldest. */
@@ -79,7 +79,7 @@ static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int e
 /* Rows [first, first + n) against all members; and the other rows' part in these columns: then all are whole squares. */
 static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     const int members = s->state.nmembers;
     const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
     const tutti_svm_rows targets = tutti_svm_store_targets(e, &s->store);
@@ -99,7 +99,7 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
 /* Rows of members that left go; the rows of the picks are behind the others, rank by rank. Collective. */
 static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *kept_slots, int nkept, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     int64_t n = 0, base = 0;
     for (int64_t i = 0; i < s->store.n; i++) s->kept[i] = -1;
     for (int i = 0; i < nkept; i++) s->kept[s->at[kept_slots[i]]] = 0;

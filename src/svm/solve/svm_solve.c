@@ -22,12 +22,12 @@ enum {
 /* Who has how many of which class, and so the numbers of our samples. */
 static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     const tutti_svm_problem *p = s->problem;
     int64_t mine[2] = {0, 0}, before[2] = {0, 0}, all[2] = {0, 0};
     int64_t *of = TUTTI_ARENA_NEW(&s->arena, int64_t, 2 * e->nranks);
     for (int64_t i = 0; i < p->n; i++) mine[p->y[i] < 0]++;
-    const tutti_status st = tutti_svm_engine_share(e, mine, of, err);
+    const tutti_status st = tutti_svm_context_share(e, mine, of, err);
     if (st) return st;
     s->samples_of = TUTTI_ARENA_NEW(&s->arena, int64_t, e->nranks);
     for (int r = 0; r < e->nranks; r++) {
@@ -212,10 +212,10 @@ static tutti_status run_rounds(tutti_svm_solver *s, tutti_failure *err)
     }
 }
 
-tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err)
 {
-    tutti_svm_solver s = {.e = engine, .problem = problem};
+    tutti_svm_solver s = {.e = context, .problem = problem};
     tutti_status st = begin(&s, alpha, err);
     if (!st) st = tutti_svm_checkpoint_resume(&s, err);
     if (!st) st = run_rounds(&s, err);

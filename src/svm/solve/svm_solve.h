@@ -16,12 +16,12 @@
 #include "svm_tile.h"
 
 /* What a rank keeps for all problems of one training: made once. */
-typedef struct tutti_svm_engine tutti_svm_engine;
+typedef struct tutti_svm_context tutti_svm_context;
 /* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see engine_kernel). */
-tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
-                                     tutti_svm_engine **out, tutti_failure *err);
-void tutti_svm_engine_destroy(tutti_svm_engine *engine);
-const tutti_svm_kernel *tutti_svm_engine_kernel(const tutti_svm_engine *engine);
+tutti_status tutti_svm_context_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
+                                      tutti_svm_context **out, tutti_failure *err);
+void tutti_svm_context_destroy(tutti_svm_context *context);
+const tutti_svm_kernel *tutti_svm_context_kernel(const tutti_svm_context *context);
 
 typedef struct {
     int64_t n;          /* own samples of this problem */
@@ -33,7 +33,7 @@ typedef struct {
 
 /* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the same on all ranks. A
  * problem that has one class only over all ranks is TUTTI_ERR_DATA. */
-tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
 /* Rows by number, and what each counts. */
@@ -46,7 +46,7 @@ typedef struct {
 /* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64: gradients made anew,
  * decision values of left-out folds. own: this rank's samples; ntargets own rows target[] (either may be none). Rows travel in
  * chunks, so memory is bounded. */
-tutti_status tutti_svm_sum_rows(tutti_svm_engine *engine, const tutti_svm_weighted *own, int64_t ntargets,
+tutti_status tutti_svm_sum_rows(tutti_svm_context *context, const tutti_svm_weighted *own, int64_t ntargets,
                                 const int32_t *target, double *sum, tutti_failure *err);
 
 #endif

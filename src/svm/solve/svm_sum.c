@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 
 enum { CHUNK = 1024 }; /* rows; a multiple of a tile's lanes */
 
 /* Weights of a chunk come the way of its rows' scalars. */
-static tutti_status gather_weights(tutti_svm_engine *e, const double *mine, double *all, tutti_failure *err)
+static tutti_status gather_weights(tutti_svm_context *e, const double *mine, double *all, tutti_failure *err)
 {
     const tutti_call call = {.collective = TUTTI_ALL_GATHER,
                              .in = mine,
@@ -37,12 +37,12 @@ static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin
     return high > low ? high - low : 0;
 }
 
-static tutti_status fetch_chunk(tutti_svm_engine *e, const tutti_svm_weighted *own, double *weights, int64_t *both,
+static tutti_status fetch_chunk(tutti_svm_context *e, const tutti_svm_weighted *own, double *weights, int64_t *both,
                                 tutti_failure *err)
 {
     int64_t mine[2] = {own->n, 0};
     for (int64_t i = 0; i < own->n; i++) mine[1] += tutti_svm_row_entries(e, own->row[i]);
-    tutti_status st = tutti_svm_engine_share(e, mine, both, err);
+    tutti_status st = tutti_svm_context_share(e, mine, both, err);
     if (st) return st;
     for (int r = 0; r < e->nranks; r++) e->nrows_of[r] = both[2 * r], e->entries_of[r] = both[2 * r + 1];
     st = gather_weights(e, own->weight, weights, err);
@@ -50,7 +50,7 @@ static tutti_status fetch_chunk(tutti_svm_engine *e, const tutti_svm_weighted *o
     return st ? st : tutti_svm_travel(e, &e->store, own->row, own->n, err);
 }
 
-static tutti_status add_chunks(tutti_svm_engine *e, const tutti_svm_weighted *own, int64_t ntargets,
+static tutti_status add_chunks(tutti_svm_context *e, const tutti_svm_weighted *own, int64_t ntargets,
                                const int32_t *target, double *sum, tutti_failure *err)
 {
     int64_t *both = tutti_alloc((size_t)(2 * e->nranks) * sizeof *both);
@@ -58,7 +58,7 @@ static tutti_status add_chunks(tutti_svm_engine *e, const tutti_svm_weighted *ow
     int32_t which[CHUNK];
     int64_t before = 0, total = 0;
     const int64_t mine[2] = {own->n, 0};
-    tutti_status st = tutti_svm_engine_share(e, mine, both, err);
+    tutti_status st = tutti_svm_context_share(e, mine, both, err);
     for (int r = 0; r < e->nranks && !st; r++) {
         if (r < e->rank) before += both[2 * r];
         total += both[2 * r];
@@ -71,13 +71,13 @@ static tutti_status add_chunks(tutti_svm_engine *e, const tutti_svm_weighted *ow
         st = fetch_chunk(e, &part, weights, both, err);
         if (st) break;
         const tutti_svm_rows rows = tutti_svm_store_sources(&e->store);
-        tutti_svm_engine_add(e, &rows, &(tutti_svm_weighted){e->store.n, which, weights}, ntargets, target, sum);
+        tutti_svm_context_add(e, &rows, &(tutti_svm_weighted){e->store.n, which, weights}, ntargets, target, sum);
     }
     free(both);
     return st;
 }
 
-tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, const tutti_svm_weighted *own, int64_t ntargets,
+tutti_status tutti_svm_sum_rows(tutti_svm_context *e, const tutti_svm_weighted *own, int64_t ntargets,
                                 const int32_t *target, double *sum, tutti_failure *err)
 {
     tutti_arena arena = {0};
@@ -94,7 +94,7 @@ tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, const tutti_svm_weighted *o
     tutti_svm_charge(&e->account, e->account.adding);
     if (e->nranks == 1) e->account.row_bytes += tutti_svm_row_bytes(e, many, entries);
     if (e->nranks == 1)
-        tutti_svm_engine_add(e, &e->sources, &rows, ntargets, target, sum);
+        tutti_svm_context_add(e, &e->sources, &rows, ntargets, target, sum);
     else
         st = add_chunks(e, &rows, ntargets, target, sum, err);
     tutti_arena_release(&arena);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 
 static int64_t padded(int64_t nbytes)
 {
@@ -15,17 +15,17 @@ static int64_t padded(int64_t nbytes)
 }
 
 /* lengths, squares, values, indices */
-static int64_t packet_bytes(const tutti_svm_engine *e, int64_t nrows, int64_t entries)
+static int64_t packet_bytes(const tutti_svm_context *e, int64_t nrows, int64_t entries)
 {
     return nrows * 16 + padded(entries * (int64_t)e->value_bytes) + padded(entries * 4);
 }
 
-int64_t tutti_svm_row_entries(const tutti_svm_engine *e, int64_t row)
+int64_t tutti_svm_row_entries(const tutti_svm_context *e, int64_t row)
 {
     return e->data->start[row + 1] - e->data->start[row];
 }
 
-static void pack(const tutti_svm_engine *e, const int32_t *row, int64_t n, int64_t entries, char *out)
+static void pack(const tutti_svm_context *e, const int32_t *row, int64_t n, int64_t entries, char *out)
 {
     const tutti_svm_rows *r = &e->sources;
     const size_t vb = e->value_bytes;
@@ -43,7 +43,7 @@ static void pack(const tutti_svm_engine *e, const int32_t *row, int64_t n, int64
 }
 
 /* Room for this many rows and entries in all. */
-static void make_room(const tutti_svm_engine *e, tutti_svm_store *s, int64_t n, int64_t entries)
+static void make_room(const tutti_svm_context *e, tutti_svm_store *s, int64_t n, int64_t entries)
 {
     const int64_t *old = s->start.at;
     int64_t *start = tutti_svm_buffer_of(&s->start, sizeof *start * (size_t)(n + 1));
@@ -54,7 +54,7 @@ static void make_room(const tutti_svm_engine *e, tutti_svm_store *s, int64_t n, 
     tutti_svm_buffer_of(&s->square, sizeof(double) * (size_t)n);
 }
 
-static void append_values(const tutti_svm_engine *e, tutti_svm_store *s, const void *values, int64_t at, int64_t n)
+static void append_values(const tutti_svm_context *e, tutti_svm_store *s, const void *values, int64_t at, int64_t n)
 {
     double *value = (double *)s->value.at + at;
     if (e->precision == TUTTI_SVM_F64) {
@@ -66,7 +66,7 @@ static void append_values(const tutti_svm_engine *e, tutti_svm_store *s, const v
     for (int64_t i = 0; i < n; i++) value[i] = value32[i];
 }
 
-static void append(const tutti_svm_engine *e, tutti_svm_store *s, const char *packet, int64_t n, int64_t entries)
+static void append(const tutti_svm_context *e, tutti_svm_store *s, const char *packet, int64_t n, int64_t entries)
 {
     const int64_t *length = (const int64_t *)(const void *)packet;
     const char *value = packet + n * 16, *index = value + padded(entries * (int64_t)e->value_bytes);
@@ -79,7 +79,7 @@ static void append(const tutti_svm_engine *e, tutti_svm_store *s, const char *pa
     s->n += n;
 }
 
-tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
+tutti_status tutti_svm_travel(tutti_svm_context *e, tutti_svm_store *store, const int32_t *row, int64_t n,
                               tutti_failure *err)
 {
     const int64_t *rows_of = e->nrows_of, *entries_of = e->entries_of;
@@ -137,7 +137,7 @@ tutti_svm_rows tutti_svm_store_sources(const tutti_svm_store *s)
     return (tutti_svm_rows){s->start.at, s->index.at, s->value.at, s->value32.at, s->square.at};
 }
 
-tutti_svm_rows tutti_svm_store_targets(const tutti_svm_engine *e, tutti_svm_store *s)
+tutti_svm_rows tutti_svm_store_targets(const tutti_svm_context *e, tutti_svm_store *s)
 {
     if (!e->precomputed) return tutti_svm_store_sources(s);
     const int64_t *start = s->start.at;

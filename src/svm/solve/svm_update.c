@@ -8,7 +8,7 @@
  * room for one row in 6 half of the rows were found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
 #include <string.h>
 
-#include "svm_engine.h"
+#include "svm_context.h"
 
 enum {
     ENTRIES = 32,       /* of a row on average, from which on rows may be kept */
@@ -19,7 +19,7 @@ enum {
 
 void tutti_svm_cache_open(tutti_svm_solver *s)
 {
-    const tutti_svm_engine *e = s->e;
+    const tutti_svm_context *e = s->e;
     const int block = e->block;
     const int64_t length = s->state.n > 0 ? s->state.n : 1;
     const double room = e->config->cache_mb * 1048576, rows = room / ((double)length * (double)e->value_bytes);
@@ -41,7 +41,7 @@ typedef struct {
 static void fill_rows(void *arg, int64_t begin, int64_t end)
 {
     const filling *f = arg;
-    const tutti_svm_engine *e = f->s->e;
+    const tutti_svm_context *e = f->s->e;
     _Alignas(64) char stage[STAGE_BYTES];
     for (int64_t t = begin; t < end; t += STAGE) {
         const int64_t many = end - t < STAGE ? end - t : STAGE;
@@ -77,7 +77,7 @@ static int list_missing(tutti_svm_solver *s, int nchanged)
 
 static void compute_missing(tutti_svm_solver *s, const tutti_svm_rows *sources, int nmissing)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     for (int first = 0; first < nmissing; first += e->lanes) {
         const int many = nmissing - first < e->lanes ? nmissing - first : e->lanes;
         filling f = {s, s->missing_row + first, many};
@@ -113,12 +113,12 @@ static bool are_kept(const tutti_svm_solver *s, int first, int n)
 
 void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged)
 {
-    tutti_svm_engine *e = s->e;
+    tutti_svm_context *e = s->e;
     const int64_t n = s->state.nactive;
     s->state.kernel_rows += nchanged;
     if (!s->cache || n == 0) {
         const tutti_svm_weighted all = {nchanged, s->changed, s->weight};
-        tutti_svm_engine_add(e, sources, &all, n, s->target, s->state.gamma);
+        tutti_svm_context_add(e, sources, &all, n, s->target, s->state.gamma);
         return;
     }
     const int nmissing = list_missing(s, nchanged);
@@ -130,6 +130,6 @@ void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nc
         if (are_kept(s, first, many))
             tutti_pool_for(e->pool, n, add_kept, &g);
         else
-            tutti_svm_engine_add(e, sources, &some, n, s->target, s->state.gamma);
+            tutti_svm_context_add(e, sources, &some, n, s->target, s->state.gamma);
     }
 }

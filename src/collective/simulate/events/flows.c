@@ -8,7 +8,7 @@
 
 #include "../../../base/arena.h"
 #include "due_heap.h"
-#include "shares.h"
+#include "max_min.h"
 
 /* Bytes that are fewer than this are rounding. */
 static const double CRUMB = 1e-6;
@@ -19,7 +19,7 @@ static const double ADVANTAGE = 0.25;
 
 struct tutti_flows {
     tutti_fabric net;
-    tutti_shares shares;
+    tutti_max_min shares;
     double *latency; /* a route */
     double *
         ends; /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are found */
@@ -43,8 +43,8 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
     tutti_topology_graph(t, nranks, &f->net);
     for (int64_t i = 0; i < n; i++)
         flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst, .channel = routes[i].channel};
-    tutti_shares_begin(t, &f->net, flows, n, &f->shares);
-    tutti_shares_charge_incast(t, &f->net, &f->shares);
+    tutti_max_min_begin(t, &f->net, flows, n, &f->shares);
+    tutti_max_min_charge_incast(t, &f->net, &f->shares);
     f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
     f->ends = tutti_alloc((size_t)n * sizeof *f->ends);
     f->after = tutti_alloc((size_t)n * sizeof *f->after);
@@ -66,7 +66,7 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
 void tutti_flows_destroy(tutti_flows *f)
 {
     if (!f) return;
-    tutti_shares_release(&f->shares);
+    tutti_max_min_release(&f->shares);
     tutti_fabric_release(&f->net);
     tutti_due_heap_release(&f->next);
     free(f->loaded);
@@ -134,7 +134,7 @@ static double load(tutti_flows *f, int64_t route, int32_t more, double bytes)
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
 {
     f->now = fmax(f->now, now);
-    if (bytes <= 0 || !tutti_shares_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
+    if (bytes <= 0 || !tutti_max_min_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
     take_in(f, route);
     f->ends[route] = INFINITY;
     change(f, load(f, route, 1, bytes));
@@ -156,14 +156,14 @@ static void weigh(tutti_flows *f)
 
 static void find_shares(tutti_flows *f)
 {
-    tutti_shares *s = &f->shares;
+    tutti_max_min *s = &f->shares;
     double left_s = 0;
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
         if (s->rest[i] > 0 && f->ends[i] < INFINITY) s->rest[i] = fmax(CRUMB / 2, (f->ends[i] - f->now) * s->share[i]);
     }
     if (f->prefers) weigh(f);
-    tutti_shares_find(&f->net, s);
+    tutti_max_min_find(&f->net, s);
     tutti_due_heap_reserve(&f->next, s->nactive);
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];

@@ -3,7 +3,7 @@
  * topology has an incast, ports into hosts are slower while several come in.
  *
  * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and takes it then. Cost: solutions of shares
- * (shares.h), some hundreds at most while a message travels, and O(log n) for the end of each of n. Threads: owner. */
+ * (max_min.h), some hundreds at most while a message travels, and O(log n) for the end of each of n. Threads: owner. */
 #ifndef TUTTI_FLOWS_H
 #define TUTTI_FLOWS_H
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.c: water filling: the smallest share, for a weight of one, that any link can still give is what the flows over it get; then the next one. */
-#include "shares.h"
+/* max_min.c: water filling: the smallest share, for a weight of one, that any link can still give is what the flows over it get; then the next one. */
+#include "max_min.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
 
-void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
-                        tutti_shares *out)
+void tutti_max_min_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
+                         tutti_max_min *out)
 {
     int32_t links[TUTTI_MAX_HOPS];
     int64_t room = 4 * nflows + TUTTI_MAX_HOPS;
-    *out = (tutti_shares){.nflows = nflows,
-                          .left = tutti_alloc((size_t)net->nlinks * sizeof *out->left),
-                          .waiting = tutti_alloc((size_t)net->nlinks * sizeof *out->waiting),
-                          .weighing = tutti_alloc((size_t)net->nlinks * sizeof *out->weighing),
-                          .weight = tutti_alloc((size_t)nflows * sizeof *out->weight),
-                          .used = tutti_alloc((size_t)net->nlinks * sizeof *out->used),
-                          .share = tutti_alloc((size_t)nflows * sizeof *out->share),
-                          .rest = tutti_alloc((size_t)nflows * sizeof *out->rest),
-                          .active = tutti_alloc((size_t)nflows * sizeof *out->active),
-                          .first = tutti_alloc(((size_t)nflows + 1) * sizeof *out->first),
-                          .hops = tutti_alloc((size_t)room * sizeof *out->hops)};
+    *out = (tutti_max_min){.nflows = nflows,
+                           .left = tutti_alloc((size_t)net->nlinks * sizeof *out->left),
+                           .waiting = tutti_alloc((size_t)net->nlinks * sizeof *out->waiting),
+                           .weighing = tutti_alloc((size_t)net->nlinks * sizeof *out->weighing),
+                           .weight = tutti_alloc((size_t)nflows * sizeof *out->weight),
+                           .used = tutti_alloc((size_t)net->nlinks * sizeof *out->used),
+                           .share = tutti_alloc((size_t)nflows * sizeof *out->share),
+                           .rest = tutti_alloc((size_t)nflows * sizeof *out->rest),
+                           .active = tutti_alloc((size_t)nflows * sizeof *out->active),
+                           .first = tutti_alloc(((size_t)nflows + 1) * sizeof *out->first),
+                           .hops = tutti_alloc((size_t)room * sizeof *out->hops)};
     for (int64_t i = 0; i < nflows; i++) {
         int nhops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
         if (out->first[i] + nhops > room) {
@@ -36,7 +36,7 @@ void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const 
     }
 }
 
-void tutti_shares_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_shares *s)
+void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_max_min *s)
 {
     s->incast = t->figure[TUTTI_FIGURE_INCAST];
     if (s->incast <= 0) return;
@@ -48,7 +48,7 @@ void tutti_shares_charge_incast(const tutti_topology *t, const tutti_fabric *net
     }
 }
 
-bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes)
+bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes)
 {
     if (s->first[flow] == s->first[flow + 1]) return false;
     if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow; /* else its last message's place is still there */
@@ -57,7 +57,7 @@ bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes)
     return true;
 }
 
-void tutti_shares_release(tutti_shares *s)
+void tutti_max_min_release(tutti_max_min *s)
 {
     free(s->port);
     free(s->coming);
@@ -74,7 +74,7 @@ void tutti_shares_release(tutti_shares *s)
 }
 
 /* Smallest share, for a weight of one, that any link can still give. */
-static double level_find(const tutti_shares *s)
+static double level_find(const tutti_max_min *s)
 {
     double level = INFINITY;
     for (int32_t i = 0; i < s->nused; i++) {
@@ -85,7 +85,7 @@ static double level_find(const tutti_shares *s)
 }
 
 /* Gives `level` to the flows through links that have no more than that for each; returns how many. */
-static int64_t level_fix(double level, tutti_shares *s)
+static int64_t level_fix(double level, tutti_max_min *s)
 {
     int64_t fixed = 0;
     const double limit = level * (1 + 1e-12);
@@ -112,7 +112,7 @@ static int64_t level_fix(double level, tutti_shares *s)
 }
 
 /* Those that have ended are under way no more. */
-static void drop_ended(tutti_shares *s)
+static void drop_ended(tutti_max_min *s)
 {
     int64_t kept = 0;
     for (int64_t k = 0; k < s->nactive; k++) {
@@ -124,7 +124,7 @@ static void drop_ended(tutti_shares *s)
     s->nactive = kept;
 }
 
-static void count_waiting(const tutti_fabric *net, tutti_shares *s)
+static void count_waiting(const tutti_fabric *net, tutti_max_min *s)
 {
     for (int32_t i = 0; i < s->nused; i++) s->waiting[s->used[i]] = 0;
     s->nused = 0;
@@ -139,7 +139,7 @@ static void count_waiting(const tutti_fabric *net, tutti_shares *s)
 }
 
 /* What ports lose to those that send into them at a time. */
-static void slow_ports(tutti_shares *s)
+static void slow_ports(tutti_max_min *s)
 {
     for (int32_t i = 0; i < s->nused; i++) s->coming[s->used[i]] = 0;
     for (int64_t k = 0; k < s->nactive; k++)
@@ -150,7 +150,7 @@ static void slow_ports(tutti_shares *s)
     }
 }
 
-bool tutti_shares_find(const tutti_fabric *net, tutti_shares *s)
+bool tutti_max_min_find(const tutti_fabric *net, tutti_max_min *s)
 {
     drop_ended(s);
     count_waiting(net, s);

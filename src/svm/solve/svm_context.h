@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_engine.h: what the files of the solver share.
+/* svm_context.h: what the files of the solver share.
  *
- *   engine  rows, tile, threads and buffers, for all problems of a training        svm_engine.c, svm_travel.c, svm_sum.c
+ *   context  rows, tile, threads and buffers, for all problems of a training        svm_context.c, svm_travel.c, svm_sum.c
  *   solver  one problem: the state and what is made from it                        svm_solve.c, svm_finish.c
  *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
  *   update  of all gradients, from rows computed or kept                           svm_update.c
@@ -11,8 +11,8 @@
  * One rank alone calls no collective.
  *
  * Threads: owner. */
-#ifndef TUTTI_SVM_ENGINE_H
-#define TUTTI_SVM_ENGINE_H
+#ifndef TUTTI_SVM_CONTEXT_H
+#define TUTTI_SVM_CONTEXT_H
 
 #include "../../base/arena.h"
 #include "../../base/pool.h"
@@ -51,7 +51,7 @@ typedef struct {
 
 typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
 
-struct tutti_svm_engine {
+struct tutti_svm_context {
     tutti_comm *comm; /* NULL: alone */
     int rank, nranks;
     const tutti_svm_data *data;
@@ -84,33 +84,33 @@ struct tutti_svm_engine {
 
 /* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), t < ntargets: tile after tile, each by all
  * threads. */
-void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
-                          int64_t ntargets, const int32_t *target, double *sum);
+void tutti_svm_context_add(tutti_svm_context *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
+                           int64_t ntargets, const int32_t *target, double *sum);
 /* all[2 * nranks] = both of each rank. Collective. */
-tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], int64_t *all, tutti_failure *err);
+tutti_status tutti_svm_context_share(tutti_svm_context *e, const int64_t mine[2], int64_t *all, tutti_failure *err);
 /* The sum over ranks of whole numbers, in place. Collective. */
-tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err);
+tutti_status tutti_svm_context_count(tutti_svm_context *e, int64_t *values, int n, tutti_failure *err);
 
 /* --- svm_travel.c --- */
 /* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows, e->entries_of[r] entries. */
-tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
+tutti_status tutti_svm_travel(tutti_svm_context *e, tutti_svm_store *store, const int32_t *row, int64_t n,
                               tutti_failure *err);
 /* What so many rows take on their way, without padding: the same for any number of ranks. */
-static inline int64_t tutti_svm_row_bytes(const tutti_svm_engine *e, int64_t nrows, int64_t entries)
+static inline int64_t tutti_svm_row_bytes(const tutti_svm_context *e, int64_t nrows, int64_t entries)
 {
     return nrows * 16 + entries * ((int64_t)e->value_bytes + 4);
 }
-int64_t tutti_svm_row_entries(const tutti_svm_engine *e, int64_t row);
+int64_t tutti_svm_row_entries(const tutti_svm_context *e, int64_t row);
 /* Keeps the rows with kept[i] >= 0, in their order; kept[i] becomes the new place. */
 void tutti_svm_store_keep(tutti_svm_store *store, int32_t *kept);
 tutti_svm_rows tutti_svm_store_sources(const tutti_svm_store *store);
-tutti_svm_rows tutti_svm_store_targets(const tutti_svm_engine *e, tutti_svm_store *store);
+tutti_svm_rows tutti_svm_store_targets(const tutti_svm_context *e, tutti_svm_store *store);
 void tutti_svm_store_release(tutti_svm_store *store);
 
 /* --- a problem --- */
 
 typedef struct {
-    tutti_svm_engine *e;
+    tutti_svm_context *e;
     const tutti_svm_problem *problem;
     tutti_svm_state state;
     tutti_arena arena;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_lane.c: requests go through a lane, one after the other, piece by piece.
+/* comm_queue.c: requests go through a queue, one after the other, piece by piece.
  *
- * The executor calls `tutti_lane_turn` when an invocation is complete, inside whatever call drives the group; so a request of many pieces goes
+ * The executor calls `tutti_call_queue_turn` when an invocation is complete, inside whatever call drives the group; so a request of many pieces goes
  * on while its owner waits for another one, and no thread of ours is needed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int64_t left_of(const tutti_call_block *b, const tutti_request *q)
 
 static void copy_piece(const tutti_request *q, bool in)
 {
-    const tutti_lane *l = q->lane;
+    const tutti_call_queue *l = q->queue;
     const tutti_device *device = l->comm->device;
     const size_t apart = (size_t)l->piece * q->bytes;
     const bool past = in ? tutti_way_at((tutti_way)l->key.way)->past_caches : q->large;
@@ -32,11 +32,11 @@ static void copy_piece(const tutti_request *q, bool in)
 }
 
 /* Makes the next piece of the first request ready. */
-static void load(const tutti_lane *l)
+static void load(const tutti_call_queue *l)
 {
     tutti_request *q = l->head;
     const tutti_path path = tutti_way_at((tutti_way)l->key.way)->path;
-    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* what the lane's key does not say */
+    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* what the queue's key does not say */
     if (path == TUTTI_PATH_STAGED) copy_piece(q, true);
     if (path != TUTTI_PATH_SHOWN && path != TUTTI_PATH_REACHED) return;
     const size_t skip = (size_t)q->at * q->bytes;
@@ -44,9 +44,9 @@ static void load(const tutti_lane *l)
     tutti_exchange_aim(l->x, q->one_in.at + skip, q->one_out.at + skip, n, q->large);
 }
 
-bool tutti_lane_turn(void *arg)
+bool tutti_call_queue_turn(void *arg)
 {
-    tutti_lane *l = arg;
+    tutti_call_queue *l = arg;
     tutti_request *q = l->head;
     if (!q) return false; /* it has failed and gone */
     if (tutti_way_at((tutti_way)l->key.way)->path == TUTTI_PATH_STAGED) copy_piece(q, false);
@@ -65,7 +65,7 @@ bool tutti_lane_turn(void *arg)
 static bool queue(void *arg)
 {
     tutti_request *q = arg;
-    tutti_lane *l = q->lane;
+    tutti_call_queue *l = q->queue;
     q->next = NULL;
     if (l->tail)
         l->tail->next = q;
@@ -77,19 +77,19 @@ static bool queue(void *arg)
     return true;
 }
 
-void tutti_lane_push(tutti_request *q)
+void tutti_call_queue_push(tutti_request *q)
 {
-    tutti_exchange_start_if(q->lane->x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, queue, q);
+    tutti_exchange_start_if(q->queue->x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, queue, q);
 }
 
 static bool drop(void *arg)
 {
-    tutti_lane *l = arg;
+    tutti_call_queue *l = arg;
     l->head = l->tail = NULL;
     return false;
 }
 
-void tutti_lane_drop(tutti_lane *l)
+void tutti_call_queue_drop(tutti_call_queue *l)
 {
     tutti_exchange_start_if(l->x, 0, drop, l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_engine.c: what a rank keeps for all problems of one training: numbers of the rows in the tile's type, the tile, the threads,
+/* svm_context.c: what a rank keeps for all problems of one training: numbers of the rows in the tile's type, the tile, the threads,
  * requests that every round uses again. */
-#include "svm_engine.h"
+#include "svm_context.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
 }
 
 /* As a target a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear kernel. */
-static void make_targets(tutti_svm_engine *e)
+static void make_targets(tutti_svm_context *e)
 {
     const tutti_svm_data *d = e->data;
     e->targets = e->sources;
@@ -38,7 +38,7 @@ static void make_targets(tutti_svm_engine *e)
 
 /* What this rank's rows take besides themselves: copies as f32, lengths, and in a solver alphas, gradients, places, orders of all samples,
  * and of those of all ranks a word each; the set's matrix. Rows that travel and the cache come later, and do with less. */
-static tutti_status check_memory(const tutti_svm_engine *e, tutti_failure *err)
+static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
 {
     enum { A_SAMPLE = 96 };
     const tutti_svm_data *d = e->data;
@@ -50,14 +50,14 @@ static tutti_status check_memory(const tutti_svm_engine *e, tutti_failure *err)
 }
 
 /* Kernel, number type and rows. Collective. */
-static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
+static tutti_status settle(tutti_svm_context *e, tutti_failure *err)
 {
     const tutti_svm_data *d = e->data;
     e->kernel = e->config->kernel;
     if (e->kernel.gamma == 0 && d->width > 0) e->kernel.gamma = 1.0 / d->width;
     e->precomputed = e->kernel.type == TUTTI_SVM_PRECOMPUTED;
     int64_t entries = e->precomputed ? d->nrows : d->start[d->nrows];
-    tutti_status st = tutti_svm_engine_count(e, &entries, 1, err);
+    tutti_status st = tutti_svm_context_count(e, &entries, 1, err);
     if (st) return st;
     e->mean_entries = d->total > 0 ? (double)entries / (double)d->total : 0;
     st = check_memory(e, err);
@@ -86,7 +86,7 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
 }
 
 /* What every round asks of the other ranks. */
-static tutti_status prepare_requests(tutti_svm_engine *e, tutti_failure *err)
+static tutti_status prepare_requests(tutti_svm_context *e, tutti_failure *err)
 {
     e->offer = tutti_svm_offer_of(e->block, e->nranks);
     const int64_t n = tutti_svm_offer_length(e->offer);
@@ -107,10 +107,10 @@ static tutti_status prepare_requests(tutti_svm_engine *e, tutti_failure *err)
     return st ? st : tutti_comm_prepare(e->comm, &offer, &e->offer_request, err);
 }
 
-tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
-                                     tutti_svm_engine **out, tutti_failure *err)
+tutti_status tutti_svm_context_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
+                                      tutti_svm_context **out, tutti_failure *err)
 {
-    tutti_svm_engine *e = tutti_alloc(sizeof *e);
+    tutti_svm_context *e = tutti_alloc(sizeof *e);
     e->comm = comm, e->data = data, e->config = config;
     e->rank = comm ? tutti_comm_rank(comm) : 0, e->nranks = comm ? tutti_comm_size(comm) : 1;
     e->began = tutti_clock_s();
@@ -123,13 +123,13 @@ tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *dat
     tutti_status st = settle(e, err);
     if (!st && e->nranks > 1) st = prepare_requests(e, err);
     if (st)
-        tutti_svm_engine_destroy(e);
+        tutti_svm_context_destroy(e);
     else
         *out = e;
     return st;
 }
 
-void tutti_svm_engine_destroy(tutti_svm_engine *e)
+void tutti_svm_context_destroy(tutti_svm_context *e)
 {
     if (!e) return;
     tutti_request_free(e->extremes_request);
@@ -143,7 +143,7 @@ void tutti_svm_engine_destroy(tutti_svm_engine *e)
     free(e);
 }
 
-const tutti_svm_kernel *tutti_svm_engine_kernel(const tutti_svm_engine *e)
+const tutti_svm_kernel *tutti_svm_context_kernel(const tutti_svm_context *e)
 {
     return &e->kernel;
 }
@@ -163,8 +163,8 @@ static void add_part(void *arg, int64_t begin, int64_t end)
     tutti_svm_tile_sum(a->tile, &targets, a->weight, a->sum);
 }
 
-void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
-                          int64_t ntargets, const int32_t *target, double *sum)
+void tutti_svm_context_add(tutti_svm_context *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
+                           int64_t ntargets, const int32_t *target, double *sum)
 {
     for (int64_t first = 0; first < which->n && ntargets > 0; first += e->lanes) {
         const int width = which->n - first < e->lanes ? (int)(which->n - first) : e->lanes;
@@ -176,7 +176,7 @@ void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, co
     }
 }
 
-tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], int64_t *all, tutti_failure *err)
+tutti_status tutti_svm_context_share(tutti_svm_context *e, const int64_t mine[2], int64_t *all, tutti_failure *err)
 {
     all[0] = mine[0], all[1] = mine[1];
     if (e->nranks == 1) return TUTTI_OK;
@@ -185,7 +185,7 @@ tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], 
     return st;
 }
 
-tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err)
+tutti_status tutti_svm_context_count(tutti_svm_context *e, int64_t *values, int n, tutti_failure *err)
 {
     if (e->nranks == 1) return TUTTI_OK;
     const tutti_status st = tutti_comm_allreduce(e->comm, values, values, n, TUTTI_I64, TUTTI_SUM, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_chart.c: pieces of a lane as rectangles. */
-#include "lane_chart.h"
+/* strip_chart.c: pieces of a lane as rectangles. */
+#include "strip_chart.h"
 
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 enum { WIDTH = 1000, HEIGHT = 24 };
 
-void tutti_lane_chart_svg(const char *words, double length, const tutti_lane_piece *pieces, int n, tutti_strbuf *out)
+void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_piece *pieces, int n, tutti_strbuf *out)
 {
     tutti_svg_begin_stretched(WIDTH, HEIGHT, words, out);
     tutti_strbuf_printf(out, "<rect class=\"lane\" width=\"%d\" height=\"%d\"/>\n", WIDTH, HEIGHT);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.h: weighted max-min fair shares of a network's links, for flows whose routes are known; private to src/collective/simulate.
+/* max_min.h: weighted max-min fair shares of a network's links, for flows whose routes are known; private to src/collective/simulate.
  *
  * Who has bytes left is under way. Cost of a solution: the links of those, once for each different share. */
-#ifndef TUTTI_SHARES_H
-#define TUTTI_SHARES_H
+#ifndef TUTTI_MAX_MIN_H
+#define TUTTI_MAX_MIN_H
 
 #include "../simulate_impl.h"
 
@@ -24,16 +24,16 @@ typedef struct {
     double incast;   /* of the topology; the next two are NULL where it is 0, or not asked for */
     int32_t *port;   /* a flow: of its links the port into a host; -1: none */
     int64_t *coming; /* a port: flows under way into it */
-} tutti_shares;
+} tutti_max_min;
 
-void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
-                        tutti_shares *out);
+void tutti_max_min_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
+                         tutti_max_min *out);
 /* From now on a port into a host has a rate of 1 / (1 + incast (k - 1)) of its own while k flows come in. */
-void tutti_shares_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_shares *s);
+void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_max_min *s);
 /* A flow that is not under way gets bytes, more than none. False: its route has no links. */
-bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes);
+bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes);
 /* False: nothing is under way. */
-bool tutti_shares_find(const tutti_fabric *net, tutti_shares *s);
-void tutti_shares_release(tutti_shares *s);
+bool tutti_max_min_find(const tutti_fabric *net, tutti_max_min *s);
+void tutti_max_min_release(tutti_max_min *s);
 
 #endif

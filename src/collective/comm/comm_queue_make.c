@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_lane_make.c: lanes are made once for each kind of call: algorithm, schedule, proof, memory, exchange. Collective. */
+/* comm_queue_make.c: queues are made once for each kind of call: algorithm, schedule, proof, memory, exchange. Collective. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name
     return s;
 }
 
-static tutti_compile_request request_of(const tutti_comm *comm, const tutti_lane_key *key)
+static tutti_compile_request request_of(const tutti_comm *comm, const tutti_call_key *key)
 {
     return (tutti_compile_request){.collective = (tutti_collective)key->collective,
                                    .nranks = comm->nranks,
@@ -36,7 +36,8 @@ static tutti_status find_out_where(tutti_comm *comm, tutti_failure *err)
     return st;
 }
 
-tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out, tutti_failure *err)
+tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_choice *out,
+                                         tutti_failure *err)
 {
     const tutti_compile_request q = request_of(comm, key);
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
@@ -45,14 +46,14 @@ tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, 
     return st;
 }
 
-static tutti_status choose(tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
+static tutti_status choose(tutti_comm *comm, const tutti_call_key *key, char out[TUTTI_ALGORITHM_TEXT],
                            tutti_failure *err)
 {
     const char *fixed = tutti_way_at((tutti_way)key->way)->algorithm;
     snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", fixed ? fixed : "");
     if (fixed) return TUTTI_OK;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_status st = tutti_lane_candidates(comm, key, choice, err);
+    tutti_status st = tutti_call_queue_candidates(comm, key, choice, err);
     if (st) {
         free(choice);
         return st;
@@ -67,7 +68,7 @@ static tutti_status choose(tutti_comm *comm, const tutti_lane_key *key, char out
 }
 
 /* Rank 0 chooses, because the figures of two hosts may differ. */
-static tutti_status name_algorithm(tutti_lane *l, const tutti_call *call, tutti_failure *err)
+static tutti_status name_algorithm(tutti_call_queue *l, const tutti_call *call, tutti_failure *err)
 {
     struct {
         uint32_t status;
@@ -88,7 +89,7 @@ static tutti_status name_algorithm(tutti_lane *l, const tutti_call *call, tutti_
     return st;
 }
 
-static tutti_status use_own(tutti_lane *l, const tutti_own_schedule *own, tutti_failure *err)
+static tutti_status use_own(tutti_call_queue *l, const tutti_own_schedule *own, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(own->lowered);
     const tutti_compile_request q = request_of(l->comm, &l->key);
@@ -103,14 +104,14 @@ static tutti_status use_own(tutti_lane *l, const tutti_own_schedule *own, tutti_
         tutti_collective_name(q.collective), q.root, q.in_place ? "in place" : "out of place");
 }
 
-static tutti_status make_schedule(tutti_lane *l, tutti_failure *err)
+static tutti_status make_schedule(tutti_call_queue *l, tutti_failure *err)
 {
     const tutti_own_schedule *own = tutti_find_schedule(l->comm, l->algorithm);
     const tutti_compile_request q = request_of(l->comm, &l->key);
     return own ? use_own(l, own, err) : tutti_made_schedule_find(l->comm, l->algorithm, &q, &l->lowered, err);
 }
 
-static tutti_status make_stage(tutti_lane *l, tutti_failure *err)
+static tutti_status make_stage(tutti_call_queue *l, tutti_failure *err)
 {
     const tutti_collective c = (tutti_collective)l->key.collective;
     const int64_t nblocks = l->key.n / l->piece, ranks = l->comm->nranks;
@@ -134,7 +135,7 @@ static tutti_place place_at(const tutti_comm *comm, int64_t token)
 }
 
 /* Where the exchange finds its memory. In place it lies in the whole vector, else blocks lie alone. */
-static void bind_places(const tutti_lane *l, const tutti_call *call, tutti_place *in, tutti_exchange_binding *b)
+static void bind_places(const tutti_call_queue *l, const tutti_call *call, tutti_place *in, tutti_exchange_binding *b)
 {
     const tutti_collective c = call->collective;
     const tutti_path path = tutti_way_at((tutti_way)l->key.way)->path;
@@ -155,7 +156,7 @@ static void bind_places(const tutti_lane *l, const tutti_call *call, tutti_place
     }
 }
 
-static tutti_status make_exchange(tutti_lane *l, const tutti_call *call, tutti_failure *err)
+static tutti_status make_exchange(tutti_call_queue *l, const tutti_call *call, tutti_failure *err)
 {
     tutti_place in = {NULL, 0};
     char name[64];
@@ -169,11 +170,11 @@ static tutti_status make_exchange(tutti_lane *l, const tutti_call *call, tutti_f
                                 .device = l->comm->device};
     bind_places(l, call, &in, &b);
     tutti_status st = tutti_exchange_create(l->comm->group, l->lowered, &b, &l->x, err);
-    if (!st) tutti_exchange_on_done(l->x, tutti_lane_turn, l);
+    if (!st) tutti_exchange_on_done(l->x, tutti_call_queue_turn, l);
     return st;
 }
 
-/* Ranks that make different lanes hear of it before anything else. */
+/* Ranks that make different queues hear of it before anything else. */
 static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tutti_failure *err)
 {
     tutti_notice *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
@@ -189,7 +190,7 @@ static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tu
     return st;
 }
 
-static int64_t piece_of(const tutti_comm *comm, const tutti_lane_key *key)
+static int64_t piece_of(const tutti_comm *comm, const tutti_call_key *key)
 {
     switch (tutti_way_at((tutti_way)key->way)->path) {
     case TUTTI_PATH_SHOWN: return key->n;
@@ -198,10 +199,10 @@ static int64_t piece_of(const tutti_comm *comm, const tutti_lane_key *key)
     }
 }
 
-static tutti_status make_lane(tutti_comm *comm, const tutti_lane_key *key, const tutti_call *call,
-                              const tutti_notice *notice, tutti_lane **out, tutti_failure *err)
+static tutti_status make_queue(tutti_comm *comm, const tutti_call_key *key, const tutti_call *call,
+                               const tutti_notice *notice, tutti_call_queue **out, tutti_failure *err)
 {
-    tutti_lane *l = tutti_alloc(sizeof *l);
+    tutti_call_queue *l = tutti_alloc(sizeof *l);
     l->comm = comm;
     l->key = *key;
     l->piece = piece_of(comm, key);
@@ -211,32 +212,32 @@ static tutti_status make_lane(tutti_comm *comm, const tutti_lane_key *key, const
     if (!st && tutti_way_at((tutti_way)key->way)->path == TUTTI_PATH_STAGED) st = make_stage(l, err);
     if (!st) st = make_exchange(l, call, err);
     if (st)
-        tutti_lane_destroy(l);
+        tutti_call_queue_destroy(l);
     else
         *out = l;
     return st;
 }
 
-void tutti_lane_destroy(tutti_lane *l)
+void tutti_call_queue_destroy(tutti_call_queue *l)
 {
     tutti_exchange_destroy(l->x);
     tutti_region_destroy(l->stage);
     free(l);
 }
 
-tutti_status tutti_lane_find(tutti_comm *comm, const tutti_lane_key *key, const tutti_call *call,
-                             const tutti_notice *notice, tutti_lane **out, tutti_failure *err)
+tutti_status tutti_call_queue_find(tutti_comm *comm, const tutti_call_key *key, const tutti_call *call,
+                                   const tutti_notice *notice, tutti_call_queue **out, tutti_failure *err)
 {
-    tutti_lane **at = &comm->lanes, *l;
+    tutti_call_queue **at = &comm->queues, *l;
     while (*at && memcmp(&(*at)->key, key, sizeof *key)) at = &(*at)->next;
     l = *at;
     if (l) {
         *at = l->next;
     } else {
-        tutti_status st = make_lane(comm, key, call, notice, &l, err);
+        tutti_status st = make_queue(comm, key, call, notice, &l, err);
         if (st) return st;
     }
-    l->next = comm->lanes;
-    comm->lanes = *out = l;
+    l->next = comm->queues;
+    comm->queues = *out = l;
     return TUTTI_OK;
 }
