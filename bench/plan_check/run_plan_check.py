@@ -16,6 +16,8 @@ JOBS = [
     ("lenet, local-sgd", "examples/lenet-local.yaml", []),
     ("lenet, sync-easgd3", "examples/lenet-easgd.yaml", ["method=sync-easgd3"]),
     ("lenet, two ranks share a layer", "examples/lenet-hybrid.yaml", []),
+    ("alexnet, groups share fc6 and fc7", "examples/resnet50/job.yaml",
+     ["model=alexnet-bn", "data.shape=3,227,227", "parallel.layers=fc6,fc7"]),
     ("resnet50", "examples/resnet50/job.yaml", []),
     ("resnet50, ring", "examples/resnet50/job.yaml", ["exchange.algorithm=ring"]),
     ("resnet50, early updates", "examples/resnet50/job.yaml", ["exchange.update_when=early"]),

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "../split_world.h"
 #include "base/rng.h"
 #include "method_world.h"
 #include "training/plan/prove/plan_alike.h"
@@ -47,32 +48,54 @@ static const int32_t hosts[] = {0, 0, 1, 1, 2, 2, 3, 3};
 static const struct {
     const char *method;
     tutti_plan_config config;
+    int parts; /* ranks of a group that shares layers; 0: none does */
 } plans[] = {
-    {"sync-sgd", {.nranks = 3, .nstates = 2}},
-    {"sync-sgd", {.nranks = 4, .algorithm = "ring"}},
-    {"sync-sgd", {.nranks = 4, .slots = 8, .nstates = 1}},
-    {"sync-sgd", {.nranks = 3, .early = true, .nstates = 1}},
-    {"sync-sgd", {.nranks = 3, .only_finite = true, .nstates = 1}},
-    {"sync-sgd", {.nranks = 4, .norms = TUTTI_NORMS_OF_TENSORS, .nstates = 1}},
-    {"sync-sgd", {.nranks = 2, .replicated = true, .algorithm = "one-shot"}},
-    {"sync-sgd", {.nranks = 4, .accumulate = 3, .by_need = true}},
-    {"sync-sgd", {.nranks = 4, .host_of = hosts, .sent = TUTTI_BF16}},
-    {"sync-sgd", {.nranks = 1}},
-    {"local-sgd", {.nranks = 3, .period = 3, .nstates = 1}},
-    {"local-sgd", {.nranks = 4, .period = 4, .nstates = 1, .mean_states = true, .host_of = hosts}},
-    {"sync-easgd1", {.nranks = 4, .period = 2}},
-    {"sync-easgd2", {.nranks = 3, .period = 1}},
-    {"sync-easgd3", {.nranks = 3, .period = 2, .nstates = 1}},
-    {"diloco", {.nranks = 4, .period = 5, .nstates = 2}},
+    {"sync-sgd", {.nranks = 3, .nstates = 2}, 0},
+    {"sync-sgd", {.nranks = 4, .algorithm = "ring"}, 0},
+    {"sync-sgd", {.nranks = 4, .slots = 8, .nstates = 1}, 0},
+    {"sync-sgd", {.nranks = 3, .early = true, .nstates = 1}, 0},
+    {"sync-sgd", {.nranks = 3, .only_finite = true, .nstates = 1}, 0},
+    {"sync-sgd", {.nranks = 4, .norms = TUTTI_NORMS_OF_TENSORS, .nstates = 1}, 0},
+    {"sync-sgd", {.nranks = 2, .replicated = true, .algorithm = "one-shot"}, 0},
+    {"sync-sgd", {.nranks = 4, .accumulate = 3, .by_need = true}, 0},
+    {"sync-sgd", {.nranks = 4, .host_of = hosts, .sent = TUTTI_BF16}, 0},
+    {"sync-sgd", {.nranks = 1}, 0},
+    {"local-sgd", {.nranks = 3, .period = 3, .nstates = 1}, 0},
+    {"local-sgd", {.nranks = 4, .period = 4, .nstates = 1, .mean_states = true, .host_of = hosts}, 0},
+    {"sync-easgd1", {.nranks = 4, .period = 2}, 0},
+    {"sync-easgd2", {.nranks = 3, .period = 1}, 0},
+    {"sync-easgd3", {.nranks = 3, .period = 2, .nstates = 1}, 0},
+    {"diloco", {.nranks = 4, .period = 5, .nstates = 2}, 0},
+    {"sync-sgd", {.nranks = 2}, 2},
+    {"sync-sgd", {.nranks = 4, .host_of = hosts}, 2},
+    {"sync-sgd", {.nranks = 6, .algorithm = "ring", .by_need = true}, 2},
+    {"sync-sgd", {.nranks = 8}, 4},
 };
 enum { NPLANS = sizeof plans / sizeof *plans };
 
-static void make_plan(world *w, int i, int rank)
+typedef struct {
+    world whole;
+    split_world split;
+    tutti_plan *plan;
+} subject;
+
+static void make_plan(subject *s, int i, int rank)
 {
     tutti_plan_config config = plans[i].config;
+    *s = (subject){0};
     config.rank = rank;
     if (!config.period) config.period = 1;
-    make(w, plans[i].method, config);
+    if (plans[i].parts)
+        split_make(&s->split, plans[i].parts, config);
+    else
+        make(&s->whole, plans[i].method, config);
+    s->plan = plans[i].parts ? s->split.plan : s->whole.plan;
+}
+
+static void destroy_plan(subject *s)
+{
+    destroy(&s->whole);
+    split_destroy(&s->split);
 }
 
 static void right_plans_are_proved_by_classes_alone(void **state)
@@ -80,10 +103,10 @@ static void right_plans_are_proved_by_classes_alone(void **state)
     (void)state;
     for (int i = 0; i < NPLANS; i++)
         for (int rank = 0; rank < plans[i].config.nranks; rank += 2) {
-            world w;
-            make_plan(&w, i, rank);
-            if (!judge_plan(w.plan, false).alike) fail_msg("plan %d, %s, rank %d", i, plans[i].method, rank);
-            destroy(&w);
+            subject s;
+            make_plan(&s, i, rank);
+            if (!judge_plan(s.plan, false).alike) fail_msg("plan %d, %s, rank %d", i, plans[i].method, rank);
+            destroy_plan(&s);
         }
 }
 
@@ -153,17 +176,51 @@ static void no_mistake_is_proved_that_the_whole_refuses(void **state)
     int nright = 0, nwrong = 0, nboth = 0;
     for (int i = 0; i < NPLANS; i++)
         for (int k = 0; k < nmutants; k++) {
-            world w;
+            subject s;
             draws d = {.stream = (uint64_t)(i * 100000 + k)};
-            make_plan(&w, i, below(&d, plans[i].config.nranks));
-            for (int n = 1 + below(&d, 2); n > 0; n--) make_mistake(&d, w.plan);
-            const verdicts v = judge_plan(w.plan, true);
+            make_plan(&s, i, below(&d, plans[i].config.nranks));
+            for (int n = 1 + below(&d, 2); n > 0; n--) make_mistake(&d, s.plan);
+            const verdicts v = judge_plan(s.plan, true);
             if (v.alike && !v.whole) fail_msg("plan %d, %s, mutant %d is proved by classes", i, plans[i].method, k);
             nright += v.whole, nwrong += !v.whole, nboth += v.alike;
-            destroy(&w);
+            destroy_plan(&s);
         }
     print_message("%d mutants are wrong, %d are right all the same, %d of these by classes\n", nwrong, nright, nboth);
     assert_true(nwrong > nmutants * NPLANS / 4 && nright > nmutants * NPLANS / 20 && nboth > nright / 2);
+}
+
+/* ---- many ranks that share layers ---- */
+
+static void leave_out(tutti_loop *l, tutti_action_kind kind, int exchange)
+{
+    remove_action(l, find_action(l, kind, exchange, NULL));
+}
+
+/* One mistake of rank 0 among 16 ranks in groups of 8. */
+static void one_wrong_rank_of_many_that_share_layers_is_refused_by_classes(void **state)
+{
+    (void)state;
+    enum { RIGHT, NO_UPDATE, OTHERS_PART, NO_WAIT, NO_SAMPLES, NOT_WHOLE, HALF_A_SUM, MISTAKES };
+    for (int wrong = RIGHT; wrong < MISTAKES; wrong++) {
+        split_world w;
+        tutti_failure err = {0};
+        if (split_try_wide(&w, 8, 2, (tutti_plan_config){.nranks = 16}, &err)) fail_msg("%s", err.text);
+        tutti_loop *step = &w.plan->loops[TUTTI_EACH_STEP], *test = &w.plan->loops[TUTTI_EACH_TEST];
+        int bucket = 0;
+        while (w.plan->buckets[bucket].parts == 1) bucket++;
+        tutti_action *update = &step->actions[find_on_bucket(step, TUTTI_DO_APPLY, bucket)];
+        char sum[64], whole[64];
+        snprintf(sum, sizeof sum, "gradients of bucket %d, part 0", bucket);
+        snprintf(whole, sizeof whole, "all parts of bucket %d, group 0", bucket);
+        if (wrong == NO_UPDATE) update->count = 0;
+        if (wrong == OTHERS_PART) update->first += w.graph->params[w.plan->order[bucket]].count / 8;
+        if (wrong == NO_WAIT) leave_out(step, TUTTI_DO_WAIT, find_exchange(w.plan, sum));
+        if (wrong == NO_SAMPLES) leave_out(step, TUTTI_DO_WAIT, find_exchange(w.plan, "inputs of fc1, group 0"));
+        if (wrong == NOT_WHOLE) leave_out(test, TUTTI_DO_WAIT, find_exchange(w.plan, whole));
+        if (wrong == HALF_A_SUM) w.plan->exchanges[find_exchange(w.plan, sum)].count /= 2;
+        if (judge_plan(w.plan, false).alike != (wrong == RIGHT)) fail_msg("mistake %d", wrong);
+        split_destroy(&w);
+    }
 }
 
 /* ---- a mistake that no class shows ---- */
@@ -226,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_plans_are_proved_by_classes_alone),
         cmocka_unit_test(no_mistake_is_proved_that_the_whole_refuses),
+        cmocka_unit_test(one_wrong_rank_of_many_that_share_layers_is_refused_by_classes),
         cmocka_unit_test(ranks_that_wait_for_each_other_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static bool find_windows(tutti_alikes *a)
 static tutti_zone *add_zone(tutti_alikes *a, int window, int64_t first, int64_t last)
 {
     tutti_zone *z = &a->zones[a->nzones++];
-    *z = (tutti_zone){.first = first, .last = last, .window = window, .is_owed = window == 0};
+    *z = (tutti_zone){.first = first, .last = last, .window = window, .nparts = 1, .is_owed = window == 0};
     z->exchanges = TUTTI_ARENA_NEW(&a->arena, int, a->c->plan->nexchanges + 1);
     for (int m = 0; window && m < a->c->plan->nmemories; m++)
         if (a->window[m] == window && a->c->window[m]) z->is_owed = true;
@@ -51,7 +51,7 @@ static tutti_zone *add_zone(tutti_alikes *a, int window, int64_t first, int64_t 
 
 static void add_member(tutti_alikes *a, tutti_zone *z, int exchange)
 {
-    if (!z->nexchanges) z->nmembers = a->c->plan->exchanges[exchange].nmembers;
+    if (!z->nexchanges) z->nparts = z->shared ? a->c->nranks : a->c->plan->exchanges[exchange].nmembers;
     z->exchanges[z->nexchanges++] = exchange;
     a->zone_of[exchange] = (int)(z - a->zones);
 }
@@ -68,24 +68,63 @@ static int next_vector(const tutti_alikes *a, int64_t at)
     return next;
 }
 
-/* Those of the packed vector: exchanges of one bucket have one vector. */
+/* The bucket of a split layer's parameter that begins there; NULL: none does. */
+static const tutti_bucket *find_shared(const tutti_plan *p, int64_t first)
+{
+    for (int b = 0; b < p->nbuckets; b++)
+        if (p->buckets[b].parts > 1 && p->buckets[b].offset == first) return &p->buckets[b];
+    return NULL;
+}
+
+/* Whether the exchange is of the zone's vector; or, in a zone that ranks share, of one of equal parts of it. */
+static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_plan_exchange *x)
+{
+    const int64_t n = z->last - z->first, at = x->first - z->first;
+    if (a->window[x->in.memory] || at < 0 || x->count <= 0 || at + x->count > n) return false;
+    return z->shared ? n % x->count == 0 && at % x->count == 0 && z->shared % (n / x->count) == 0 : x->count == n;
+}
+
+/* Those of the packed vector: exchanges of one bucket have one vector, or parts of it. Behind a parameter that is shared nobody keeps what
+ * fills it up. */
 static bool find_vectors(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
+    const tutti_bucket *before = NULL;
     int64_t at = 0;
     for (int x; (x = next_vector(a, at)) >= 0;) {
-        const int64_t first = p->exchanges[x].first, last = first + p->exchanges[x].count;
-        if (last <= first || last > p->total) return false;
-        if (first > at) add_zone(a, 0, at, first);
-        tutti_zone *z = add_zone(a, 0, first, last);
+        const int64_t first = p->exchanges[x].first;
+        const tutti_bucket *b = find_shared(p, first);
+        const int64_t count = b ? p->graph->params[p->order[b->first_param]].count : p->exchanges[x].count;
+        if (count <= 0 || first + count > p->total || (before && first > before->offset + before->count)) return false;
+        if (first > at) add_zone(a, 0, at, first)->is_owed = !before;
+        tutti_zone *z = add_zone(a, 0, first, first + count);
+        if (b) z->shared = b->parts;
         for (int y = 0; y < p->nexchanges; y++)
-            if (p->exchanges[y].first == first && p->exchanges[y].count == last - first &&
-                !a->window[p->exchanges[y].in.memory])
-                add_member(a, z, y);
-        at = last;
+            if (is_within(a, z, &p->exchanges[y])) add_member(a, z, y);
+        at = first + count;
+        before = b;
     }
-    if (at < p->total) add_zone(a, 0, at, p->total);
+    if (before && p->total > before->offset + before->count) return false;
+    if (at < p->total) add_zone(a, 0, at, p->total)->is_owed = !before;
     return true;
+}
+
+/* What the group's samples are to a kernel is known by the gather of the first shared layer's inputs, and needed until control numbers are
+ * summed. So exchanges of both windows stand beside a shared zone's own. */
+static bool is_beside(const tutti_alikes *a, int window)
+{
+    return window && (window == a->inputs || window == a->control);
+}
+
+static void add_beside(tutti_alikes *a)
+{
+    const tutti_plan *p = a->c->plan;
+    if (!p->graph->nsplit) return;
+    a->inputs = a->window[tutti_plan_split_memory(p, TUTTI_SPLIT_INPUTS)];
+    a->control = a->window[tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 0)];
+    for (int z = 0; z < a->nzones; z++)
+        for (int x = 0; x < p->nexchanges && a->zones[z].shared; x++)
+            if (is_beside(a, a->window[p->exchanges[x].in.memory])) a->zones[z].exchanges[a->zones[z].nexchanges++] = x;
 }
 
 static bool find_zones(tutti_alikes *a)
@@ -103,6 +142,7 @@ static bool find_zones(tutti_alikes *a)
     }
     for (int x = 0; x < p->nexchanges; x++)
         if (a->zone_of[x] < 0) return false; /* it overlaps another one's vector */
+    add_beside(a);
     return true;
 }
 
@@ -118,11 +158,11 @@ int tutti_zone_place(const tutti_zone *z, int exchange)
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window)
 {
     const int nslots = tutti_composition_nslots(a->c, rank), buffers[] = {s->from[0], s->from[1], s->to};
-    *window = -1;
-    if (s->peer >= 0 || (s->part && s->to == nslots + TUTTI_COMPOSED_SEEN)) return false;
+    *window = s->to == nslots + TUTTI_COMPOSED_GROUP ? 0 : -1;
+    if (s->part && s->to == nslots + TUTTI_COMPOSED_SEEN) return false;
     for (int i = 0; i < 3; i++) {
         const int copy = buffers[i] - nslots - TUTTI_COMPOSED_FIRST_MEMORY;
-        if (buffers[i] == nslots + TUTTI_COMPOSED_GROUP || copy >= a->ncopies) return false;
+        if (copy >= a->ncopies) return false;
         if (buffers[i] < 0 || copy < 0) continue;
         const int own = a->window[a->memory_of[copy]];
         if (*window >= 0 && *window != own) return false;
@@ -131,26 +171,40 @@ bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s
     return *window >= 0 && (*window || (s->first >= 0 && s->last <= a->c->plan->total));
 }
 
-/* Which of as many parts as there are members the step touches; TOUCHES_ALL, or TOUCHES_NOTHING: no such part. A parameter is never taken for a
- * part that it happens to be as large as: elements that no kernel writes would seem to be there. */
-static int part_of(const tutti_zone *z, const tutti_loop_step *s)
+/* The part that begins there, -1: none does. */
+static int part_at(const tutti_zone *z, int64_t at)
 {
-    if (s->first <= z->first && s->last >= z->last) return TUTTI_TOUCHES_ALL;
-    if (s->param >= 0 || !z->nexchanges || s->first < z->first || s->last > z->last) return TUTTI_TOUCHES_NOTHING;
-    const int64_t n = z->last - z->first, at = s->first - z->first, parts = z->nmembers;
-    const int64_t k = ((at + 1) * parts + n - 1) / n - 1;
-    return k * n / parts == at && (k + 1) * n / parts == s->last - z->first ? (int)k : TUTTI_TOUCHES_NOTHING;
+    const int64_t n = z->last - z->first, parts = z->nparts;
+    const int64_t k = at == n ? parts : ((at + 1) * parts + n - 1) / n - 1;
+    return k * n / parts == at ? (int)k : -1;
 }
 
-int tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window)
+/* Which parts the step touches, all or one; where ranks share the zone, several. A parameter that is not shared is never taken for a part that it
+ * happens to be as large as: elements that no kernel writes would seem to be there. */
+static tutti_touched parts_of(const tutti_zone *z, const tutti_loop_step *s)
 {
+    static const tutti_touched all = {0, 1, 1}, nothing = {0, 0, 1};
+    if (s->first <= z->first && s->last >= z->last) return all;
+    if (!z->nexchanges || s->first < z->first || s->last > z->last || (s->param >= 0 && !z->shared)) return nothing;
+    const int first = part_at(z, s->first - z->first), last = part_at(z, s->last - z->first);
+    return first < 0 || last <= first || (!z->shared && last > first + 1) ? nothing
+                                                                          : (tutti_touched){first, last, z->nparts};
+}
+
+tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window)
+{
+    static const tutti_touched all = {0, 1, 1}, nothing = {0, 0, 1};
     const tutti_zone *z = &a->zones[k->zone];
-    if (window != z->window) return TUTTI_TOUCHES_NOTHING;
-    if (window) return TUTTI_TOUCHES_ALL;
-    if (s->last <= s->first || s->last <= z->first || s->first >= z->last) return TUTTI_TOUCHES_NOTHING;
-    const int part = part_of(z, s);
-    if (part != TUTTI_TOUCHES_NOTHING) return part;
-    return s->first <= k->first && s->last >= k->last ? TUTTI_TOUCHES_ALL : TUTTI_TOUCHES_NOTHING;
+    if (s->peer >= 0 && !z->shared) return nothing; /* others' samples are a shared layer's alone */
+    if (window != z->window)
+        return z->shared && is_beside(a, window) && s->to != tutti_composition_nslots(a->c, 0) + TUTTI_COMPOSED_OUT
+                   ? all
+                   : nothing;
+    if (window) return all;
+    if (s->last <= s->first || s->last <= z->first || s->first >= z->last) return nothing;
+    const tutti_touched parts = parts_of(z, s);
+    if (parts.last) return parts;
+    return s->first <= k->first && s->last >= k->last ? all : nothing;
 }
 
 /* The zones that a step touches: *z to before the one that is returned. */
@@ -214,7 +268,7 @@ static bool find_cuts(const tutti_alikes *a, int rank, cuts *out)
         if (!tutti_alike_place(a, rank, s, &window)) return false;
         const int end = zones_of(a, s, window, &z);
         for (; z < end && !window; z++) {
-            if (part_of(&a->zones[z], s) != TUTTI_TOUCHES_NOTHING) continue;
+            if (parts_of(&a->zones[z], s).last) continue;
             add_cut(out, s->first);
             add_cut(out, s->last);
         }
@@ -263,14 +317,15 @@ static void begin_keys(tutti_alikes *a)
     for (int i = 0; i < a->nclasses; i++) {
         tutti_alike *k = &a->classes[i];
         const tutti_zone *z = &a->zones[k->zone];
-        mix(&k->key, z->is_owed), mix(&k->key, z->window), mix(&k->key, z->nexchanges);
+        mix(&k->key, z->is_owed), mix(&k->key, z->window), mix(&k->key, z->nexchanges), mix(&k->key, z->shared);
         for (int j = 0; j < z->nexchanges; j++) {
             const tutti_plan_exchange *x = &p->exchanges[z->exchanges[j]];
             mix(&k->key, x->schedule), mix(&k->key, a->c->ninvocations[z->exchanges[j]]);
             mix(&k->key, x->in.memory), mix(&k->key, x->in.copy);
             mix(&k->key, x->out.memory), mix(&k->key, x->out.copy);
             mix(&k->key, x->nmembers), mix(&k->key, x->members != NULL);
-            for (int m = 0; m < x->nmembers; m++) mix(&k->key, tutti_plan_member(x, m));
+            if (!z->shared || a->window[x->in.memory]) continue;
+            mix(&k->key, (x->first - z->first) / x->count), mix(&k->key, (z->last - z->first) / x->count);
         }
     }
 }
@@ -285,13 +340,31 @@ static void mix_part(tutti_alike *k, int part)
 
 static void mix_told(tutti_alikes *a, const tutti_told *t, int what, int part)
 {
-    const tutti_zone *z = &a->zones[a->zone_of[t->exchange]];
-    const int place = tutti_zone_place(z, t->exchange);
+    const int own = a->zone_of[t->exchange];
+    const bool beside = is_beside(a, a->zones[own].window);
+    for (int z = 0; z < a->nzones; z++) {
+        const tutti_zone *zone = &a->zones[z];
+        if (z != own && !(beside && zone->shared)) continue;
+        const int place = tutti_zone_place(zone, t->exchange);
+        for (int i = zone->first_class; i < zone->first_class + zone->nclasses; i++) {
+            mix_part(&a->classes[i], part);
+            mix(&a->classes[i].key, what + t->kind);
+            mix(&a->classes[i].key, place);
+            mix(&a->classes[i].key, t->invocation);
+        }
+    }
+}
+
+static void mix_touched(tutti_alikes *a, const tutti_zone *z, const tutti_loop_step *s, int window)
+{
     for (int i = z->first_class; i < z->first_class + z->nclasses; i++) {
-        mix_part(&a->classes[i], part);
-        mix(&a->classes[i].key, what + t->kind);
-        mix(&a->classes[i].key, place);
-        mix(&a->classes[i].key, t->invocation);
+        const tutti_touched touched = tutti_alike_touched(a, &a->classes[i], s, window);
+        if (!touched.last) continue;
+        mix_part(&a->classes[i], s->part);
+        mix(&a->classes[i].key, 1000 + s->kind), mix(&a->classes[i].key, touched.of);
+        mix(&a->classes[i].key, touched.first), mix(&a->classes[i].key, touched.last);
+        mix(&a->classes[i].key, s->from[0]), mix(&a->classes[i].key, s->from[1]), mix(&a->classes[i].key, s->to);
+        mix(&a->classes[i].key, s->peer);
     }
 }
 
@@ -300,14 +373,9 @@ static void mix_step(tutti_alikes *a, int rank, const tutti_loop_step *s)
     int window, z;
     (void)tutti_alike_place(a, rank, s, &window); /* find_cuts has seen that it has one */
     const int end = zones_of(a, s, window, &z);
-    for (; z < end; z++)
-        for (int i = a->zones[z].first_class; i < a->zones[z].first_class + a->zones[z].nclasses; i++) {
-            const int touched = tutti_alike_touched(a, &a->classes[i], s, window);
-            if (touched == TUTTI_TOUCHES_NOTHING) continue;
-            mix_part(&a->classes[i], s->part);
-            mix(&a->classes[i].key, 1000 + s->kind), mix(&a->classes[i].key, touched);
-            mix(&a->classes[i].key, s->from[0]), mix(&a->classes[i].key, s->from[1]), mix(&a->classes[i].key, s->to);
-        }
+    for (; z < end; z++) mix_touched(a, &a->zones[z], s, window);
+    for (z = 0; z < a->nzones && is_beside(a, window); z++)
+        if (a->zones[z].shared) mix_touched(a, &a->zones[z], s, window);
 }
 
 static void mix_rank(tutti_alikes *a, int rank)
@@ -376,7 +444,7 @@ static bool prove_classes(const tutti_alikes *a, tutti_proved_keys *proved)
 bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys *proved)
 {
     tutti_alikes a = {.c = c};
-    bool holds = !c->plan->graph->nsplit && find_windows(&a) && find_zones(&a);
+    bool holds = find_windows(&a) && find_zones(&a);
     a.ranks = TUTTI_ARENA_NEW(&a.arena, tutti_rank_loop, c->nranks);
     for (int r = 0; r < c->nranks && holds; r++) holds = unroll(&a, r);
     holds = holds && find_classes(&a);

@@ -4,7 +4,8 @@
  * Whether accesses race and what memory holds is asked of each element by itself: a step of the loops or of an exchange touches element i of
  * what it reads and element i of what it writes. So elements with which all ranks do the same, in the same order, have the same proof, however
  * many there are. They are found like this:
- *   zone     the vector of an exchange, or what lies between two of them; numbers that are exchanged with each other are a zone of their own
+ *   zone     the vector of an exchange, or what lies between two of them; a parameter of a split layer, whose parts are vectors; numbers, or
+ *            what travels inside groups, that are exchanged with each other are a zone of their own
  *   class    elements of a zone that the same steps of the loops touch. The owner's slice of the vector is no class but a fraction, as
  *            the slices of schedules are, so that the proof holds for vectors of any size (check_impl.h)
  *   key      a hash of what all ranks do with a class: steps of their loops that touch it, and what these tell the zone's exchanges or
@@ -13,7 +14,7 @@
  * are ordered: what is proved of it holds in the whole. Only that all ranks come to an end is no matter of one class: that is played for all
  * exchanges together, each of which ends when all its members have begun it and said that it is ready and free, and none sooner.
  *
- * A plan that fits no zones (exchanges of overlapping vectors, layers that ranks share), or of which a class is not proved, is proved as a whole:
+ * A plan that fits no zones (exchanges of overlapping vectors), or of which a class is not proved, is proved as a whole:
  * who is refused is refused by that, in its words.
  *
  * Threads: owner. */
@@ -23,9 +24,11 @@
 #include "plan_compose.h"
 
 typedef struct {
-    int64_t first, last;                  /* of the packed vector, or of the window */
-    int window;                           /* 0: the packed vector */
-    int *exchanges, nexchanges, nmembers; /* whose vector it is; none: nothing of it travels */
+    int64_t first, last;        /* of the packed vector, or of the window */
+    int window;                 /* 0: the packed vector */
+    int *exchanges, nexchanges; /* of its vector or a part of it, then others beside; none: nothing of it travels */
+    int nparts;                 /* slices of owners */
+    int shared;                 /* ranks of a group that have a part each of a split layer's parameter; 0: it is none */
     int first_class, nclasses;
     bool is_owed; /* the result is to hold all of it */
 } tutti_zone;
@@ -57,7 +60,8 @@ typedef struct {
     int ncopies;
     tutti_zone *zones;
     int nzones;
-    int *zone_of; /* an exchange */
+    int *zone_of;        /* an exchange: whose vector it is */
+    int inputs, control; /* windows of the first shared layer's inputs and of control numbers; 0: nothing is shared */
     tutti_alike *classes;
     int nclasses;
     tutti_rank_loop *ranks;
@@ -78,9 +82,11 @@ bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys
 
 /* Whether a step touches elements of zones, from *first on in *window. false: it fits none. */
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window);
-/* What a step with a place there touches of a class: all of it, which elements of the zone's vector as a fraction, or nothing. */
-enum { TUTTI_TOUCHES_ALL = -1, TUTTI_TOUCHES_NOTHING = -2 };
-int tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window);
+/* What a step with a place there touches of a class: elements [first, last) of the zone's vector, cut into as many parts; last 0: nothing. */
+typedef struct {
+    int first, last, of;
+} tutti_touched;
+tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window);
 /* The zone's number for an exchange, -1: it is another zone's. */
 int tutti_zone_place(const tutti_zone *z, int exchange);
 /* plan_alike_prove.c: one class; and that no rank waits for ever. */

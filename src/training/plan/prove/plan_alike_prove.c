@@ -22,13 +22,11 @@ static bool take_step(const tutti_alikes *a, const tutti_alike *k, int rank, con
     int window;
     *out = *s;
     if (s->to < 0 || !tutti_alike_place(a, rank, s, &window)) return false;
-    const int touched = tutti_alike_touched(a, k, s, window);
-    if (touched == TUTTI_TOUCHES_NOTHING) return false;
-    const bool all = touched == TUTTI_TOUCHES_ALL;
-    out->of = all ? 1 : a->zones[k->zone].nmembers;
-    out->first = all ? 0 : touched;
-    out->last = out->first + 1;
-    return true;
+    const tutti_touched touched = tutti_alike_touched(a, k, s, window);
+    out->of = touched.of;
+    out->first = touched.first;
+    out->last = touched.last;
+    return touched.last > 0;
 }
 
 static void take_tables(const tutti_alikes *a, const tutti_composition *own, const tutti_zone *z, int rank,
@@ -72,6 +70,15 @@ static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composi
     free(place_of);
 }
 
+/* The exchange's vector is part `first` of `count` of the zone's. */
+static void place_vector(const tutti_alikes *a, const tutti_zone *z, tutti_plan_exchange *x)
+{
+    const int64_t first = x->first - z->first, count = x->count;
+    const bool is_part = z->shared && !a->window[x->in.memory];
+    x->first = is_part ? first / count : 0;
+    x->count = is_part ? (z->last - z->first) / count : 1;
+}
+
 bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
 {
     const tutti_zone *z = &a->zones[k->zone];
@@ -86,6 +93,7 @@ bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
     own.most_invocations = 0;
     for (int i = 0; i < z->nexchanges; i++) {
         plan.exchanges[i] = c->plan->exchanges[z->exchanges[i]];
+        place_vector(a, z, &plan.exchanges[i]);
         own.ninvocations[i] = c->ninvocations[z->exchanges[i]];
         if (own.ninvocations[i] > own.most_invocations) own.most_invocations = own.ninvocations[i];
     }
@@ -94,6 +102,7 @@ bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
     for (int r = 0; r < c->nranks; r++) take_loop(a, k, &own, r, &loops[r]);
     own.loops = loops;
     own.owes_nothing = !z->is_owed;
+    own.owed_parts = z->shared && c->last < TUTTI_EACH_TEST ? z->shared : 1;
     const bool holds = tutti_composition_check(&own, NULL) == TUTTI_OK;
     tutti_arena_release(&own.arena);
     return holds;

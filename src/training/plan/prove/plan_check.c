@@ -95,7 +95,9 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
     const int buffer = composed_buffer(c, exchange, s->rank, s->buffer, invocation);
-    if (c->loops) return (tutti_slice){tutti_plan_member(x, s->rank), buffer, s->first, s->count, s->of};
+    if (c->loops) /* the exchange's vector is one of `count` parts */
+        return (tutti_slice){tutti_plan_member(x, s->rank), buffer, (int32_t)x->first * s->of + s->first, s->count,
+                             (int32_t)x->count * s->of};
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
     const int64_t n = range.last - range.first, first = range.first + s->first * n / s->of;
     const int64_t last = range.first + ((int64_t)s->first + s->count) * n / s->of;
@@ -211,7 +213,11 @@ static bool owed(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
 {
     const tutti_composition *c = owner;
     tutti_stretch stretch;
-    if (c->owes_nothing) return false;
+    if (c->owes_nothing || (c->loops && i > 0)) return false;
+    if (c->loops) {
+        *out = (tutti_slice){rank, 0, c->owed_parts > 1 ? tutti_plan_position(c->plan, rank) : 0, 1, c->owed_parts};
+        return true;
+    }
     if (!tutti_composition_owed(c, rank, i, &stretch)) return false;
     *out = slice_of(c, rank, 0, stretch.first, stretch.last);
     return true;

@@ -106,6 +106,7 @@ typedef struct {
     /* Of one class of elements (plan_alike.h): what each rank does with them, in parts of the exchanges' vector; NULL: of all elements. */
     const tutti_unrolled *loops;
     bool owes_nothing;
+    int owed_parts; /* of the class's vector a rank owes its part of as many; 1: all of it */
     tutti_arena arena;
     const tutti_headway *headway; /* hears that the proof goes on; may be NULL */
 } tutti_composition;
