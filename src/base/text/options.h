@@ -19,12 +19,14 @@
 #include "yaml.h"
 
 typedef enum {
-    TUTTI_FIELD_INT,    /* int64_t; lo..hi */
+    TUTTI_FIELD_INT,    /* int64_t or uint64_t; lo..hi */
+    TUTTI_FIELD_SMALL,  /* int; lo..hi */
     TUTTI_FIELD_BYTES,  /* int64_t; "64", "4KB", "1MiB"; lo..hi */
     TUTTI_FIELD_REAL,   /* double; lo..hi */
     TUTTI_FIELD_BOOL,   /* bool */
     TUTTI_FIELD_TEXT,   /* const char * */
-    TUTTI_FIELD_CHOICE, /* int: index into the '|'-separated list `choices` */
+    TUTTI_FIELD_CHOICE, /* int or an enum: index into the '|'-separated list `choices` */
+    TUTTI_FIELD_EITHER, /* bool: whether it is the second of the two of `choices` */
     TUTTI_FIELD_REALS,  /* tutti_reals: YAML list of numbers */
     TUTTI_FIELD_TEXTS,  /* tutti_texts: YAML list of texts, or one text; in --set a,b */
     TUTTI_FIELD_PAIRS,  /* tutti_texts, key and value by turns: YAML map of texts; in --set a=b,c=d */
@@ -45,7 +47,7 @@ typedef struct {
     tutti_field_kind kind;
     size_t offset;       /* in the struct */
     const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
-    const char *choices; /* "none|step|poly" for CHOICE, else NULL */
+    const char *choices; /* "none|step|poly" for CHOICE and EITHER, else NULL */
     double lo, hi;       /* inclusive range for numbers; lo > hi = no limit */
     const char *help;    /* one line: what it is, unit */
 } tutti_field;
@@ -65,6 +67,8 @@ tutti_status tutti_options_set(const tutti_field_table *table, const char *where
                                tutti_arena *arena, void *target, tutti_failure *err);
 /* Whether the field has its default. */
 bool tutti_options_is_initial(const tutti_field *field, const void *target);
+/* Copies the value of one field, which lies at `from`, to its place in another struct. */
+void tutti_options_give(const tutti_field *field, const void *from, void *target);
 /* The struct as YAML (nested by dots), every field, in table order. Reading it back gives the same struct. */
 void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);
 /* One line a field for --help: key, default, help. */

@@ -105,12 +105,15 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     void *to = place(field, target);
     int64_t whole = 0;
     double real = 0;
+    int choice = 0;
     tutti_status st;
     switch (field->kind) {
     case TUTTI_FIELD_INT:
+    case TUTTI_FIELD_SMALL:
         if (!read_whole(text, &whole)) return wrong_type(field, text, "a whole number", err);
         st = check_range(field, (double)whole, text, err);
-        if (st == TUTTI_OK) *(int64_t *)to = whole;
+        if (st == TUTTI_OK && field->kind == TUTTI_FIELD_INT) *(int64_t *)to = whole;
+        if (st == TUTTI_OK && field->kind == TUTTI_FIELD_SMALL) *(int *)to = (int)whole;
         return st;
     case TUTTI_FIELD_BYTES:
         if (!read_bytes(text, &whole)) return wrong_type(field, text, "a size such as 4096, 64KiB or 1MB", err);
@@ -125,6 +128,10 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     case TUTTI_FIELD_BOOL: return read_bool(field, text, to, err);
     case TUTTI_FIELD_TEXT: *(const char **)to = text[0] ? tutti_arena_strdup(arena, text) : NULL; return TUTTI_OK;
     case TUTTI_FIELD_CHOICE: return read_choice(field, text, to, err);
+    case TUTTI_FIELD_EITHER:
+        st = read_choice(field, text, &choice, err);
+        if (st == TUTTI_OK) *(bool *)to = choice == 1;
+        return st;
     case TUTTI_FIELD_TEXTS:
     case TUTTI_FIELD_PAIRS: return tutti_option_read_texts(field, text, arena, to, err);
     case TUTTI_FIELD_REALS: break;
@@ -180,10 +187,12 @@ void tutti_option_print_value(const tutti_field *field, const void *target, tutt
     switch (field->kind) {
     case TUTTI_FIELD_INT:
     case TUTTI_FIELD_BYTES: tutti_strbuf_printf(out, "%lld", (long long)*(const int64_t *)from); break;
+    case TUTTI_FIELD_SMALL: tutti_strbuf_printf(out, "%d", *(const int *)from); break;
     case TUTTI_FIELD_REAL: tutti_strbuf_add_real(out, *(const double *)from); break;
     case TUTTI_FIELD_BOOL: tutti_strbuf_puts(out, *(const bool *)from ? "true" : "false"); break;
     case TUTTI_FIELD_TEXT: tutti_option_print_text(*(const char *const *)from, out); break;
     case TUTTI_FIELD_CHOICE: print_choice(field, *(const int *)from, out); break;
+    case TUTTI_FIELD_EITHER: print_choice(field, *(const bool *)from, out); break;
     case TUTTI_FIELD_TEXTS:
     case TUTTI_FIELD_PAIRS: tutti_option_print_texts(field, from, out); break;
     case TUTTI_FIELD_REALS:
@@ -195,4 +204,15 @@ void tutti_option_print_value(const tutti_field *field, const void *target, tutt
         tutti_strbuf_puts(out, "]");
         break;
     }
+}
+
+void tutti_options_give(const tutti_field *field, const void *from, void *target)
+{
+    static const size_t sizes[] = {[TUTTI_FIELD_INT] = sizeof(int64_t),       [TUTTI_FIELD_SMALL] = sizeof(int),
+                                   [TUTTI_FIELD_BYTES] = sizeof(int64_t),     [TUTTI_FIELD_REAL] = sizeof(double),
+                                   [TUTTI_FIELD_BOOL] = sizeof(bool),         [TUTTI_FIELD_TEXT] = sizeof(const char *),
+                                   [TUTTI_FIELD_CHOICE] = sizeof(int),        [TUTTI_FIELD_EITHER] = sizeof(bool),
+                                   [TUTTI_FIELD_REALS] = sizeof(tutti_reals), [TUTTI_FIELD_TEXTS] = sizeof(tutti_texts),
+                                   [TUTTI_FIELD_PAIRS] = sizeof(tutti_texts)};
+    memcpy(place(field, target), from, sizes[field->kind]);
 }
