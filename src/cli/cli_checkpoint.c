@@ -43,7 +43,7 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     if (!st && c->job->fuse) c->fused = tutti_model_fuse(c->model);
     tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
     if (!st) /* it has no states of these */
-        config.frozen = (tutti_frozen){c->job->optimiser.groups.freeze, c->job->optimiser.groups.said_freeze};
+        config.frozen = (tutti_frozen){c->job->graph.frozen.patterns, c->job->graph.frozen.said};
     if (!st) st = tutti_graph_build(c->fused ? c->fused : c->model, &config, &c->graph, err);
     if (!st) return st;
     tutti_fail_at(err, "%s", path);
@@ -96,7 +96,7 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
     tutti_manifest m;
     tutti_status st = tutti_manifest_read(path, &m, err);
     if (st) return st;
-    if (m.cursor % c->job->batch || m.cursor / c->job->batch != m.step)
+    if (m.cursor % c->job->plan.batch || m.cursor / c->job->plan.batch != m.step)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
                           m.step, m.cursor);
     const tutti_method_row *method = tutti_method_find(c->job->method.name);

@@ -60,7 +60,7 @@ tutti_status tutti_cli_check_job(const tutti_flags *f, const tutti_job *job, tut
     tutti_status st = tutti_cli_check_kept(f, "the job's model", job->model, err);
     if (!st) st = tutti_cli_check_kept(f, "the job's data", job->data.path, err);
     if (!st) st = tutti_cli_check_kept(f, "the job's tuned kernels", job->kernels.tuned, err);
-    if (!st && job->init.from) st = check_init(f, job->init.from, err);
+    if (!st && job->train.init.from) st = check_init(f, job->train.init.from, err);
     if (!st) st = tutti_cli_check_read(f, "this host's figures", tuned, err);
     free(tuned);
     return st;

@@ -8,6 +8,7 @@
 #ifndef TUTTI_DATASET_H
 #define TUTTI_DATASET_H
 
+#include "../base/text/options.h"
 #include "../tensor/tensor.h"
 #include "tutti/failure.h"
 
@@ -38,9 +39,8 @@ typedef struct {
     int augment;         /* tutti_augment, of the training split */
     int64_t first_label; /* read sets but images: the label of class 0 in the files */
     bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */
-    const double *mean, /* of byte / 255, or of the set's numbers; one for all channels or one each; none = the row's */
-        *std;
-    int nmean, nstd;
+    tutti_reals mean,
+        std;         /* of byte / 255, or of the set's numbers; one for all channels or one each; none = the row's */
     bool label_last; /* csv: the label is the last column, not the first */
     int header;      /* csv: tutti_header */
 } tutti_dataset_config;

@@ -102,13 +102,13 @@ static tutti_status pictures_check(const tutti_dataset_row *row, const tutti_dat
 
 static tutti_status normal_check(const tutti_dataset_config *config, tutti_failure *err)
 {
-    if (config->nmean > TUTTI_MAX_CHANNELS || config->nstd > TUTTI_MAX_CHANNELS)
+    if (config->mean.n > TUTTI_MAX_CHANNELS || config->std.n > TUTTI_MAX_CHANNELS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data.%s: more than %d numbers",
-                          config->nmean > TUTTI_MAX_CHANNELS ? "mean" : "std", TUTTI_MAX_CHANNELS);
-    for (int i = 0; i < config->nstd; i++)
-        if (!(config->std[i] > 0))
+                          config->mean.n > TUTTI_MAX_CHANNELS ? "mean" : "std", TUTTI_MAX_CHANNELS);
+    for (int i = 0; i < config->std.n; i++)
+        if (!(config->std.values[i] > 0))
             return tutti_fail(err, TUTTI_ERR_USAGE, "data.std: %g: samples are divided by it; it must be above 0",
-                              config->std[i]);
+                              config->std.values[i]);
     return TUTTI_OK;
 }
 
@@ -145,11 +145,12 @@ static tutti_status count_check(const char *key, int n, int nchannels, tutti_fai
                       key, n, nchannels);
 }
 
-/* n numbers that were given, 0, 1 or one a channel; without any, the row's: one, or three. */
-static void normal_pick(const double *given, int n, const double row[3], int nchannels, double *out)
+/* Numbers that were given, 0, 1 or one a channel; without any, the row's: one, or three. */
+static void normal_pick(const tutti_reals *given, const double row[3], int nchannels, double *out)
 {
     const int nrow = row[1] > 0 ? 3 : 1;
-    for (int c = 0; c < nchannels; c++) out[c] = n ? given[n == 1 ? 0 : c] : row[nrow == 1 || c >= nrow ? 0 : c];
+    for (int c = 0; c < nchannels; c++)
+        out[c] = given->n ? given->values[given->n == 1 ? 0 : c] : row[nrow == 1 || c >= nrow ? 0 : c];
 }
 
 static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c, tutti_failure *err)
@@ -158,11 +159,11 @@ static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c,
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: samples of %d channels; at most %d", d->nchannels,
                           TUTTI_MAX_CHANNELS);
     static const double none[3] = {0}, one[3] = {1};
-    tutti_status st = count_check("mean", c->nmean, d->nchannels, err);
-    if (!st) st = count_check("std", c->nstd, d->nchannels, err);
+    tutti_status st = count_check("mean", c->mean.n, d->nchannels, err);
+    if (!st) st = count_check("std", c->std.n, d->nchannels, err);
     if (st) return st;
-    normal_pick(c->mean, c->nmean, d->numbers ? none : d->row->mean, d->nchannels, d->mean);
-    normal_pick(c->std, c->nstd, d->numbers ? one : d->row->std, d->nchannels, d->std);
+    normal_pick(&c->mean, d->numbers ? none : d->row->mean, d->nchannels, d->mean);
+    normal_pick(&c->std, d->numbers ? one : d->row->std, d->nchannels, d->std);
     if (!d->pixels) return TUTTI_OK;
     d->normal = tutti_alloc(sizeof *d->normal * (size_t)d->nchannels);
     for (int k = 0; k < d->nchannels; k++)

@@ -21,22 +21,22 @@ static void let_override_replace(tutti_job *job, const tutti_job_source *source)
 {
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");
     if (steps && !epochs) job->epochs = 0;
-    if (epochs && !steps && job->epochs > 0) job->steps = 0;
+    if (epochs && !steps && job->epochs > 0) job->train.nsteps = 0;
 }
 
 /* Whether they fit is known only when the model and the file are there, and the source of the job is gone. */
 static void note_places(tutti_job *job, const tutti_job_source *source)
 {
-    job->optimiser.groups.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
-    job->optimiser.groups.said_freeze = tutti_job_said(source, "optimiser.groups.freeze", &job->arena);
-    job->optimiser.groups.said_decay = tutti_job_said(source, "optimiser.groups.decay", &job->arena);
+    job->optimiser.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
+    job->graph.frozen.said = tutti_job_said(source, "optimiser.groups.freeze", &job->arena);
+    job->optimiser.said_decay = tutti_job_said(source, "optimiser.groups.decay", &job->arena);
     job->parallel.said_layers = tutti_job_said(source, "parallel.layers", &job->arena);
     job->parallel.said_groups = tutti_job_said(source, "parallel.groups", &job->arena);
     const char *from = tutti_job_given_name(source, "init.from", "init");
-    job->init.said.from = tutti_job_said(source, from, &job->arena);
-    job->init.said.skip = tutti_job_said(source, "init.skip", &job->arena);
-    job->init.said.map = tutti_job_said(source, "init.map", &job->arena);
-    job->init.said.state = tutti_job_said(source, "init.state", &job->arena);
+    job->train.init.said.from = tutti_job_said(source, from, &job->arena);
+    job->train.init.said.skip = tutti_job_said(source, "init.skip", &job->arena);
+    job->train.init.said.map = tutti_job_said(source, "init.map", &job->arena);
+    job->train.init.said.state = tutti_job_said(source, "init.state", &job->arena);
 }
 
 /* Numbers that nobody has said must not be a riddle. */
@@ -53,8 +53,8 @@ static tutti_status check(const tutti_job *job, const tutti_job_source *source, 
 static bool takes_update(const tutti_job *job)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);
-    for (int i = 0; method && i < TUTTI_METHOD_MAX_KEYS && method->keys[i]; i++)
-        if (!strcmp(method->keys[i], "exchange.update")) return true;
+    for (int i = 0; method && tutti_method_key_name(method, i); i++)
+        if (!strcmp(tutti_method_key_name(method, i), "exchange.update")) return true;
     return false;
 }
 
@@ -62,7 +62,7 @@ static bool takes_update(const tutti_job *job)
 static void fix_update(tutti_job *job)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
-    const int nrows = tutti_plan_algorithms(job->exchange.algorithm ? job->exchange.algorithm : "auto", rows);
+    const int nrows = tutti_plan_algorithms(job->plan.algorithm ? job->plan.algorithm : "auto", rows);
     if (job->exchange.update != TUTTI_UPDATE_AUTO || !takes_update(job)) return;
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
     const unsigned wanted = tutti_method_find(job->method.name)->collectives(&config);
@@ -77,8 +77,8 @@ static void fix_buckets(tutti_job *job)
 {
     enum { USUAL = 1 << 20 }; /* what the table says */
     if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
-    if (job->exchange.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
-    if (job->exchange.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;
+    if (job->plan.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
+    if (job->plan.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;
 }
 
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
@@ -164,7 +164,7 @@ static tutti_status load(const char *path, tutti_job_source source, tutti_job **
     free(text);
     if (st != TUTTI_OK) return st;
     make_absolute(job, &source, "data.path", NULL, &job->data.path);
-    make_absolute(job, &source, "init.from", "init", &job->init.from);
+    make_absolute(job, &source, "init.from", "init", &job->train.init.from);
     make_absolute(job, &source, "kernels.tuned", NULL, &job->kernels.tuned);
     if (is_model_path(job->model)) make_absolute(job, &source, "model", NULL, &job->model);
     *out = job;

@@ -112,7 +112,7 @@ static tutti_status check_name(const tutti_job_source *source, const char *key, 
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const char *line = job->exchange.topology;
-    job->exchange_topology = NULL;
+    job->plan.topology = NULL;
     if (!line || !line[0]) return TUTTI_OK;
     tutti_topology *t = TUTTI_ARENA_NEW(&job->arena, tutti_topology, 1);
     if (tutti_topology_parse(line, t, err)) {
@@ -121,7 +121,7 @@ tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *sou
     }
     if (t->kind == TUTTI_TOPOLOGY_HOST)
         return REFUSE("exchange.topology", "ranks of one host have no links; give a network, such as dgx1v or torus");
-    job->exchange_topology = t;
+    job->plan.topology = t;
     return TUTTI_OK;
 }
 
@@ -141,12 +141,12 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     if (st == TUTTI_OK)
         st = check_name(source, tutti_job_given_name(source, "method.name", "method"), job->method.name, method_name_at,
                         err);
-    if (st == TUTTI_OK) st = check_name(source, kernels, job->kernels.name, kernels_at, err);
-    if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
+    if (st == TUTTI_OK) st = check_name(source, kernels, job->plan.engine, kernels_at, err);
+    if (st == TUTTI_OK) st = check_algorithm_name(source, job->plan.algorithm, err);
     if (st != TUTTI_OK) return st;
     char words[96];
-    tutti_kernel_engine_describe(job->kernels.name, words);
-    if (!words[0]) return REFUSE(kernels, "%s is not in this build; use auto or reference", job->kernels.name);
+    tutti_kernel_engine_describe(job->plan.engine, words);
+    if (!words[0]) return REFUSE(kernels, "%s is not in this build; use auto or reference", job->plan.engine);
     if (job->kernels.tuned && job->reduction == TUTTI_REDUCTION_CANONICAL)
         return REFUSE("kernels.tuned", "measured times choose nothing where sums are canonical; leave one out");
     return TUTTI_OK;
@@ -165,7 +165,7 @@ static tutti_status blame_first_word(const tutti_job_source *source, const tutti
 /* What the set itself refuses begins with the key that is to blame. */
 static tutti_status check_data(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    const tutti_reals *shape = &job->data.shape;
+    const tutti_reals *shape = &job->data_shape;
     if (shape->n > 3) return REFUSE("data.shape", "%d numbers; at most channels, height and width", shape->n);
     for (int i = 0; i < shape->n; i++)
         if (shape->values[i] != floor(shape->values[i]))
@@ -178,13 +178,13 @@ static tutti_status check_data(const tutti_job *job, const tutti_job_source *sou
 
 static tutti_status check_length(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    if (job->epochs > 0 && job->steps > 0) return REFUSE("steps", "epochs and steps are both given; give one");
-    if (!(job->epochs > 0) && job->steps == 0 && !tutti_job_is_given(source, "steps")) {
+    if (job->epochs > 0 && job->train.nsteps > 0) return REFUSE("steps", "epochs and steps are both given; give one");
+    if (!(job->epochs > 0) && job->train.nsteps == 0 && !tutti_job_is_given(source, "steps")) {
         tutti_fail(err, TUTTI_ERR_USAGE, "the key 'epochs' is missing (or 'steps'): how long to train");
         return blame(source, "epochs", err);
     }
-    if (job->data.train_samples && job->data.train_samples < job->batch)
-        return REFUSE("batch", "%" PRId64 " samples a step, but data.train_samples is %" PRId64, job->batch,
+    if (job->data.train_samples && job->data.train_samples < job->plan.batch)
+        return REFUSE("batch", "%" PRId64 " samples a step, but data.train_samples is %" PRId64, job->plan.batch,
                       job->data.train_samples);
     return TUTTI_OK;
 }
@@ -218,7 +218,7 @@ static tutti_status check_rule(const tutti_job *job, const tutti_job_source *sou
             return REFUSE(k->key, "this rule needs %s", k->wants);
         }
     }
-    if (rule->trust && job->optimiser.clip_norm > 0)
+    if (rule->trust && job->train.update.clip_norm > 0)
         return REFUSE("optimiser.clip_norm",
                       "'rule: %s' makes each layer's step as long as its weights ask for; leave the key out",
                       rule->name);
@@ -227,19 +227,19 @@ static tutti_status check_rule(const tutti_job *job, const tutti_job_source *sou
 
 static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    const tutti_reals *milestones = &job->optimiser.milestones;
-    bool step = job->optimiser.schedule == TUTTI_RATE_STEP;
-    if (!(job->optimiser.lr > 0)) return REFUSE("optimiser.lr", "a rate above 0 is needed");
+    const tutti_reals *milestones = &job->train.rate.milestones;
+    bool step = job->train.rate.kind == TUTTI_RATE_STEP;
+    if (!(job->train.rate.lr > 0)) return REFUSE("optimiser.lr", "a rate above 0 is needed");
     if (step && milestones->n == 0) return REFUSE("optimiser.schedule", "step needs 'milestones: [10, 20]' (epochs)");
     if (!step && milestones->n > 0) return REFUSE("optimiser.milestones", "only 'schedule: step' uses them");
     for (int i = 1; i < milestones->n; i++)
         if (!(milestones->values[i] > milestones->values[i - 1]))
             return REFUSE("optimiser.milestones", "epochs must grow: %g comes after %g", milestones->values[i],
                           milestones->values[i - 1]);
-    if (job->epochs > 0 && job->optimiser.warmup_epochs > job->epochs)
-        return REFUSE("optimiser.warmup_epochs", "%g is longer than the run's %g epochs", job->optimiser.warmup_epochs,
+    if (job->epochs > 0 && job->train.rate.warmup_epochs > job->epochs)
+        return REFUSE("optimiser.warmup_epochs", "%g is longer than the run's %g epochs", job->train.rate.warmup_epochs,
                       job->epochs);
-    if (job->optimiser.warmup_lr > 0 && !(job->optimiser.warmup_epochs > 0))
+    if (job->train.rate.warmup_lr > 0 && !(job->train.rate.warmup_epochs > 0))
         return REFUSE("optimiser.warmup_lr", "has no effect without optimiser.warmup_epochs");
     return TUTTI_OK;
 }
@@ -247,9 +247,12 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
 /* What needs the model or the file is checked where they are (training/run/keep/init.h). */
 static tutti_status check_init(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    const tutti_texts *skip = &job->init.skip, *map = &job->init.map;
-    const char *without = skip->n ? "init.skip" : map->n ? "init.map" : job->init.state ? "init.state" : NULL;
-    if (!job->init.from && without) return REFUSE(without, "has no effect without init.from");
+    const tutti_texts *skip = &job->train.init.skip, *map = &job->train.init.map;
+    const char *without = skip->n                        ? "init.skip"
+                          : map->n                       ? "init.map"
+                          : job->train.init.takes_states ? "init.state"
+                                                         : NULL;
+    if (!job->train.init.from && without) return REFUSE(without, "has no effect without init.from");
     for (int i = 0; i < skip->n; i++)
         if (!skip->values[i][0]) return REFUSE("init.skip", "an empty pattern; '*' is for all names");
     for (int i = 0; i < map->n; i += 2) {
@@ -282,12 +285,12 @@ static int64_t power_of_two_from(int64_t n)
 
 static tutti_status check_slots(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    int64_t slots = job->slots, enough = power_of_two_from(job->ranks);
+    int64_t slots = job->plan.slots, enough = power_of_two_from(job->ranks);
     if (job->reduction == TUTTI_REDUCTION_FAST) {
         if (slots == 0) return TUTTI_OK;
         return REFUSE("slots", "they are of canonical sums only; add 'reduction: canonical'");
     }
-    if (job->kernels.sparse == TUTTI_SPARSE_AUTO)
+    if (job->graph.sparse)
         return REFUSE("kernels.sparse", "canonical sums have the terms of one order; leave 'kernels.sparse: auto' out");
     if (slots == 0)
         return REFUSE("reduction", "canonical sums need 'slots: S', a power of two of at least %" PRId64, enough);
@@ -304,27 +307,27 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
 {
     bool canonical = job->reduction == TUTTI_REDUCTION_CANONICAL;
     const char *what = canonical ? "slots" : "ranks", *words = what;
-    int64_t parts = canonical ? job->slots : job->ranks * job->accumulate;
-    if (canonical && job->accumulate > 1)
+    int64_t parts = canonical ? job->plan.slots : job->ranks * job->plan.accumulate;
+    if (canonical && job->plan.accumulate > 1)
         return REFUSE("accumulate",
                       "canonical sums go slot by slot already; leave it out, and take more slots for smaller calls");
-    if (job->accumulate > 1) words = "micro-batches (ranks * accumulate)";
+    if (job->plan.accumulate > 1) words = "micro-batches (ranks * accumulate)";
     if (tutti_job_source_override(source, "accumulate")) what = "accumulate";
-    int64_t below = job->batch / parts * parts;
-    if (job->batch == below) return TUTTI_OK;
+    int64_t below = job->plan.batch / parts * parts;
+    if (job->plan.batch == below) return TUTTI_OK;
     bool blame_parts = tutti_job_source_override(source, what) && !tutti_job_source_override(source, "batch");
     const char *key = blame_parts ? what : "batch";
     if (!below)
-        return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " would", job->batch,
-                      parts, words, below + parts);
+        return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " would",
+                      job->plan.batch, parts, words, below + parts);
     return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " or %" PRId64 " would",
-                  job->batch, parts, words, below, below + parts);
+                  job->plan.batch, parts, words, below, below + parts);
 }
 
 /* Keys that speak of one rule of buckets go with that one. */
 static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    const tutti_reals *cut = &job->exchange.cut;
+    const tutti_reals *cut = &job->plan.cut;
     if (job->exchange.buckets == TUTTI_BUCKETS_CUT && !cut->n)
         return REFUSE("exchange.buckets", "cut goes by 'exchange.cut', parameters of each bucket: give it beside this");
     if (job->exchange.buckets != TUTTI_BUCKETS_CUT && cut->n)
@@ -339,17 +342,17 @@ static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *
 static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
                                          char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
 {
-    const char *name = job->exchange.algorithm;
+    const char *name = job->plan.algorithm;
     const bool is_bound = nrows == 1 && tutti_algorithm_find(rows[0])->is_bound;
     if (nrows != 2 && !is_initial(job, "exchange.hybrid_bytes"))
         return REFUSE("exchange.hybrid_bytes", "has no effect with 'algorithm: %s'", name);
-    if (!is_bound && job->exchange_topology)
+    if (!is_bound && job->plan.topology)
         return REFUSE("exchange.topology", "'algorithm: %s' is bound to none, so the key has no effect; trees is",
                       name);
-    if (is_bound && !job->exchange_topology)
+    if (is_bound && !job->plan.topology)
         return REFUSE("exchange.algorithm",
                       "%s goes by the links of a network: give it, such as 'topology: dgx1v' beside this key", name);
-    return is_bound && tutti_topology_fits(job->exchange_topology, (int32_t)job->ranks, err)
+    return is_bound && tutti_topology_fits(job->plan.topology, (int32_t)job->ranks, err)
                ? (tutti_fail_at(err, "exchange.topology"), blame(source, "exchange.topology", err))
                : TUTTI_OK;
 }
@@ -372,7 +375,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
     const unsigned wanted = tutti_method_find(job->method.name)->collectives(&config);
     char rows[2][TUTTI_ALGORITHM_TEXT];
-    const int nrows = tutti_plan_algorithms(job->exchange.algorithm, rows);
+    const int nrows = tutti_plan_algorithms(job->plan.algorithm, rows);
     tutti_status st = check_algorithm_keys(job, source, rows, nrows, err);
     for (int i = 0; i < nrows && !st; i++) {
         int32_t param[TUTTI_MAX_PARAMETERS];
@@ -385,10 +388,10 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
         if (!(wanted >> c & 1)) continue;
         const tutti_compile_request request = {.collective = c,
                                                .nranks = (int32_t)job->ranks,
-                                               .slots = tutti_collective_reduces(c) ? (int32_t)job->slots : 0,
+                                               .slots = tutti_collective_reduces(c) ? (int32_t)job->plan.slots : 0,
                                                .in_place = true,
                                                .sums_once = tutti_plan_sums_once(&config),
-                                               .topology = job->exchange_topology};
+                                               .topology = job->plan.topology};
         tutti_schedule *schedule = NULL;
         st = tutti_schedule_compile(rows[i % nrows], &request, &schedule, err);
         if (st) offer_rounding(rows[i % nrows], request, err);
@@ -398,30 +401,36 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     return st;
 }
 
-static bool takes_key(const tutti_method_row *method, const char *key)
+/* The methods that take a key; the keys that a method takes. */
+static void add_takers(const tutti_method_key *key, tutti_strbuf *out)
 {
-    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && method->keys[i]; i++)
-        if (!strcmp(method->keys[i], key)) return true;
-    return false;
+    const tutti_method_row *m;
+    const size_t first = out->length;
+    for (int i = 0; (m = tutti_method_at(i)); i++)
+        if (tutti_method_takes(m, key)) tutti_strbuf_printf(out, "%s%s", out->length > first ? ", " : "", m->name);
 }
 
-/* A key of methods is for the rows that name it. */
+static void add_keys(const tutti_method_row *method, tutti_strbuf *out)
+{
+    if (!method->keys[0]) tutti_strbuf_puts(out, "none of its own");
+    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && method->keys[i]; i++)
+        tutti_strbuf_printf(out, "%s%s", i ? ", " : "", method->keys[i]->field.key);
+}
+
+/* A key of methods is for the rows that take it. */
 static tutti_status check_method_keys(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    tutti_job_fields space;
-    const tutti_field_table *table = tutti_job_fields_list(&space);
-    const tutti_method_row *method = tutti_method_find(job->method.name), *m;
-    for (int i = 0; i < table->nfields; i++) {
-        const tutti_field *f = &table->fields[i];
-        if (strncmp(f->key, "method.", 7) != 0 || !strcmp(f->key, "method.name") || takes_key(method, f->key) ||
-            tutti_options_is_initial(f, job))
-            continue;
-        tutti_strbuf others = {0};
-        for (int k = 0; (m = tutti_method_at(k)); k++)
-            if (takes_key(m, f->key)) tutti_strbuf_printf(&others, "%s%s", others.length ? ", " : "", m->name);
-        const tutti_status st = REFUSE(f->key, "has no effect with 'method: %s'; it is for %s", method->name,
-                                       others.text ? others.text : "none");
-        tutti_strbuf_release(&others);
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    const tutti_method_key *k;
+    for (int i = 0; (k = tutti_method_key_at(i)); i++) {
+        if (tutti_method_takes(method, k) || is_initial(job, k->field.key)) continue;
+        tutti_strbuf words = {0};
+        add_takers(k, &words);
+        tutti_strbuf_printf(&words, "; %s has ", method->name);
+        add_keys(method, &words);
+        const tutti_status st =
+            REFUSE(k->field.key, "has no effect with 'method: %s'; it is for %s", method->name, words.text);
+        tutti_strbuf_release(&words);
         return st;
     }
     return TUTTI_OK;
@@ -433,19 +442,16 @@ static tutti_status check_method(const tutti_job *job, const tutti_job_source *s
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
     const tutti_method_row *method = tutti_method_find(job->method.name);
     const tutti_centre centre = tutti_job_centre(job, 0);
-    const tutti_rate rate = tutti_job_rate(job);
     tutti_failure why = {0};
-    if (isnan(centre.rho))
-        return REFUSE("method.rho", "'%s' is neither auto nor a number of 0 or more", job->method.rho);
-    if (job->exchange.rounding == TUTTI_ROUNDING_EACH && job->exchange.precision == TUTTI_F32)
+    if (job->plan.rounds_each && job->plan.sent == TUTTI_F32)
         return REFUSE("exchange.rounding", "nothing of f32 is rounded; give 'exchange.precision: bf16' or f16 too");
-    if (method->is_async && job->trace.steps)
+    if (method->is_async && job->train.trace_steps)
         return REFUSE("trace.steps",
                       "workers of %s take steps of their own, and a trace is of steps that all take together",
                       method->name);
     tutti_status st = method->accept(&config, &why);
     if (!st && method->accept_centre)
-        st = method->accept_centre(&centre, (int)job->ranks, tutti_rate_largest(&rate), &why);
+        st = method->accept_centre(&centre, (int)job->ranks, tutti_rate_largest(&job->train.rate), &why);
     return st ? blame_first_word(source, &why, "method", err) : check_method_keys(job, source, err);
 }
 
@@ -463,7 +469,7 @@ static tutti_status check_parallel(const tutti_job *job, const tutti_job_source 
     if (!method->split)
         return REFUSE("parallel.layers",
                       "workers of %s have weights of their own, which nobody shares; it is for sync-sgd", method->name);
-    if (job->precision != TUTTI_PRECISION_F32)
+    if (job->graph.precision != TUTTI_PRECISION_F32)
         return REFUSE("parallel.layers", "ranks that share layers exchange activations of f32; use 'precision: f32'");
     return method->accept_split(&config, &why) ? blame_first_word(source, &why, "parallel.layers", err) : TUTTI_OK;
 }

@@ -19,7 +19,7 @@ static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 
 
 static tutti_open_keys open_keys(const tutti_job *job)
 {
-    return (tutti_open_keys){.algorithm = !strcmp(job->exchange.algorithm, "auto"),
+    return (tutti_open_keys){.algorithm = !strcmp(job->plan.algorithm, "auto"),
                              .buckets = job->exchange.buckets == TUTTI_BUCKETS_AUTO,
                              .order = job->exchange.order == TUTTI_TURN_AUTO,
                              .update = job->exchange.update == TUTTI_UPDATE_AUTO,
@@ -69,8 +69,7 @@ char *tutti_job_keep(const tutti_job *job, const tutti_job *kept)
 {
     const tutti_open_keys open = open_keys(job), still = open_keys(kept);
     tutti_strbuf out = {0};
-    if (open.algorithm && !still.algorithm)
-        tutti_strbuf_printf(&out, "exchange.algorithm=%s\n", kept->exchange.algorithm);
+    if (open.algorithm && !still.algorithm) tutti_strbuf_printf(&out, "exchange.algorithm=%s\n", kept->plan.algorithm);
     if (open.buckets && !still.buckets) {
         const tutti_plan_config c = tutti_job_plan_config(kept, &(tutti_job_seat){0});
         add_buckets(c.bucket_bytes, &c.cut, &out);

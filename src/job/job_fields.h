@@ -5,9 +5,7 @@
 
 #include "../base/text/options.h"
 #include "../data/dataset.h"
-#include "../training/method/centre.h"
-#include "../training/method/method.h"
-#include "../training/method/rule/rule.h"
+#include "../training/run/train.h"
 #include "tutti/job.h"
 #include "tutti/topology.h"
 
@@ -15,18 +13,14 @@ typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction
 
 typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
 
-typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
-
 /* AUTO: what job_choice.h finds; until then, and where nothing is chosen, what stands next. */
 typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
-typedef enum { TUTTI_ROUNDING_ONCE, TUTTI_ROUNDING_EACH } tutti_rounding;
-typedef enum { TUTTI_ON_NAN_STOP, TUTTI_ON_NAN_CONTINUE } tutti_on_nan;
-typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
 enum {
     TUTTI_JOB_MAX_RULE_KEYS = 16,
+    TUTTI_JOB_MAX_METHOD_KEYS = 16,
     TUTTI_JOB_MAX_FIELDS = 128,
     TUTTI_JOB_NAMES = 240,
     TUTTI_JOB_PRESET_KEYS = 8,
@@ -42,119 +36,78 @@ typedef enum {
     TUTTI_BUCKETS_CUT
 } tutti_bucket_rule;
 
+/* What a key concerns, and by that whether the job of a resumed run may say something else. */
+typedef enum {
+    TUTTI_CONCERNS_WEIGHTS, /* what the weights become: never */
+    TUTTI_CONCERNS_LENGTH,  /* when the run ends: where the rate does not depend on the end */
+    TUTTI_CONCERNS_KERNELS, /* what computes: where bits are not the job's own (reduction: fast) */
+    TUTTI_CONCERNS_MACHINE, /* ranks, processors, what travels: always; at most sums are rounded otherwise (said when it happens) */
+    TUTTI_CONCERNS_MODEL,  /* always: models are compared by their text */
+    TUTTI_CONCERNS_RECORD, /* what is tested, kept and told: always */
+} tutti_concern;
+
+/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_rate and their kin, and the session, add what
+ * follows from several keys, or from the seat of a rank. The rest is what no module has in that form. */
 struct tutti_job {
-    const char *model; /* model: shipped name or path of a model file */
-    struct {
-        const char *set, *path; /* data.set, data.path */
-        int64_t seed;           /* data.seed */
-        int64_t train_samples, test_samples;
-        tutti_reals shape; /* data.shape, whole numbers */
-        int64_t classes, size, first_label;
-        int label, header; /* first|last, auto|yes|no */
-        int augment;       /* tutti_augment */
-        int on_bad_sample; /* fail|skip */
-        tutti_reals mean, std;
-        int64_t threads; /* that load batches, a rank */
-    } data;
-    int64_t batch;      /* global */
-    int64_t accumulate; /* micro-batches of a rank in a step */
-    double epochs;      /* one of epochs and steps is positive, the other 0 */
-    int64_t steps;
+    const char *model; /* shipped name or path of a model file */
+    tutti_dataset_config data;
+    tutti_graph_config graph;
+    tutti_plan_config plan;
+    tutti_train_config train;
+    tutti_reals data_shape; /* data.shape, whole numbers */
+    double epochs;          /* one of epochs and train.nsteps is positive, the other 0 */
     struct {
         int preset;                                 /* optimiser.preset: tutti_job_preset_name */
         int rule;                                   /* optimiser.rule: tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
         bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* ... of those that are true or false, instead */
-        double weight_decay, clip_norm;
-        struct {
-            tutti_texts rate, decay; /* patterns of parameters and numbers by turns; the last that fits counts */
-            tutti_texts freeze;      /* patterns and true or false by turns; the last that fits counts */
-            const char *said_rate, *said_decay, *said_freeze; /* not keys: where they were said */
-        } groups;
-        double lr, end_lr;
-        int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
-        double warmup_epochs, warmup_lr, gamma, power;
-        tutti_reals milestones;
+        const char *said_rate, *said_decay;         /* not keys: where optimiser.groups.rate and .decay were said */
     } optimiser;
     struct {
-        const char *name; /* sync-sgd */
-        int64_t period;   /* of methods that have one */
-        int average;      /* local-sgd: weights|all (tutti_average) */
-        const char *rho;  /* auto | number, as tutti_job_centre reads it */
-        double outer_rate, outer_mu;
-        int64_t staleness; /* of methods that bound it: local steps */
+        const char *name;                                    /* sync-sgd */
+        tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS]; /* of the keys of all methods: tutti_method_key_at */
     } method;
-    struct {
-        const char *from;      /* init.from: weights that it begins at; NULL = drawn */
-        tutti_texts skip, map; /* init.skip, init.map */
-        bool state;            /* init.state */
-        struct {               /* not keys: where they were said, "job.yaml: line 4: init.skip" */
-            const char *from, *skip, *map, *state;
-        } said;
-    } init;
-    int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     int device;             /* tutti_device_wish */
     const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
     struct {
-        const char *name, *tuned; /* auto or a candidate's name; a tune file, NULL = none */
-        int sparse;               /* TUTTI_SPARSE_OFF or _AUTO */
+        const char *tuned; /* kernels.tuned: a tune file, NULL = none */
     } kernels;
     bool fuse;              /* tutti_model_fuse */
-    int precision;          /* tutti_precision */
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
-    int64_t loss_scale_interval;
-    int reduction; /* tutti_reduction */
-    int64_t slots; /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
+    int reduction;          /* tutti_reduction */
     struct {
-        const char *algorithm; /* exchange.algorithm: auto, rule, hybrid, direct, ... */
-        const char *topology;  /* exchange.topology: a line for rows that are bound to one */
-        int64_t hybrid_bytes;  /* hybrid: from where on exchanges are large */
-        int buckets;           /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
-        tutti_reals cut;       /* of rule cut: exchanged parameters of each bucket */
-        int order;             /* exchange.order: auto|ready|priority (tutti_turn_rule) */
-        int update;            /* exchange.update: auto|sharded|replicated (tutti_update_place) */
-        int update_when;       /* exchange.update_when: auto|late|early (tutti_update_time) */
-        int precision;         /* exchange.precision: f32|bf16|f16 (tutti_dtype) */
-        int rounding;          /* exchange.rounding: once|each (tutti_rounding) */
-        int64_t bucket_bytes;  /* of rule size */
+        const char *topology; /* exchange.topology: a line for rows that are bound to one */
+        int buckets;          /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
+        int order;            /* exchange.order: auto|ready|priority (tutti_turn_rule) */
+        int update;           /* exchange.update: auto|sharded|replicated (tutti_update_place) */
+        int update_when;      /* exchange.update_when: auto|late|early (tutti_update_time) */
         double deadline_s;
     } exchange;
-    struct {
-        int64_t every_steps; /* checkpoint.every_steps; 0 = at epoch ends and at the end */
-        int64_t keep;
-        double every_minutes; /* checkpoint.every_minutes; 0 = not by the clock */
-    } checkpoint;
-    struct {
-        int64_t steps, warmup; /* trace.steps; 0 = no trace */
-    } trace;
     struct {
         tutti_texts layers;                    /* parallel.layers: dense layers that ranks share */
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
         const char *said_layers, *said_groups; /* not keys: where they were said */
     } parallel;
-    int on_nan; /* tutti_on_nan */
-    bool tensorboard;
-    int64_t log_every; /* metrics line every so many steps */
-    double eval_every_epochs;
-    int64_t eval_points;
     /* not keys */
     bool ranks_by_partition; /* nobody has said how many */
     const char *said_partition;
-    const tutti_topology *exchange_topology; /* exchange.topology, parsed; NULL = none */
     const char *folder; /* of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
 };
 
-/* Every key of a job: its own, and those of the rules. */
+/* Every key of a job: its own, and those of the rules and the methods. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
+    tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* a field */
     char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
         kernels[TUTTI_JOB_NAMES]; /* what names there are to choose from */
     tutti_field_table table;
 } tutti_job_fields;
 /* Makes the table in the caller's memory and returns it. */
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
+/* Keys whose values a checkpoint may have others of, for tutti_train_config.free_keys; the caller's (free()). */
+const char **tutti_job_free_keys(const tutti_job *job);
 /* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
 double tutti_job_rule_value(const tutti_job *job, int i);
 /* The rule that weights move by: the job's, or the plain one of it (tutti_rule_row.plain) where the method is plain. */
@@ -164,7 +117,6 @@ tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 
-tutti_rate tutti_job_rate(const tutti_job *job);
 /* How the method's centre moves with so many workers (0 = the job's); rho is NaN where the key is no number of 0 or more. */
 tutti_centre tutti_job_centre(const tutti_job *job, int nranks);
 
@@ -183,7 +135,7 @@ typedef struct {
 
 /* The override "key=value" that sets `key` last, or NULL. */
 const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
-/* Fills in exchange_topology; a line that is none is TUTTI_ERR_USAGE with its place. */
+/* Fills in plan.topology; a line that is none is TUTTI_ERR_USAGE with its place. */
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 /* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The arena's. */
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);

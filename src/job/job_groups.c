@@ -49,14 +49,14 @@ static tutti_status check_entries(const char *said, const tutti_texts *entries, 
 
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err)
 {
-    tutti_status st = check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, is_rate,
-                                    "no number from 0 to 1e6", err);
+    tutti_status st =
+        check_entries(job->optimiser.said_rate, &job->train.group_rates, is_rate, "no number from 0 to 1e6", err);
     if (!st)
-        st = check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, is_decay,
-                           "no number from 0 to 1e3", err);
+        st = check_entries(job->optimiser.said_decay, &job->train.group_decays, is_decay, "no number from 0 to 1e3",
+                           err);
     return st ? st
-              : check_entries(job->optimiser.groups.said_freeze, &job->optimiser.groups.freeze, is_truth,
-                              "neither true nor false", err);
+              : check_entries(job->graph.frozen.said, &job->graph.frozen.patterns, is_truth, "neither true nor false",
+                              err);
 }
 
 static bool fits(const tutti_graph *g, const char *pattern, bool weights_alone)
@@ -83,6 +83,6 @@ static tutti_status match(const char *said, const tutti_texts *entries, const tu
 
 tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err)
 {
-    const tutti_status st = match(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, graph, false, err);
-    return st ? st : match(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, graph, true, err);
+    const tutti_status st = match(job->optimiser.said_rate, &job->train.group_rates, graph, false, err);
+    return st ? st : match(job->optimiser.said_decay, &job->train.group_decays, graph, true, err);
 }

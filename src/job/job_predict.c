@@ -96,9 +96,9 @@ static void view_release(rank_view *v)
 static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
-    if (s->options->weak || s->options->read_trace) job.batch *= nranks;
-    if (s->options->device) job.kernels.name = s->device.kernels;
-    if (nranks == 1) job.exchange.algorithm = "auto";
+    if (s->options->weak || s->options->read_trace) job.plan.batch *= nranks;
+    if (s->options->device) job.plan.engine = s->device.kernels;
+    if (nranks == 1) job.plan.algorithm = "auto";
     return job;
 }
 
@@ -180,7 +180,7 @@ static bool would_do_without(const session *s, int nranks)
 {
     rank_view v = {0};
     tutti_job job = job_of(s, nranks);
-    job.exchange.algorithm = "auto";
+    job.plan.algorithm = "auto";
     job.parallel.groups = NULL;
     const tutti_status st = view_plan(s, &job, nranks, &v, NULL);
     view_release(&v);

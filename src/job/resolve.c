@@ -10,10 +10,9 @@
 #include "../device/device_row.h"
 #include "job_fields.h"
 
-/* By so much of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
-static const double AUTO_MOVE = 0.9;
 enum { FIRST_SCALE = 65536 }; /* of a dynamic loss scale: too large for some nets, which costs them a few steps */
 
+/* What the rule of buckets means by their size. */
 static int64_t bucket_bytes(const tutti_job *job)
 {
     switch ((tutti_bucket_rule)job->exchange.buckets) {
@@ -24,15 +23,17 @@ static int64_t bucket_bytes(const tutti_job *job)
     case TUTTI_BUCKETS_AUTO:
     case TUTTI_BUCKETS_SIZE: break;
     }
-    return job->exchange.bucket_bytes;
+    return job->plan.bucket_bytes;
 }
 
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
 {
     const bool automatic = !strcmp(job->loss_scale, "auto");
-    const bool f16 = job->precision == TUTTI_PRECISION_F16 || job->exchange.precision == TUTTI_F16;
+    const bool f16 = job->graph.precision == TUTTI_PRECISION_F16 || job->plan.sent == TUTTI_F16;
     const bool dynamic = automatic ? f16 : !strcmp(job->loss_scale, "dynamic");
-    tutti_loss_scale l = {.dynamic = dynamic, .start = dynamic ? FIRST_SCALE : 1, .interval = job->loss_scale_interval};
+    tutti_loss_scale l = job->train.loss_scale;
+    l.dynamic = dynamic;
+    l.start = dynamic ? FIRST_SCALE : 1;
     if (automatic || dynamic) return l;
     char *end;
     l.start = strtod(job->loss_scale, &end);
@@ -41,70 +42,51 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-tutti_rate tutti_job_rate(const tutti_job *job)
+/* What the keys of its method say to the plan, or to the centre. */
+static void hear_method(const tutti_job *job, bool of_centre, void *target)
 {
-    return (tutti_rate){.kind = (tutti_rate_kind)job->optimiser.schedule,
-                        .lr = job->optimiser.lr,
-                        .end_lr = job->optimiser.end_lr,
-                        .warmup_epochs = job->optimiser.warmup_epochs,
-                        .warmup_lr = job->optimiser.warmup_lr,
-                        .gamma = job->optimiser.gamma,
-                        .milestones = job->optimiser.milestones,
-                        .power = job->optimiser.power};
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    const tutti_method_key *k;
+    for (int i = 0; i < TUTTI_JOB_MAX_METHOD_KEYS && (k = tutti_method_key_at(i)); i++)
+        if (k->of_centre == of_centre && tutti_method_takes(method, k))
+            tutti_options_give(&k->field, &job->method.value[i], target);
 }
 
 tutti_centre tutti_job_centre(const tutti_job *job, int nranks)
 {
-    const tutti_rate rate = tutti_job_rate(job);
-    tutti_centre c = {.outer_rate = job->method.outer_rate, .outer_mu = job->method.outer_mu};
-    char *end = NULL;
-    if (!strcmp(job->method.rho, "auto")) {
-        c.rho = AUTO_MOVE / ((double)(nranks ? nranks : job->ranks) * tutti_rate_largest(&rate));
-        return c;
-    }
-    c.rho = strtod(job->method.rho, &end);
-    if (end == job->method.rho || *end || !isfinite(c.rho) || c.rho < 0) c.rho = (double)NAN;
+    tutti_centre c = {0};
+    hear_method(job, true, &c);
+    tutti_centre_settle(&c, nranks ? nranks : (int)job->ranks, tutti_rate_largest(&job->train.rate));
     return c;
 }
 
 static tutti_norms norms_of(const tutti_job *job)
 {
     if (tutti_job_rule(job)->trust) return TUTTI_NORMS_OF_TENSORS;
-    return job->optimiser.clip_norm > 0 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS;
+    return job->train.update.clip_norm > 0 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS;
 }
 
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
     const tutti_rule_row *rule = tutti_job_rule(job);
-    const int nranks = seat->nranks ? seat->nranks : (int)job->ranks;
-    const bool early = nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY;
-    return (tutti_plan_config){.rank = seat->rank,
-                               .nranks = nranks,
-                               .host_of = seat->host_of,
-                               .prove_later = seat->prove_later,
-                               .batch = job->batch,
-                               .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
-                               .accumulate = (int)job->accumulate,
-                               .method = tutti_method_find(job->method.name)->emitter,
-                               .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
-                               .sent = (tutti_dtype)job->exchange.precision,
-                               .rounds_each = job->exchange.rounding == TUTTI_ROUNDING_EACH,
-                               .early = early,
-                               .period = job->method.period,
-                               .staleness = job->method.staleness,
-                               .mean_states = job->method.average == TUTTI_AVERAGE_ALL,
-                               .algorithm = job->exchange.algorithm,
-                               .hybrid_bytes = job->exchange.hybrid_bytes,
-                               .topology = job->exchange_topology,
-                               .bucket_bytes = bucket_bytes(job),
-                               .cut = job->exchange.cut,
-                               .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
-                               .only_finite = tutti_job_loss_scale(job).dynamic || job->exchange.precision == TUTTI_F16,
-                               .norms = norms_of(job),
-                               .nstates = rule->nstates,
-                               .states = rule->states,
-                               .engine = job->kernels.name,
-                               .nthreads = (int)job->threads};
+    tutti_plan_config c = job->plan;
+    c.rank = seat->rank;
+    c.nranks = seat->nranks ? seat->nranks : (int)job->ranks;
+    c.host_of = seat->host_of;
+    c.prove_later = seat->prove_later;
+    c.method = tutti_method_find(job->method.name)->emitter;
+    c.replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED;
+    c.early = c.nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY;
+    c.by_need = job->exchange.order == TUTTI_TURN_PRIORITY || c.early;
+    c.bucket_bytes = bucket_bytes(job);
+    c.only_finite = tutti_job_loss_scale(job).dynamic || c.sent == TUTTI_F16;
+    c.norms = norms_of(job);
+    c.nstates = rule->nstates;
+    c.states = rule->states;
+    c.nthreads = (int)job->threads;
+    c.period = 1; /* of methods that have none */
+    hear_method(job, false, &c);
+    return c;
 }
 
 /* The number of this rank's card: ranks of a host take its cards in their order. */
@@ -141,16 +123,14 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
     if (!st) take_one_bucket(&r, &config);
     if (!st) st = tutti_job_open_times(job, seat->times, &r.times, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
-    tutti_graph_config graph = {.batch = samples,
-                                .engine = config.engine,
-                                .nthreads = config.nthreads,
-                                .device = r.device,
-                                .training = true,
-                                .precision = (tutti_precision)job->precision,
-                                .canonical = config.slots > 0,
-                                .tuned = tutti_job_times_tuned(r.times),
-                                .sparse = job->kernels.sparse == TUTTI_SPARSE_AUTO,
-                                .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
+    tutti_graph_config graph = job->graph;
+    graph.batch = samples;
+    graph.engine = config.engine;
+    graph.nthreads = config.nthreads;
+    graph.device = r.device;
+    graph.training = true;
+    graph.canonical = config.slots > 0;
+    graph.tuned = tutti_job_times_tuned(r.times);
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     const tutti_model *model = r.fused ? r.fused : r.model;
     if (!st) st = tutti_job_split(job, r.model, model, config.nranks, &graph, &graph.split, err);

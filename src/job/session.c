@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: from a job's keys to what the trainer is told. The keys that a resumed run may change are named here, because the
- * trainer knows no keys. */
+/* session.c: from a job's keys to what the trainer is told, and what is auto from the group or the run so far. */
 #include "session.h"
 
 #include <inttypes.h>
@@ -15,24 +14,6 @@
 #include "job_costs.h"
 #include "job_fields.h"
 
-/* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
- * epochs and steps are free only where the rate does not depend on the end, kernels only where bits are not the job's own. */
-#define ALWAYS_FREE                                                                                                    \
-    "ranks", "threads", "device", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",     \
-        "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.cut", "exchange.order",        \
-        "parallel.layers", "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s",        \
-        "log_every", "eval_every_epochs", "eval_points", "checkpoint.every_steps", "checkpoint.every_minutes",         \
-        "checkpoint.keep", "on_nan", "tensorboard", "trace.steps", "trace.warmup", NULL
-
-static const char *const *free_keys(const tutti_job *job)
-{
-    static const char *const fast[] = {"epochs",        "steps",          "kernels.name",
-                                       "kernels.tuned", "kernels.sparse", ALWAYS_FREE},
-                             *const canonical[] = {"epochs", "steps", ALWAYS_FREE};
-    const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
-    return (job->reduction == TUTTI_REDUCTION_CANONICAL ? canonical : fast) + (has_end ? 2 : 0);
-}
-
 static char *renew_job(const char *text)
 {
     tutti_job *job = NULL;
@@ -40,16 +21,6 @@ static char *renew_job(const char *text)
     char *renewed = tutti_job_print(job);
     tutti_job_destroy(job);
     return renewed;
-}
-
-tutti_init_config tutti_session_init(const tutti_job *job)
-{
-    return (tutti_init_config){
-        .from = job->init.from,
-        .skip = job->init.skip,
-        .map = job->init.map,
-        .takes_states = job->init.state,
-        .said = {job->init.said.from, job->init.said.skip, job->init.said.map, job->init.said.state}};
 }
 
 static tutti_status identify_data(const tutti_job *job, const tutti_session_data *data, char **out, tutti_failure *err)
@@ -66,12 +37,12 @@ static tutti_status identify_data(const tutti_job *job, const tutti_session_data
 static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
 {
     tutti_strbuf words = {0};
-    tutti_strbuf_printf(&words, "Take a lower optimiser.lr (%g now", job->optimiser.lr);
+    tutti_strbuf_printf(&words, "Take a lower optimiser.lr (%g now", job->train.rate.lr);
     if (tutti_plan_is_async(plan) && plan->config.nranks > 1)
         tutti_strbuf_printf(&words, ", and steps of %d workers add up at one centre", plan->config.nranks);
     tutti_strbuf_puts(&words, ")");
-    if (job->optimiser.warmup_epochs == 0) tutti_strbuf_puts(&words, ", or a warm-up (optimiser.warmup_epochs)");
-    if (job->precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
+    if (job->train.rate.warmup_epochs == 0) tutti_strbuf_puts(&words, ", or a warm-up (optimiser.warmup_epochs)");
+    if (job->graph.precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
     if (strcmp(job->loss_scale, "auto") != 0 && strcmp(job->loss_scale, "dynamic") != 0)
         tutti_strbuf_printf(&words, ", or a lower loss_scale (%s now)", job->loss_scale);
     tutti_strbuf_puts(&words, ", and look at the data for samples that are no numbers");
@@ -80,40 +51,26 @@ static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
 
 static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
 {
-    const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
+    const int64_t per_epoch = tutti_dataset_count(data->train) / job->plan.batch;
     const int64_t wanted = llround(job->epochs * (double)per_epoch);
-    s->config = (tutti_train_config){.plan = s->parts.plan,
-                                     .method = tutti_method_find(job->method.name),
-                                     .device = s->parts.device,
-                                     .train = data->train,
-                                     .test = data->test,
-                                     .data_threads = (int)job->data.threads,
-                                     .rate = tutti_job_rate(job),
-                                     .update = tutti_job_update(job),
-                                     .group_rates = job->optimiser.groups.rate,
-                                     .group_decays = job->optimiser.groups.decay,
-                                     .centre = tutti_job_centre(job, s->parts.plan->config.nranks),
-                                     .loss_scale = tutti_job_loss_scale(job),
-                                     .init = tutti_session_init(job),
-                                     .seed = (uint64_t)job->seed,
-                                     .nsteps = job->epochs > 0 ? (wanted > 0 ? wanted : 1) : job->steps,
-                                     .steps_per_epoch = per_epoch,
-                                     .eval_every_epochs = job->eval_every_epochs,
-                                     .eval_points = job->eval_points,
-                                     .checkpoint_every_steps = job->checkpoint.every_steps,
-                                     .checkpoint_every_s = 60 * job->checkpoint.every_minutes,
-                                     .checkpoint_keep = (int)job->checkpoint.keep,
-                                     .log_every = job->log_every,
-                                     .tensorboard = job->tensorboard,
-                                     .trace_warmup = job->trace.warmup,
-                                     .trace_steps = job->trace.steps,
-                                     .job_text = s->job_text,
-                                     .data_text = s->data_text,
-                                     .model_text = s->parts.model->text,
-                                     .free_keys = free_keys(job),
-                                     .renew_job = renew_job,
-                                     .outlives_nan = job->on_nan == TUTTI_ON_NAN_CONTINUE,
-                                     .if_diverged = s->if_diverged};
+    tutti_train_config *c = &s->config;
+    *c = job->train;
+    c->plan = s->parts.plan;
+    c->method = tutti_method_find(job->method.name);
+    c->device = s->parts.device;
+    c->train = data->train;
+    c->test = data->test;
+    c->update = tutti_job_update(job);
+    c->centre = tutti_job_centre(job, s->parts.plan->config.nranks);
+    c->loss_scale = tutti_job_loss_scale(job);
+    if (job->epochs > 0) c->nsteps = wanted > 0 ? wanted : 1;
+    c->steps_per_epoch = per_epoch;
+    c->job_text = s->job_text;
+    c->data_text = s->data_text;
+    c->model_text = s->parts.model->text;
+    c->free_keys = s->free_keys;
+    c->renew_job = renew_job;
+    c->if_diverged = s->if_diverged;
 }
 
 static tutti_job_seat seat_in(const tutti_group *group)
@@ -131,9 +88,9 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 {
     const int64_t count = tutti_dataset_count(data->train);
     tutti_session s = {0};
-    if (job->batch > count)
+    if (job->plan.batch > count)
         return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %" PRId64 " is more than the %" PRId64 " training samples",
-                          job->batch, count);
+                          job->plan.batch, count);
     tutti_job_seat seat = seat_in(group);
     seat.times = times;
     tutti_status st = tutti_job_resolve(job, &seat, &s.parts, err);
@@ -151,6 +108,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
         return st;
     }
     s.if_diverged = advise_diverged(job, s.parts.plan);
+    s.free_keys = tutti_job_free_keys(job);
     configure(job, data, &s);
     *out = s;
     return TUTTI_OK;
@@ -268,6 +226,7 @@ void tutti_session_release(tutti_session *s)
     free(s->job_text);
     free(s->data_text);
     free(s->if_diverged);
+    free(s->free_keys);
     free(s->pretended);
     tutti_job_forget(s->chosen);
     *s = (tutti_session){0};

@@ -25,6 +25,7 @@ typedef struct {
     tutti_resolved parts;
     tutti_job *chosen;                        /* the job with what was auto; NULL: nothing was */
     char *job_text, *data_text, *if_diverged; /* job_text: of that one */
+    const char **free_keys;                   /* of config */
     char exchange[240];                       /* what was chosen, for people; "" = nothing, or this rank was told */
     bool is_kept;                             /* ... it is that of the run so far */
     double choice_s, predicted_s;     /* how long it took; what a step takes by it, of one host without kernels */
@@ -49,8 +50,5 @@ tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, cons
  * where those do not say what the job does. */
 tutti_status tutti_session_pretend(const char *path, tutti_session *s, tutti_failure *err);
 void tutti_session_release(tutti_session *s);
-
-/* What the keys of `init` say; texts are the job's. */
-tutti_init_config tutti_session_init(const tutti_job *job);
 
 #endif

@@ -206,7 +206,7 @@ static void what_cannot_be_run_is_refused_before_the_first_run(void **state)
     check(LINE "sync-sgd,easgd:period", 2, "'period' is no KEY=VALUE");
     check(LINE "sync-sgd,easgd:perio=2", 2, "did you mean 'method.period'?");
     check(LINE "sync-sgd,easgd:name=easgd", 2, "the method's name stands in front");
-    check(LINE "easgd,sync-sgd:period=2", 2, "sync-sgd exchanges in every step; leave the key out");
+    check(LINE "easgd,sync-sgd:period=2", 2, "has no effect with 'method: sync-sgd'; it is for local-sgd");
     check(LINE "sync-sgd,async-easgd:rho=1000", 2, "async-easgd:rho=1000: ");
     check(LINE "sync-sgd,easgd --set batch=15", 2, "batch 15 does not divide into 2 ");
     check("compare $/job.yaml --out $/out", 2, "--methods is missing");

@@ -32,7 +32,7 @@ static void a_page_has_rules_source_and_keys_with_their_defaults(void **state)
         expect(command, 0, m->centre_rule);
         expect(command, 0, m->source);
         expect(command, 0, m->paper_rules);
-        for (int k = 0; k < TUTTI_METHOD_MAX_KEYS && m->keys[k]; k++) expect(command, 0, m->keys[k]);
+        for (int k = 0; tutti_method_key_name(m, k); k++) expect(command, 0, tutti_method_key_name(m, k));
     }
     expect("methods local-sgd", 0, "method.period          1 ");
 }
@@ -51,8 +51,8 @@ static void json_holds_the_same(void **state)
         assert_string_equal(cJSON_GetObjectItem(row, "name")->valuestring, m->name);
         assert_string_equal(cJSON_GetObjectItem(row, "centre_rule")->valuestring, m->centre_rule);
         assert_string_equal(cJSON_GetObjectItem(row, "lock")->valuestring, m->lock);
-        for (int k = 0; k < TUTTI_METHOD_MAX_KEYS && m->keys[k]; k++)
-            assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(row, "keys"), m->keys[k]));
+        for (int k = 0; tutti_method_key_name(m, k); k++)
+            assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(row, "keys"), tutti_method_key_name(m, k)));
     }
     assert_int_equal(cJSON_GetArraySize(all), n);
     cJSON_Delete(all);

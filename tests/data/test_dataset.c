@@ -102,15 +102,15 @@ static void every_set_opens_with_labels_in_range_and_repeats_itself(void **state
 
 static void every_byte_is_normalised_by_its_channels_constants(void **state)
 {
-    static const double mean[3] = {0.25, 0.5, 0.75}, std[3] = {0.5, 0.25, 0.125};
+    static double mean[3] = {0.25, 0.5, 0.75}, std[3] = {0.5, 0.25, 0.125};
     for (int i = 0; tutti_dataset_name_at(i); i++) {
         tutti_dataset_config config = config_of(tutti_dataset_name_at(i), *state);
         tutti_dataset *d = open_set(&config, TUTTI_SPLIT_TEST);
         const tutti_shape shape = tutti_dataset_shape(d);
         const int nchannels = shape.ndims == 3 ? (int)shape.dim[0] : 1;
         tutti_dataset_destroy(d);
-        config.mean = mean, config.nmean = nchannels;
-        config.std = std, config.nstd = nchannels;
+        config.mean = (tutti_reals){mean, nchannels};
+        config.std = (tutti_reals){std, nchannels};
         d = open_set(&config, TUTTI_SPLIT_TEST);
         float sample[MAX_FLOATS];
         read_sample(d, (tutti_pass){0}, 7, sample);
@@ -215,7 +215,7 @@ static void noise_costs_no_more_memory_than_its_few_distinct_samples(void **stat
 
 static void what_would_have_no_effect_or_is_missing_is_refused(void **state)
 {
-    static const double zero = 0, four[4] = {1, 1, 1, 1};
+    static double zero = 0, four[4] = {1, 1, 1, 1};
     const struct {
         tutti_dataset_config config;
         const char *words;
@@ -230,8 +230,8 @@ static void what_would_have_no_effect_or_is_missing_is_refused(void **state)
         {{.set = "digits", .skip_bad = true}, "data.on_bad_sample: digits is accepted whole or not at all"},
         {{.set = "noise", .classes = 3}, "data.shape: noise needs that of a sample"},
         {{.set = "noise", .shape = {.ndims = 1, .dim = {3}}}, "data.classes: noise needs their number"},
-        {{.set = "digits", .std = &zero, .nstd = 1}, "data.std: 0: samples are divided by it"},
-        {{.set = "digits", .mean = four, .nmean = 4}, "data.mean: 4 numbers, but samples have 1 channels"},
+        {{.set = "digits", .std = {&zero, 1}}, "data.std: 0: samples are divided by it"},
+        {{.set = "digits", .mean = {four, 4}}, "data.mean: 4 numbers, but samples have 1 channels"},
         {{.set = "noise", .classes = 2, .shape = {.ndims = 2, .dim = {5, 5}}, .augment = TUTTI_AUGMENT_FLIP},
          "data.augment: "},
     };

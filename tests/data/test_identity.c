@@ -76,12 +76,12 @@ static void a_text_that_is_none_is_refused(void **state)
 
 static void drawn_sets_differ_in_what_their_keys_say(void **state)
 {
-    static const double other = 0.25;
+    static double other = 0.25;
     const tutti_dataset_config c = {.set = "digits", .seed = 1, .train_samples = 100, .test_samples = 30};
     tutti_dataset_config seed = c, train = c, test = c, mean = c, std = c;
     (void)state;
     seed.seed = 2, train.train_samples = 101, test.test_samples = 29;
-    mean.mean = &other, mean.nmean = 1, std.std = &other, std.nstd = 1;
+    mean.mean = std.std = (tutti_reals){&other, 1};
     expect(of(&c), of(&c), NULL);
     expect(of(&c), of(&train), "there are 101 training samples now, 100 before");
     expect(of(&c), of(&test), "there are 29 test samples now, 30 before");

@@ -84,9 +84,9 @@ static void a_sample_written_as_a_png_is_that_sample_to_the_bit(void **state)
 /* Colours become Pillow's "L", (19595 R + 38470 G + 7471 B + 32768) >> 16; grey becomes three alike. */
 static void colour_and_grey_become_what_the_set_has(void **state)
 {
-    const double mean = 0, std = 1.0 / 255; /* floats are bytes then */
-    const tutti_dataset_config grey = {.set = "digits", .mean = &mean, .nmean = 1, .std = &std, .nstd = 1},
-                               colour = {.set = "shapes", .mean = &mean, .nmean = 1, .std = &std, .nstd = 1};
+    double mean = 0, std = 1.0 / 255; /* floats are bytes then */
+    const tutti_dataset_config grey = {.set = "digits", .mean = {&mean, 1}, .std = {&std, 1}},
+                               colour = {.set = "shapes", .mean = {&mean, 1}, .std = {&std, 1}};
     static const uint8_t rgb[4][4] = {{255, 0, 0, 76}, {0, 255, 0, 150}, {0, 0, 255, 29}, {10, 200, 30, 124}};
     uint8_t bytes[3 * 32 * 32];
     float sample[3 * 32 * 32];
@@ -131,8 +131,8 @@ static void plain_jpeg(const char *folder, const char *name, int side, uint8_t l
 
 static void a_jpeg_of_the_right_size_is_read_whole(void **state)
 {
-    const double mean = 0, std = 1.0 / 255;
-    const tutti_dataset_config c = {.set = "digits", .mean = &mean, .nmean = 1, .std = &std, .nstd = 1};
+    double mean = 0, std = 1.0 / 255;
+    const tutti_dataset_config c = {.set = "digits", .mean = {&mean, 1}, .std = {&std, 1}};
     float sample[28 * 28];
     tutti_pictures *p = open_for(&c, (tutti_shape){.ndims = 3, .dim = {1, 28, 28}});
     plain_jpeg(*state, "plain.jpg", 28, 128); /* one level: a JPEG keeps it */

@@ -91,14 +91,14 @@ static void arrays_of_every_type_come_out_as_they_are(void **state)
 static void bytes_stay_bytes_and_mean_and_std_are_of_either(void **state)
 {
     static const uint8_t bytes[12] = {0, 1, 2, 3, 100, 200, 255, 128, 7, 8, 9, 10};
-    static const double mean = 0.25, std = 0.5;
+    static double mean = 0.25, std = 0.5;
     float wanted[12];
     tutti_dataset_config c = {.set = "npy", .path = *state};
     put_labels(*state);
     data_npy_put(*state, "train_x.npy", "|u1", "(3, 2, 2)", bytes, sizeof bytes);
     for (int i = 0; i < 12; i++) wanted[i] = (float)((bytes[i] / 255.0 - 0.5) / 0.5);
     expect(&c, wanted, answers, 3, 4);
-    c.mean = &mean, c.nmean = 1, c.std = &std, c.nstd = 1;
+    c.mean = (tutti_reals){&mean, 1}, c.std = (tutti_reals){&std, 1};
     for (int i = 0; i < 12; i++) wanted[i] = (float)((bytes[i] / 255.0 - mean) / std);
     expect(&c, wanted, answers, 3, 4);
     data_npy_put(*state, "train_x.npy", "<f4", "(3, 2, 2)", numbers, sizeof numbers);
@@ -281,7 +281,7 @@ static void a_bad_cell_is_named_by_line_and_column(void **state)
 static void what_numbers_there_are_is_noted(void **state)
 {
     tutti_dataset_config c = {.set = "csv", .path = *state};
-    static const double mean = 100;
+    static double mean = 100;
     for (int given = 0; given < 2; given++) {
         tutti_dataset *d = NULL;
         tutti_failure err;
@@ -292,7 +292,7 @@ static void what_numbers_there_are_is_noted(void **state)
         assert_non_null(strstr(notes, "label 0 never occurs"));
         assert_true(!given == (strstr(notes, "numbers reach 200") != NULL));
         tutti_dataset_destroy(d);
-        c.mean = &mean, c.nmean = 1;
+        c.mean = (tutti_reals){&mean, 1};
     }
 }
 

@@ -40,11 +40,11 @@ static void missing_keys_take_their_defaults(void **state)
     tutti_failure err = {0};
     assert_int_equal(parse(MINIMAL, NULL, &job, &err), TUTTI_OK);
     assert_string_equal(job->model, "mlp");
-    assert_int_equal(job->batch, 64);
+    assert_int_equal(job->plan.batch, 64);
     assert_int_equal(job->ranks, 1);
     assert_true(job->epochs == 2.0 && tutti_job_update(job).value[0] == 0.9);
-    assert_int_equal(job->exchange.bucket_bytes, 1 << 20);
-    assert_string_equal(job->kernels.name, "auto"); /* chosen by layer and pass */
+    assert_int_equal(job->plan.bucket_bytes, 1 << 20);
+    assert_string_equal(job->plan.engine, "auto"); /* chosen by layer and pass */
     assert_null(job->data.path);
     tutti_job_destroy(job);
 }
@@ -69,7 +69,7 @@ static void a_printed_job_reads_back_to_the_same_print(void **state)
         if (parse(printed, NULL, &second, &err) != TUTTI_OK) fail_msg("%s\n%s", err.text, printed);
         again = tutti_job_print(second);
         assert_string_equal(printed, again);
-        assert_true(first->optimiser.lr == second->optimiser.lr);
+        assert_true(first->train.rate.lr == second->train.rate.lr);
         assert_string_equal(first->model, second->model);
         free(printed);
         free(again);
@@ -84,7 +84,7 @@ static void overrides_win_and_are_blamed(void **state)
     tutti_job *job = NULL;
     tutti_failure err = {0};
     assert_int_equal(parse(MINIMAL, "optimiser.lr=0.5", &job, &err), TUTTI_OK);
-    assert_true(job->optimiser.lr == 0.5);
+    assert_true(job->train.rate.lr == 0.5);
     tutti_job_destroy(job);
     assert_string_equal(refusal(MINIMAL, "ranks=3", &err),
                         "--set ranks=3: ranks: batch 64 does not divide into 3 ranks; "
@@ -112,7 +112,7 @@ static void an_override_of_steps_takes_the_place_of_epochs(void **state)
     tutti_job *job = NULL;
     tutti_failure err = {0};
     assert_int_equal(parse(MINIMAL, "steps=20", &job, &err), TUTTI_OK);
-    assert_true(job->steps == 20 && job->epochs == 0.0);
+    assert_true(job->train.nsteps == 20 && job->epochs == 0.0);
     tutti_job_destroy(job);
 }
 

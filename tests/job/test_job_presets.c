@@ -26,8 +26,8 @@ static void expect_preset(const char *name, double lr, double warmup, double mom
     tutti_job *job = parsed(text, NULL);
     const tutti_update u = tutti_job_update(job);
     assert_string_equal(u.rule->name, "lars");
-    assert_true(job->optimiser.schedule == TUTTI_RATE_POLY && job->optimiser.lr == lr);
-    assert_true(job->optimiser.warmup_epochs == warmup && u.value[0] == momentum && u.weight_decay == decay);
+    assert_true(job->train.rate.kind == TUTTI_RATE_POLY && job->train.rate.lr == lr);
+    assert_true(job->train.rate.warmup_epochs == warmup && u.value[0] == momentum && u.weight_decay == decay);
     assert_true(u.value[1] == 0.001 && u.value[2] == 1); /* not said there: as without a preset */
     tutti_job_destroy(job);
 }
@@ -52,11 +52,11 @@ static void what_the_job_says_goes_before(void **state)
     (void)state;
     tutti_job *job = parsed(TEXT("preset: mlperf-lars-4k, lr: 3, momentum: 0.5"), "optimiser.warmup_epochs=1");
     const tutti_update u = tutti_job_update(job);
-    assert_true(job->optimiser.lr == 3 && u.value[0] == 0.5 && job->optimiser.warmup_epochs == 1);
+    assert_true(job->train.rate.lr == 3 && u.value[0] == 0.5 && job->train.rate.warmup_epochs == 1);
     assert_true(u.weight_decay == 2e-4);
     tutti_job_destroy(job);
     job = parsed(TEXT("lr: 3"), "optimiser.preset=mlperf-lars-8k");
-    assert_true(job->optimiser.lr == 3 && job->optimiser.warmup_epochs == 5);
+    assert_true(job->train.rate.lr == 3 && job->train.rate.warmup_epochs == 5);
     tutti_job_destroy(job);
 }
 

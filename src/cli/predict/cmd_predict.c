@@ -96,7 +96,7 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
     char batch[32];
     int nsets = q->nsets;
     if (q->options.weak) {
-        snprintf(batch, sizeof batch, "batch=%lld", (long long)q->job->batch * q->ranks[i]);
+        snprintf(batch, sizeof batch, "batch=%lld", (long long)q->job->plan.batch * q->ranks[i]);
         q->sets[nsets++] = batch;
     }
     return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);

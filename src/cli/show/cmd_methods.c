@@ -75,8 +75,8 @@ static void print_page(const tutti_method_row *m)
         printf("  %-14s %s\n", title, words_of(m, &columns[i]));
     }
     printf("\nkeys of a job:\n");
-    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && m->keys[i]; i++) {
-        const tutti_field *f = field_of(table, m->keys[i]);
+    for (int i = 0; tutti_method_key_name(m, i); i++) {
+        const tutti_field *f = field_of(table, tutti_method_key_name(m, i));
         printf("  %-22s %-10s %s%s%s%s\n", f->key, f->initial, f->help, f->choices ? " (" : "",
                f->choices ? f->choices : "", f->choices ? ")" : "");
     }
@@ -93,8 +93,7 @@ static void add_row(tutti_json *j, const tutti_method_row *m)
     tutti_json_text(j, "help", m->help);
     for (int i = 0; i < NCOLUMNS; i++) tutti_json_text(j, columns[i].key, words_of(m, &columns[i]));
     tutti_json_open(j, "keys", '{');
-    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && m->keys[i]; i++)
-        tutti_json_text(j, m->keys[i], field_of(table, m->keys[i])->initial);
+    for (int i = 0; tutti_method_key_name(m, i); i++) tutti_json_text(j, tutti_method_key_name(m, i), field_of(table, tutti_method_key_name(m, i))->initial);
     tutti_json_close(j, '}');
     tutti_json_close(j, '}');
 }

@@ -62,9 +62,9 @@ static tutti_status find_checkpoint(const char *command, const char *where, tutt
 static tutti_status build(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph_config graph = {.batch = 1,
-                                      .engine = t->job->kernels.name,
+                                      .engine = t->job->plan.engine,
                                       .nthreads = (int)t->job->threads,
-                                      .precision = (tutti_precision)t->job->precision};
+                                      .precision = (tutti_precision)t->job->graph.precision};
     if (t->job->fuse) t->fused = tutti_model_fuse(t->model);
     tutti_status st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
     if (!st) st = tutti_graph_prepare_threads(t->graph, err);
@@ -176,7 +176,7 @@ static tutti_status open_file(const tutti_flags *f, bool pictures, const char *w
 static tutti_status load_foreign(tutti_trained *t, const char *command, tutti_checkpoint *c, tutti_failure *err)
 {
     const tutti_init_wanted wanted = {t->graph->params, t->graph->nparams, NULL, 0};
-    tutti_init_config config = tutti_session_init(t->job);
+    tutti_init_config config = t->job->train.init;
     tutti_init *init = NULL;
     config.said.from = t->path;
     config.takes_states = false;

@@ -157,7 +157,7 @@ static void print_data(const player *p, const tutti_session_data *d)
 {
     const int64_t nbytes = tutti_session_data_bytes(d);
     if (tutti_group_rank(p->group) != 0 || p->quiet) return;
-    tutti_train_print_data("", d, p->job->batch);
+    tutti_train_print_data("", d, p->job->plan.batch);
     if (tutti_group_nranks(p->group) == 1 || !nbytes) return;
     printf("data: %lld training and %lld test samples, %.1f MB, once for all ranks %s\n",
            (long long)tutti_dataset_count(d->train), (long long)tutti_dataset_count(d->test), 1e-6 * (double)nbytes,

@@ -169,7 +169,7 @@ static tutti_status check_places(const tutti_compare *c, const tutti_compare_run
                                     {.what = "the job's model", .path = job->model},
                                     {.what = "the job's data", .path = job->data.path},
                                     {.what = "the job's tuned kernels", .path = job->kernels.tuned},
-                                    {.what = "the initial weights", .path = job->init.from}};
+                                    {.what = "the initial weights", .path = job->train.init.from}};
     const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
     free(table);
     free(page);
@@ -195,7 +195,7 @@ static tutti_status prepare_run(tutti_compare *c, const tutti_compare_method *m,
     char *text = tutti_job_print(job);
     *r = (tutti_compare_run){.method = m,
                              .seed = seed,
-                             .batch = job->batch,
+                             .batch = job->plan.batch,
                              .dir = text_of(&c->arena, "%s/%s-%s", c->dir, m->folder, number),
                              .job = tutti_arena_strdup(&c->arena, text)};
     st = check_places(c, r, job, err);
@@ -213,9 +213,9 @@ tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err)
         st = load(c, &c->methods[m], NULL, &job, err);
         if (!st) st = plan(&c->arena, &c->methods[m], job, err);
         if (!st) warn(&c->methods[m], job);
-        c->methods[m].few_tests = !st && !job->eval_points && !says_points(c->sets, c->nsets) &&
+        c->methods[m].few_tests = !st && !job->train.eval_points && !says_points(c->sets, c->nsets) &&
                                   !says_points(c->methods[m].keys, c->methods[m].nkeys);
-        const int64_t first = job ? job->seed : 0;
+        const int64_t first = job ? job->train.seed : 0;
         if (job) c->nranks = job->ranks;
         tutti_job_destroy(job);
         for (int s = 0; s < c->nseeds && !st; s++)

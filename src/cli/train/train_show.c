@@ -121,7 +121,7 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
     show_split(p);
     show_kernels(p->graph);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
-    tutti_train_print_data("#   ", data, job->batch);
+    tutti_train_print_data("#   ", data, job->plan.batch);
     show_normal(data->train);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)

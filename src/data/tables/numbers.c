@@ -34,7 +34,7 @@ void tutti_numbers_note(const tutti_dataset_config *config, tutti_dataset *d)
     snprintf(words, sizeof words, "%lld sample%s %s of %d class%s", (long long)d->count, d->count == 1 ? "" : "s",
              shape, d->nclasses, d->nclasses == 1 ? "" : "es");
     tutti_dataset_note(d, words);
-    if (largest <= LARGE || config->nmean || config->nstd) return;
+    if (largest <= LARGE || config->mean.n || config->std.n) return;
     snprintf(words, sizeof words,
              "numbers reach %g and are taken as they are: 'mean' and 'std' of data bring them near 1", (double)largest);
     tutti_dataset_note(d, words);

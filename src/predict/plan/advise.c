@@ -209,7 +209,7 @@ tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_p
                              *const places[] = {"sharded", "replicated", NULL};
     asker a = {.q = q, .options = *options, .nranks = tutti_predict_last(q)->nranks};
     tutti_prediction now = {0};
-    *out = (tutti_advised){.nranks = a.nranks, .samples = q->job->batch / (q->options.weak ? 1 : a.nranks)};
+    *out = (tutti_advised){.nranks = a.nranks, .samples = q->job->plan.batch / (q->options.weak ? 1 : a.nranks)};
     tutti_status st = predict_with(&a, NULL, 0, &now, err);
     out->step_s = now.step_s;
     out->samples_per_s = now.samples_per_s;

@@ -37,7 +37,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
     tutti_predict_options options = q->options;
     for (int i = 0; i < q->nranks; i++) {
         const int nranks = q->predicted[i].nranks;
-        a->seats[i] = (tutti_run_seats){.batch = q->job->batch * (q->options.weak ? nranks : 1),
+        a->seats[i] = (tutti_run_seats){.batch = q->job->plan.batch * (q->options.weak ? nranks : 1),
                                         .nnodes = tutti_predict_nodes_of(&q->topology, a, nranks)};
     }
     if (a->plans) tutti_run_plan_rows(&a->plan, q->predicted, a->seats, q->nranks, a->rows);

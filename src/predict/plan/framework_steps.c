@@ -16,10 +16,10 @@ static tutti_status input_bytes(const tutti_predict_question *q, int nranks, dou
 {
     tutti_job job = *q->job;
     tutti_resolved r = {0};
-    job.kernels.name = "reference";
-    if (!q->options.weak) job.batch = job.batch / nranks > 0 ? job.batch / nranks : 1;
+    job.plan.engine = "reference";
+    if (!q->options.weak) job.plan.batch = job.plan.batch / nranks > 0 ? job.plan.batch / nranks : 1;
     const tutti_status st = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = 1}, &r, err);
-    if (!st) *out = (double)job.batch * (double)tutti_shape_count(&r.model->input) * sizeof(float);
+    if (!st) *out = (double)job.plan.batch * (double)tutti_shape_count(&r.model->input) * sizeof(float);
     tutti_resolved_release(&r);
     return st;
 }
@@ -77,12 +77,12 @@ static void add_fixed(const tutti_predict_question *q, tutti_strbuf *out)
                                        "exchange.update",    "exchange.update_when", "exchange.precision",
                                        "reduction"};
     const tutti_job *job = q->job;
-    const bool fixed[] = {strcmp(job->exchange.algorithm, "auto") != 0,
+    const bool fixed[] = {strcmp(job->plan.algorithm, "auto") != 0,
                           job->exchange.buckets != TUTTI_BUCKETS_AUTO,
                           job->exchange.order != TUTTI_TURN_AUTO,
                           job->exchange.update != TUTTI_UPDATE_AUTO,
                           job->exchange.update_when != TUTTI_UPDATE_ANYTIME,
-                          job->exchange.precision != TUTTI_F32,
+                          job->plan.sent != TUTTI_F32,
                           job->reduction != TUTTI_REDUCTION_FAST};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (fixed[i]) tutti_strbuf_printf(out, "%s%s", out->length ? ", " : "", keys[i]);

@@ -17,9 +17,9 @@ static void print_head(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, "%s on %s\n%g epochs of %lld samples (%s), ", q->job_path, topology, p->epochs,
                         (long long)p->samples, q->answers->samples_given ? "--samples" : "the job's");
     if (q->options.weak)
-        tutti_strbuf_printf(out, "%lld a rank and step\n\n", (long long)q->job->batch);
+        tutti_strbuf_printf(out, "%lld a rank and step\n\n", (long long)q->job->plan.batch);
     else
-        tutti_strbuf_printf(out, "%lld a step\n\n", (long long)q->job->batch);
+        tutti_strbuf_printf(out, "%lld a step\n\n", (long long)q->job->plan.batch);
     tutti_strbuf_printf(out, "%5s %5s %10s %10s %10s %6s %10s %10s %10s", "ranks", "nodes", "step ms", "exposed",
                         "samples/s", "effic.", "an epoch", "in all", "node hours");
     if (p->price > 0) tutti_strbuf_printf(out, " %10s", "cost");

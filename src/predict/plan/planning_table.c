@@ -157,7 +157,8 @@ void tutti_predict_add_table(const tutti_predict_question *q, tutti_strbuf *out)
     explain_efficiency(q, out);
     print_groups(q, out);
     if (q->options.weak)
-        tutti_strbuf_printf(out, "\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
+        tutti_strbuf_printf(out, "\nWeak scaling: each rank has the job's batch of %lld.\n",
+                            (long long)q->job->plan.batch);
     print_assumed(q, out);
     const bool spread = print_spread(q, out);
     if (q->slowness) print_slowness(q, out);

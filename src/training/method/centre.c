@@ -3,9 +3,14 @@
  * multiplication is fused with an addition, so all of them, and all their tails, give equal bits. */
 #include "centre.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../tensor/relaxed.h"
+
+/* By this share of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
+static const double AUTO_MOVE = 0.9;
 
 #define ELEMENTS static inline __attribute__((always_inline))
 
@@ -54,6 +59,18 @@ const tutti_centre_loops *const tutti_centre_rows[TUTTI_NISAS] = TUTTI_ISA_LIST(
 static const tutti_centre_loops *loops_here(void)
 {
     return tutti_centre_rows[tutti_isa_here()];
+}
+
+void tutti_centre_settle(tutti_centre *c, int nworkers, double largest_rate)
+{
+    char *end = NULL;
+    if (!c->said_rho) return;
+    if (!strcmp(c->said_rho, "auto")) {
+        c->rho = AUTO_MOVE / (nworkers * largest_rate);
+        return;
+    }
+    c->rho = strtod(c->said_rho, &end);
+    if (end == c->said_rho || *end || !isfinite(c->rho) || c->rho < 0) c->rho = (double)NAN;
 }
 
 float tutti_centre_alpha(const tutti_centre *c, double lr)

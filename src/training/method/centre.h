@@ -20,10 +20,13 @@
 #include "../../tensor/isa.h"
 
 typedef struct {
+    const char *said_rho;        /* what a job says of it: "auto" or a number; NULL = nothing */
     double rho;                  /* elasticity, 0 = workers go alone */
     double outer_rate, outer_mu; /* of the outer rule */
 } tutti_centre;
 
+/* Makes rho of what was said, between so many workers at the largest rate of a run; NaN of what is no number of 0 or more. */
+void tutti_centre_settle(tutti_centre *c, int nworkers, double largest_rate);
 /* The share of their distance by which workers and centre move towards each other at this rate. */
 float tutti_centre_alpha(const tutti_centre *c, double lr);
 

@@ -8,7 +8,22 @@
 #include "../plan/plan.h"
 #include "centre.h"
 
-enum { TUTTI_METHOD_MAX_KEYS = 7 };
+enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
+
+/* A key of jobs that a method brings: "method.period". Methods that mean the same by it share one. What a job says goes to the plan or to the
+ * centre; a key that neither knows goes to a number of tutti_plan_config.own. */
+typedef struct {
+    tutti_field field; /* its offset is in tutti_plan_config, or in tutti_centre */
+    bool of_centre;
+} tutti_method_key;
+/* A value of one, until it goes there: any kind but lists. */
+typedef union {
+    int64_t whole;
+    double real;
+    int choice;
+    bool either;
+    const char *text;
+} tutti_method_value;
 
 /* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the centre's, g the
  * gradient of the worker's own samples, P the number of workers, r the rate of the step. */
@@ -28,7 +43,10 @@ typedef struct {
     const char *paper_rules; /* that its workers have there: "sgd, momentum"; "any": it is of no one rule */
     const char *refuses;     /* in words, what accept does */
     const char *help;
-    const char *keys[TUTTI_METHOD_MAX_KEYS]; /* of jobs, that concern it; up to the first NULL */
+    const tutti_method_key
+        *keys[TUTTI_METHOD_MAX_KEYS]; /* up to the first NULL; a job of another method may not set them */
+    const char *concerned_by
+        [TUTTI_METHOD_MAX_CONCERNED]; /* keys that are no method's own, and are for it; up to the first NULL */
     bool is_plain; /* plain SGD moves its workers, or its centre: a job's momentum is left out (tutti_rule_row.plain) */
     bool saves_no_states; /* of the rule: workers that are resumed have new ones */
     bool is_unordered;    /* these visit at the same time: there is no order to keep */
@@ -48,6 +66,11 @@ typedef struct {
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);
+/* All different keys of all methods, in the order of the table; NULL beyond the last. */
+const tutti_method_key *tutti_method_key_at(int i);
+/* The i-th key of a job that is for the method: its own ones, then those that concern it besides; NULL beyond the last. */
+const char *tutti_method_key_name(const tutti_method_row *row, int i);
+bool tutti_method_takes(const tutti_method_row *row, const tutti_method_key *key);
 /* Whether some method keeps a vector of this name (n letters) beside its centre. */
 bool tutti_method_has_state(const char *name, size_t n);
 

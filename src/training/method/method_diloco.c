@@ -99,6 +99,15 @@ static unsigned collectives(const tutti_plan_config *c)
     return 1u << TUTTI_ALLREDUCE;
 }
 
+static const tutti_method_key outer_rate = {.field = {"method.outer.rate", TUTTI_FIELD_REAL,
+                                                      offsetof(tutti_centre, outer_rate), "0.7", NULL, 0, 1e6,
+                                                      "diloco: rate of the outer step"},
+                                            .of_centre = true},
+                              outer_momentum = {.field = {"method.outer.momentum", TUTTI_FIELD_REAL,
+                                                          offsetof(tutti_centre, outer_mu), "0.9", NULL, 0, 1,
+                                                          "diloco: Nesterov momentum of it, below 1"},
+                                                .of_centre = true};
+
 static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_diloco = {
@@ -118,7 +127,7 @@ const tutti_method_row tutti_method_diloco = {
     .source = "Douillard et al. 2023, arXiv 2311.08105 (500 steps of AdamW, o = 0.7, m = 0.9)",
     .refuses = "outer.rate 0; outer.momentum 1; reduction: canonical; update: replicated; update_when: early; period 0",
     .help = "every rank takes steps of its own; their mean is the gradient of an outer step with Nesterov momentum",
-    .keys = {"method.period", "method.outer.rate", "method.outer.momentum"},
+    .keys = {&tutti_method_period, &outer_rate, &outer_momentum},
     .centre_state = momentum_name,
     .accept = accept,
     .accept_centre = accept_centre,

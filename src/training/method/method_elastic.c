@@ -148,7 +148,7 @@ tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate, bound = 2 / (nworkers + 1.0);
-    if (alpha < bound) return TUTTI_OK;
+    if (!(alpha >= bound)) return tutti_method_check_rho(c, err);
     return tutti_fail(
         err, TUTTI_ERR_USAGE,
         "method.rho: %g times the largest rate, %g, moves workers and centre by %g of their distance; between "

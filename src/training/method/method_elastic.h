@@ -46,7 +46,7 @@ tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, do
         .period = "method.period steps",                                                                               \
         .refuses = "r rho of 2 / (P + 1) or more at the largest rate; reduction: canonical; update: replicated; "      \
                    "update_when: early; period 0",                                                                     \
-        .keys = {"method.period", "method.rho"},                                                                       \
+        .keys = {&tutti_method_period, &tutti_method_rho},                                                             \
         .accept = tutti_elastic_accept,                                                                                \
         .accept_centre = tutti_elastic_accept_centre,                                                                  \
         .collectives = collectives,                                                                                    \

@@ -6,6 +6,10 @@
 #include "../plan/plan_builder.h"
 #include "method.h"
 
+/* Keys that several methods take: steps between two exchanges of weights; the elasticity, whose refusal is the other one's. */
+extern const tutti_method_key tutti_method_period, tutti_method_rho;
+tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
+
 /* Weights, gradients, a memory for each of the rule's states, activations. */
 typedef struct {
     bool own_weights, own_states; /* no other rank touches them */

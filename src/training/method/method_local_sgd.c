@@ -106,6 +106,10 @@ static unsigned collectives(const tutti_plan_config *c)
     return 1u << TUTTI_ALLREDUCE;
 }
 
+static const tutti_method_key average = {.field = {"method.average", TUTTI_FIELD_EITHER,
+                                                   offsetof(tutti_plan_config, mean_states), "weights", "weights|all",
+                                                   1, 0, "local-sgd: all: the rule's states too"}};
+
 static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_local_sgd = {
@@ -124,7 +128,7 @@ const tutti_method_row tutti_method_local_sgd = {
     .source = "Stich 2019, arXiv 1805.09767; post-local: Lin et al. 2020, arXiv 1808.07217",
     .refuses = "reduction: canonical; update: replicated; update_when: early; period 0",
     .help = "every rank takes steps of its own; every method.period steps their weights are averaged",
-    .keys = {"method.period", "method.average"},
+    .keys = {&tutti_method_period, &average},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_parts.c: parts of a plan that several methods want. */
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "method_impl.h"
@@ -253,6 +255,24 @@ tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const c
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "exchange.update_when: there are no sums of gradients to wait for; leave the key out");
     return TUTTI_OK;
+}
+
+/* ---- keys ---- */
+
+const tutti_method_key tutti_method_period = {.field = {"method.period", TUTTI_FIELD_INT,
+                                                        offsetof(tutti_plan_config, period), "1", NULL, 0, 1e9,
+                                                        "steps between two exchanges of weights"}};
+
+const tutti_method_key tutti_method_rho = {
+    .field = {"method.rho", TUTTI_FIELD_TEXT, offsetof(tutti_centre, said_rho), "auto", NULL, 1, 0,
+              "easgd: elasticity, by rate * rho workers and centre meet; auto = 0.9 / (ranks * largest rate)"},
+    .of_centre = true};
+
+tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err)
+{
+    return isnan(c->rho) ? tutti_fail(err, TUTTI_ERR_USAGE,
+                                      "method.rho: '%s' is neither auto nor a number of 0 or more", c->said_rho)
+                         : TUTTI_OK;
 }
 
 /* Saving is rare: the plainest gather will do, whatever algorithm trains. */

@@ -200,11 +200,6 @@ static void list(tutti_plan_builder *b)
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {
-    if (c->period != 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method.period: sync-sgd exchanges in every step; leave the key out, or use local-sgd");
-    if (c->mean_states)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "method.average: sync-sgd averages nothing; leave the key out");
     if (c->early && c->replicated)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "exchange.update_when: early is for exchange.update: sharded, whose gathers it hides");
@@ -270,8 +265,8 @@ const tutti_method_row tutti_method_sync_sgd = {
                "precision: bf16 or f16 with reduction: canonical; parallel.layers with any of these, accumulate or "
                "canonical sums",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
-    .keys = {"exchange.update", "exchange.update_when", "exchange.precision", "exchange.rounding", "parallel.layers",
-             "parallel.groups"},
+    .concerned_by = {"exchange.update", "exchange.update_when", "exchange.precision", "exchange.rounding",
+                     "parallel.layers", "parallel.groups"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

@@ -28,6 +28,37 @@ const tutti_method_row *tutti_method_find(const char *name)
     return NULL;
 }
 
+bool tutti_method_takes(const tutti_method_row *row, const tutti_method_key *key)
+{
+    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && row->keys[i]; i++)
+        if (row->keys[i] == key) return true;
+    return false;
+}
+
+const char *tutti_method_key_name(const tutti_method_row *row, int i)
+{
+    int n = 0;
+    while (n < TUTTI_METHOD_MAX_KEYS && row->keys[n]) n++;
+    if (i < n) return row->keys[i]->field.key;
+    return i - n < TUTTI_METHOD_MAX_CONCERNED ? row->concerned_by[i - n] : NULL;
+}
+
+/* Whether a method before row `end` takes the key. */
+static bool is_known(const tutti_method_key *key, int end)
+{
+    for (int r = 0; r < end; r++)
+        if (tutti_method_takes(rows[r], key)) return true;
+    return false;
+}
+
+const tutti_method_key *tutti_method_key_at(int i)
+{
+    for (int r = 0; r < NROWS; r++)
+        for (int k = 0; k < TUTTI_METHOD_MAX_KEYS && rows[r]->keys[k]; k++)
+            if (!is_known(rows[r]->keys[k], r) && i-- == 0) return rows[r]->keys[k];
+    return NULL;
+}
+
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words)
 {
     const size_t length = strlen(rule);

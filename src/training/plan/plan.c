@@ -346,6 +346,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
     if (tutti_plan_is_async(p)) add_visits(p, &sb);
     if (p->is_paced) tutti_strbuf_printf(&sb, "at most %" PRId64 " steps ahead\n", c->staleness);
+    for (int i = 0; i < TUTTI_PLAN_OWN; i++)
+        if (c->own[i] != 0) tutti_strbuf_printf(&sb, "own %d: %.17g\n", i, c->own[i]);
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);

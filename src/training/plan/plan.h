@@ -46,6 +46,8 @@ typedef enum {
     TUTTI_NORMS_OF_TENSORS, /* of each weight tensor: its own, and that of what the rule holds it against */
 } tutti_norms;
 
+enum { TUTTI_PLAN_OWN = 2 };
+
 /* What a method makes of a configuration: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
 
@@ -82,8 +84,9 @@ typedef struct {
     int64_t period;    /* steps between two exchanges of weights, where the method has one; else 1 */
     bool mean_states;  /* states are averaged when weights are */
     int64_t staleness; /* of methods that bound it: by so many local steps a worker may be ahead of the slowest */
-    int nstates;       /* vectors that the rule of updates keeps beside the weights */
-    const char *const *states; /* their names, borrowed */
+    double own[TUTTI_PLAN_OWN]; /* numbers that the method alone knows: keys of its own */
+    int nstates;                /* vectors that the rule of updates keeps beside the weights */
+    const char *const *states;  /* their names, borrowed */
     const char *engine;
     int nthreads;
 } tutti_plan_config;

@@ -14,7 +14,6 @@
 
 #include "../../collective/group/group.h"
 #include "../../data/dataset.h"
-#include "../../device/device_row.h"
 #include "../method/centre.h"
 #include "../method/method.h"
 #include "../method/rule/rule.h"
@@ -65,7 +64,7 @@ typedef struct {
 
 typedef struct {
     const tutti_plan *plan;
-    const tutti_device *device;        /* where the plan's memories lie, and all is computed */
+    const struct tutti_device *device; /* where the plan's memories lie, and all is computed */
     const tutti_dataset *train, *test; /* test may be NULL */
     int data_threads;                  /* that load batches */
     tutti_rate rate;
@@ -81,7 +80,7 @@ typedef struct {
     int64_t eval_points;            /* tests of a run, at least; 0 = as many as that makes */
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
     double
-        checkpoint_every_s; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with record or replay */
+        checkpoint_every_minutes; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with record or replay */
     int checkpoint_keep;
     int64_t log_every;
     bool tensorboard;                  /* what metrics.jsonl says of steps and tests, as event files too. Needs dir */

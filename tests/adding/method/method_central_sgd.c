@@ -82,9 +82,6 @@ static void list(tutti_plan_builder *b)
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {
-    if (c->period != 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: central-sgd exchanges in every step; leave it out");
-    if (c->mean_states) return tutti_fail(err, TUTTI_ERR_USAGE, "method.average: central-sgd averages nothing");
     if (c->replicated)
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: central-sgd updates on rank 0 in any case");
     if (tutti_method_looks(c))
@@ -115,7 +112,7 @@ const tutti_method_row tutti_method_central_sgd = {
     .overlap = "gradients beside the backward pass",
     .paper_rules = "any",
     .source = "Li et al. 2014, one server",
-    .refuses = "method.period, method.average, update: replicated, clip_norm, a dynamic loss_scale",
+    .refuses = "update: replicated, clip_norm, a dynamic loss_scale",
     .help = "rank 0 updates all weights and sends them to everybody",
     .accept = accept,
     .collectives = collectives,

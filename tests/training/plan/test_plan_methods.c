@@ -367,8 +367,6 @@ static void what_a_method_has_no_use_for_is_refused(void **state)
         {"sync-sgd", {.period = 1, .early = true, .replicated = true}, "exchange.update_when: "},
         {"sync-sgd", {.period = 1, .early = true, .norms = TUTTI_NORM_OF_ALL}, "exchange.update_when: "},
         {"local-sgd", {.period = 1, .early = true}, "exchange.update_when: "},
-        {"sync-sgd", {.period = 2}, "method.period: sync-sgd exchanges in every step"},
-        {"sync-sgd", {.period = 1, .mean_states = true}, "method.average: "},
         {"local-sgd", {.period = 0}, "method.period: the steps between two averages, 1 or more"},
         {"local-sgd", {.period = 1, .slots = 8}, "method: local-sgd has weights of its own"},
         {"local-sgd", {.period = 1, .replicated = true}, "exchange.update: "},

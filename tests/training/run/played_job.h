@@ -15,6 +15,7 @@
 #include "collective/group/group_impl.h"
 #include "collective/wired_ranks.h"
 #include "data/dataset_impl.h"
+#include "device/device_row.h"
 #include "job/job_fields.h"
 #include "job/session.h"
 

@@ -54,6 +54,13 @@ static void others_move_as_beside_a_rate_of_0_by_every_rule(void **state)
     }
 }
 
+static bool has_period(const tutti_method_row *m)
+{
+    for (int i = 0; tutti_method_key_name(m, i); i++)
+        if (!strcmp(tutti_method_key_name(m, i), "method.period")) return true;
+    return false;
+}
+
 /* One rank where workers come as they like, so that there is one order; else two, whose mean is exact. */
 static void others_move_as_beside_a_rate_of_0_by_every_method(void **state)
 {
@@ -63,7 +70,7 @@ static void others_move_as_beside_a_rate_of_0_by_every_method(void **state)
         for (int period = 1; period <= 2; period++) {
             char job[400];
             const tutti_plan_config c = {.period = period, .nstates = 1, .staleness = 2};
-            if (m->accept(&c, NULL)) continue;
+            if (m->accept(&c, NULL) || (period == 2 && !has_period(m))) continue;
             snprintf(job, sizeof job, SMALL "method: {name: %s%s}\n", m->name, period == 2 ? ", period: 2" : "");
             expect_alike(job, "rule: momentum, lr: 0.02", in_part, m->is_async ? 1 : 2);
         }

@@ -226,7 +226,7 @@ static void *count_bytes(void *arg)
     }
     for (int s = 0; !st && s < parts.graph->nsplit; s++) {
         const tutti_split_volume v =
-            tutti_split_volume_of(&parts.graph->split[s], nranks, c->job->batch, tutti_graph_parts(parts.graph));
+            tutti_split_volume_of(&parts.graph->split[s], nranks, c->job->plan.batch, tutti_graph_parts(parts.graph));
         c->formula += (v.activations + v.params) * (int64_t)sizeof(float);
     }
     c->err.status = st;

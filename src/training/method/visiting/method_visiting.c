@@ -287,8 +287,6 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
 {
     tutti_status st = tutti_method_accept_own_weights(c, name, "visits to the centre", err);
     if (st) return st;
-    if (v->by_gradients && c->period != 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: %s visits in every step; leave the key out", name);
     if (v->by_gradients && c->norms == TUTTI_NORMS_OF_TENSORS)
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
@@ -325,7 +323,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
 {
     const double alpha = c->rho * largest_rate;
     (void)nworkers;
-    if (alpha < 1) return TUTTI_OK;
+    if (!(alpha >= 1)) return tutti_method_check_rho(c, err);
     return tutti_fail(
         err, TUTTI_ERR_USAGE,
         "method.rho: %g times the largest rate, %g, moves a worker and the centre by %g of their distance; "

@@ -60,7 +60,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
     .local_rule = "W <- rule(W, g) - r rho (W - C), by W and C from before the step",                                  \
     .centre_rule = "C <- C + r rho (W - C), one worker after the other; running statistics: C <- C + (W - C) / P",     \
     .period = "method.period local steps", .accept_centre = tutti_visiting_accept_centre,                              \
-    .keys = {"method.period", "method.rho"}
+    .keys = {&tutti_method_period, &tutti_method_rho}
 #define TUTTI_VISITING_GRADIENTS                                                                                       \
     .optimisation = "centralised", .travels = "gradients, and the centre", .local_rule = "W <- C",                     \
     .centre_rule = "C <- rule(C, g), by each worker's g as it comes; the rule's states lie with C",                    \

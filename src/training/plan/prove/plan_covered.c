@@ -39,6 +39,7 @@ static void add_config(tutti_hasher *h, const tutti_plan_config *c)
                               c->only_finite, c->norms,       c->sent,      c->replicated, c->early,
                               c->period,      c->mean_states, c->staleness, c->nstates};
     add_all(h, values, sizeof values / sizeof *values);
+    tutti_hasher_add(h, c->own, sizeof c->own);
     add(h, c->host_of != NULL);
     for (int r = 0; r < c->nranks && c->host_of; r++) add(h, c->host_of[r]);
 }

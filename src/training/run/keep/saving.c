@@ -60,8 +60,8 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {
     const tutti_train_config *c = s->config;
-    return s->rank == 0 && c->dir && !c->pretended && !c->record && !c->replay && c->checkpoint_every_s > 0 &&
-           tutti_clock_s() - k->saved_s >= c->checkpoint_every_s;
+    return s->rank == 0 && c->dir && !c->pretended && !c->record && !c->replay && c->checkpoint_every_minutes > 0 &&
+           tutti_clock_s() - k->saved_s >= 60 * c->checkpoint_every_minutes;
 }
 
 bool tutti_saving_is_due(const tutti_stepping *s, int64_t step)
