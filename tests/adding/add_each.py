@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key")
+KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour")
 TESTS = ("test_ops", "test_ops_golden", "test_onednn", "test_orders", "test_precision", "test_update", "test_update_golden", "test_networks", "test_dataset",
          "test_job_docs")
 
@@ -227,6 +227,21 @@ def check_key(copy):
     if "\nnote: \"a first try\"\n" not in out or "\n# note: a first try\n" not in out:
         sys.exit(f"FAILED: the key is not shown: {out}")
     return test(copy, "test_job_docs") + ", train --dry-run"
+
+
+def check_key_with_behaviour(copy):
+    """The key changes which steps write a line, and a resumed run may say something else."""
+    def lines(*settings):
+        said = job(copy, "log_first", "log_every=20", *settings)
+        metrics = (copy / "runs/log_first/metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        return said, [line["step"] for line in map(json.loads, metrics) if line["ev"] == "step"]
+    said, steps = lines("log_first=3")
+    if steps != [1, 2, 3, 20, 40]:
+        sys.exit(f"FAILED: log_first=3: steps {steps} have lines")
+    _, more = lines("log_first=0", "steps=50")
+    if more != [*steps, 50]:
+        sys.exit(f"FAILED: the resumed run with log_first=0: steps {more} have lines")
+    return f"steps {steps} have lines, a resumed run may change it; {said}"
 
 
 def main():
