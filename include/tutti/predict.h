@@ -73,6 +73,9 @@ typedef struct {
     tutti_rank_memory memory;
 } tutti_prediction;
 
+/* What was chosen, and how long exchanges take; it changes no answer. Threads: owner. */
+typedef struct tutti_predict_memory tutti_predict_memory;
+
 typedef struct {
     const char *read_profile; /* file of measured times, or NULL: measure now */
     const char *save_profile; /* file to write them to, or NULL */
@@ -93,7 +96,12 @@ typedef struct {
     /* Where it is not NULL: kernel times that earlier calls have measured, or NULL, and what this one measures besides; the text is the
      * caller's (free()). So several predictions are of the same times. */
     char **measured;
+    tutti_predict_memory
+        *memory; /* of earlier calls, so that this one need not find it out again; NULL: nothing is kept */
 } tutti_predict_options;
+
+tutti_predict_memory *tutti_predict_memory_create(void);
+void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 
 /* ranks[i] -> out[i], each by the plan that `tutti train` would make on t: its hosts decide the algorithm and who visits how. A count that
  * the job's algorithm or its groups of ranks do not serve is refused in out[i], unless none is served. TUTTI_ERR_USAGE: the job does not go with

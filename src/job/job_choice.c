@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../base/hash.h"
 #include "../base/text/strbuf.h"
 #include "../device/device_row.h"
 #include "../predict/choice/choice.h"
@@ -190,6 +191,70 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
              c->by_need && !c->early ? ", by need" : "");
 }
 
+struct tutti_predict_memory {
+    tutti_choice_memory choice;
+    uint64_t question;       /* the last one */
+    tutti_job_choice answer; /* text NULL: nothing was chosen */
+};
+
+tutti_predict_memory *tutti_predict_memory_create(void)
+{
+    return tutti_alloc(sizeof(tutti_predict_memory));
+}
+
+void tutti_predict_memory_destroy(tutti_predict_memory *memory)
+{
+    if (!memory) return;
+    tutti_choice_memory_release(&memory->choice);
+    free(memory->answer.text);
+    free(memory);
+}
+
+/* Of all that the answer depends on: the job, its ranks and the times of its kernels. */
+static uint64_t hash_question(const tutti_job *job, const tutti_choice_question *q, const tutti_resolved *r)
+{
+    const tutti_profile *p = q->profile;
+    const int numbers[] = {r->plan->config.nranks, q->most_fan_in, p->nlayers};
+    tutti_hasher *h = tutti_hasher_create();
+    char *text = tutti_job_print(job);
+    tutti_hasher_add(h, text, strlen(text));
+    tutti_hasher_add(h, numbers, sizeof numbers);
+    tutti_hasher_add(h, q->topology, sizeof *q->topology);
+    tutti_hasher_add(h, &p->update_s_per_element, sizeof p->update_s_per_element);
+    tutti_hasher_add(h, &p->load_s_per_sample, sizeof p->load_s_per_sample);
+    for (int l = 0; l < p->nlayers; l++) {
+        const tutti_layer_time *t = &p->layers[l];
+        const double times[] = {t->forward_s, t->params_s, t->data_s, t->sum_s};
+        tutti_hasher_add(h, times, sizeof times);
+    }
+    free(text);
+    return tutti_hasher_finish(h);
+}
+
+/* The plan by an answer. */
+static tutti_status take(const tutti_job *job, const char *text, tutti_resolved *r, tutti_failure *err)
+{
+    tutti_job *chosen = tutti_job_with(job, text);
+    const tutti_status st = chosen ? tutti_job_replan(chosen, r, err)
+                                   : tutti_fail(err, TUTTI_ERR_FAILED, "exchange: what was chosen is no job: %s", text);
+    tutti_job_forget(chosen);
+    return st;
+}
+
+static char *copy_of(const char *text)
+{
+    const size_t n = strlen(text) + 1;
+    return memcpy(tutti_alloc(n), text, n);
+}
+
+static void keep(tutti_predict_memory *memory, uint64_t question, const tutti_job_choice *answer)
+{
+    free(memory->answer.text);
+    memory->question = question;
+    memory->answer = *answer;
+    memory->answer.text = copy_of(answer->text);
+}
+
 /* All of `graph`, as the job's plan has it, but for what is chosen. */
 static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti_resolved *r, tutti_job_choice *out,
                            tutti_failure *err)
@@ -203,35 +268,49 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     tutti_status st = tutti_choose_exchange(q, &found, err);
     if (st || !found.is_chosen) return st;
     out->text = overrides_of(&found, &q->open);
-    tutti_job *chosen = tutti_job_with(job, out->text);
-    st = chosen ? tutti_job_replan(chosen, r, err)
-                : tutti_fail(err, TUTTI_ERR_FAILED, "exchange: what was chosen is no job: %s", out->text);
+    st = take(job, out->text, r, err);
     if (!st) tutti_job_exchange_words(r->plan, out->words);
     out->step_s = found.step_s;
     out->nplayed = found.nplayed;
     out->nsimulated = found.nsimulated;
     out->seconds = tutti_clock_s() - began;
-    tutti_job_forget(chosen);
     tutti_exchange_choice_release(&found);
     return st;
 }
 
-tutti_status tutti_job_choose(const tutti_job *job, const tutti_topology *t, const tutti_profile *profile,
-                              int most_fan_in, tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
+/* The same, unless the last question was this one. */
+static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, tutti_predict_memory *memory,
+                                tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
+{
+    if (!memory) return choose(job, q, r, out, err);
+    const uint64_t question = hash_question(job, q, r);
+    q->memory = &memory->choice;
+    if (memory->answer.text && memory->question == question) {
+        *out = memory->answer;
+        out->text = copy_of(memory->answer.text);
+        return take(job, out->text, r, err);
+    }
+    const tutti_status st = choose(job, q, r, out, err);
+    if (!st && out->text) keep(memory, question, out);
+    return st;
+}
+
+tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
+                              tutti_job_choice *out, tutti_failure *err)
 {
     tutti_profile assumed = {0};
-    const double network = profile ? NETWORK_MARGIN : ASSUMED_MARGIN;
-    tutti_choice_question q = {.topology = t,
-                               .profile = profile,
-                               .margin = t->kind == TUTTI_TOPOLOGY_HOST ? HOST_MARGIN : network,
-                               .most_fan_in = most_fan_in};
+    const double network = by->profile ? NETWORK_MARGIN : ASSUMED_MARGIN;
+    tutti_choice_question q = {.topology = by->topology,
+                               .profile = by->profile,
+                               .margin = by->topology->kind == TUTTI_TOPOLOGY_HOST ? HOST_MARGIN : network,
+                               .most_fan_in = by->most_fan_in};
     *out = (tutti_job_choice){0};
     if (!tutti_job_is_open(job) || r->plan->config.nranks == 1) return TUTTI_OK;
-    if (!profile) {
+    if (!by->profile) {
         tutti_job_assume(r, !r->device->shares_host, &assumed);
         q.profile = &assumed;
     }
-    const tutti_status st = choose(job, &q, r, out, err);
+    const tutti_status st = choose_anew(job, &q, by->memory, r, out, err);
     tutti_profile_release(&assumed);
     return st;
 }

@@ -6,6 +6,7 @@
 
 #include "../predict/profile/profile.h"
 #include "resolve.h"
+#include "tutti/predict.h"
 #include "tutti/topology.h"
 
 /* How gradients travel by a plan, in words: "halving-doubling, 9 buckets of up to 12.0 MiB, sharded". */
@@ -20,10 +21,17 @@ typedef struct {
     int nplayed, nsimulated;
 } tutti_job_choice;
 
-/* Chooses what is auto for the plan of r, and makes r's plan anew by it. profile: NULL = kernel times are assumed, as a run that has
- * measured nothing wants them. most_fan_in: as in tutti_predict_options. */
-tutti_status tutti_job_choose(const tutti_job *job, const tutti_topology *t, const tutti_profile *profile,
-                              int most_fan_in, tutti_resolved *r, tutti_job_choice *out, tutti_failure *err);
+/* By what is chosen. */
+typedef struct {
+    const tutti_topology *topology;
+    const tutti_profile *profile; /* NULL: kernel times are assumed, as a run that has measured nothing wants them */
+    int most_fan_in;              /* as in tutti_predict_options */
+    tutti_predict_memory *memory; /* NULL: nothing is kept */
+} tutti_job_choice_by;
+
+/* Chooses what is auto for the plan of r, and makes r's plan anew by it. The question that was asked last before has the same answer. */
+tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
+                              tutti_job_choice *out, tutti_failure *err);
 /* Kernel times that nobody has measured: those of a processor, or card, that comes with the program. */
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out);
 /* The machine that a run is on, as far as it is known: this host with so many cores (0: all), or as many hosts of as many ranks each, on a

@@ -18,7 +18,7 @@
 #include "step_view.h"
 #include "tutti/predict.h"
 
-enum { MAX_PROFILE_BYTES = 1 << 24, MOST_PROVED = 64 };
+enum { MAX_PROFILE_BYTES = 1 << 24 };
 
 typedef struct {
     const tutti_job *job;
@@ -109,9 +109,8 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     if (st) return st;
     v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
     tutti_topology_machines(s->topology, nranks, v->host_of);
-    const tutti_job_seat seat = {.nranks = nranks,
-                                 .host_of = v->host_of,
-                                 .prove_later = nranks > MOST_PROVED /* which takes longer than all else */};
+    const tutti_job_seat seat = {
+        .nranks = nranks, .host_of = v->host_of, .prove_later = true /* nothing of it is played */};
     const tutti_plan_config config = tutti_job_plan_config(job, &seat);
     st = tutti_method_find(job->method.name)->accept(&config, err); /* the job was checked for its own count */
     return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
@@ -146,7 +145,8 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
     if (!st) await_slowest(s, nranks, slowness, v);
     if (!st && s->options->share > 0) tutti_profile_resize(&v->profile, s->options->share);
     if (!st && s->options->speed > 0) tutti_profile_stretch(&v->profile, 1 / s->options->speed);
-    if (!st) st = tutti_job_choose(&job, s->topology, &v->profile, s->options->most_fan_in, &v->parts, &v->choice, err);
+    const tutti_job_choice_by by = {s->topology, &v->profile, s->options->most_fan_in, s->options->memory};
+    if (!st) st = tutti_job_choose(&job, &by, &v->parts, &v->choice, err);
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_SOONEST) st = add_costs(s, &v->profile, &v->parts, err);
     return st;
 }

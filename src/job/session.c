@@ -174,7 +174,8 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     }
     const tutti_job *now = kept ? s->chosen : job;
     s->is_kept = kept != NULL;
-    tutti_status st = t ? tutti_job_choose(now, t, NULL, 0, &s->parts, &choice, err) : TUTTI_OK;
+    tutti_status st =
+        t ? tutti_job_choose(now, &(tutti_job_choice_by){.topology = t}, &s->parts, &choice, err) : TUTTI_OK;
     s->choice_s = choice.seconds;
     s->predicted_s = choice.step_s;
     *overrides = joined(kept, choice.text);

@@ -15,7 +15,8 @@ static const char *const networks[] = {"star,bw=1Gb,lat=50us", "cluster,hosts=4,
 enum { NNETWORKS = 3 };
 
 /* Kernels of so long each; the choice's text is the caller's. */
-static tutti_job_choice chosen(const char *override, const char *line, int nranks, double kernel_s)
+static tutti_job_choice chosen_by(tutti_predict_memory *memory, const char *override, const char *line, int nranks,
+                                  double kernel_s)
 {
     tutti_job *job = parse_job(job_text, override);
     tutti_topology t = parse_topology(line);
@@ -33,11 +34,18 @@ static tutti_job_choice chosen(const char *override, const char *line, int nrank
     for (int l = 0; l < profile.nlayers; l++)
         profile.layers[l] =
             (tutti_layer_time){.name = "", .forward_s = kernel_s, .params_s = kernel_s, .data_s = kernel_s};
-    if (tutti_job_choose(job, &t, &profile, 0, &r, &out, &err)) fail_msg("%s: %s", line, err.text);
+    if (tutti_job_choose(job, &(tutti_job_choice_by){.topology = &t, .profile = &profile, .memory = memory}, &r, &out,
+                         &err))
+        fail_msg("%s: %s", line, err.text);
     free(profile.layers);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return out;
+}
+
+static tutti_job_choice chosen(const char *override, const char *line, int nranks, double kernel_s)
+{
+    return chosen_by(NULL, override, line, nranks, kernel_s);
 }
 
 static void equal_questions_have_equal_answers(void **state)
@@ -50,6 +58,27 @@ static void equal_questions_have_equal_answers(void **state)
         assert_true(a.step_s == b.step_s && a.nplayed == b.nplayed);
         free(a.text), free(b.text);
     }
+}
+
+static void what_is_remembered_changes_no_answer(void **state)
+{
+    (void)state;
+    static const char *const overrides[] = {NULL, "exchange.update=replicated", "exchange.buckets=layer",
+                                            "exchange.precision=bf16", "method.name=local-sgd"};
+    static const int ranks[] = {8, 4, 8};
+    tutti_predict_memory *memory = tutti_predict_memory_create();
+    for (int i = 0; i < NNETWORKS; i++)
+        for (int k = 0; k < 30; k++) {
+            const char *override = overrides[k / 2 % 5];
+            const double kernel_s = k < 15 ? 1e-3 : 1e-5;
+            const tutti_job_choice a = chosen(override, networks[i], ranks[k / 10], kernel_s),
+                                   b = chosen_by(memory, override, networks[i], ranks[k / 10], kernel_s);
+            if (strcmp(a.text, b.text) || strcmp(a.words, b.words) || a.step_s != b.step_s)
+                fail_msg("%s: %s takes %g s, remembered %s %g s", networks[i], a.words, a.step_s, b.words, b.step_s);
+            assert_true(a.nplayed == b.nplayed && a.nsimulated == b.nsimulated);
+            free(a.text), free(b.text);
+        }
+    tutti_predict_memory_destroy(memory);
 }
 
 static void nothing_that_one_can_force_is_faster(void **state)
@@ -154,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_questions_have_equal_answers),
+        cmocka_unit_test(what_is_remembered_changes_no_answer),
         cmocka_unit_test(nothing_that_one_can_force_is_faster),
         cmocka_unit_test(on_a_host_it_does_not_matter_who_timed_the_kernels),
         cmocka_unit_test(what_is_fixed_stays_and_what_was_chosen_is_kept),

@@ -140,8 +140,9 @@ static tutti_status answer(const tutti_flags *f, tutti_predict_question *q, tutt
 {
     tutti_strbuf text = {0}, json = {0};
     q->answers = a;
-    q->options.measured = &a->measured;
     tutti_status st = tutti_predict_answers_read(f, q, a, err);
+    q->options.measured = &a->measured;
+    q->options.memory = a->memory = tutti_predict_memory_create();
     if (!st) st = question_answer(f, q, err);
     wait_begin(q);
     if (!st) st = tutti_predict_answers_find(q, a, err);

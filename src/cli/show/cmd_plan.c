@@ -150,7 +150,7 @@ static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int
     tutti_job_choice choice = {0};
     tutti_status st = topology ? tutti_topo_open(f, topology, &t, err) : TUTTI_OK;
     if (st || (!topology && !tutti_job_machine(host_of, (int)job->ranks, 0, &t))) return st;
-    st = tutti_job_choose(job, &t, NULL, 0, r, &choice, err);
+    st = tutti_job_choose(job, &(tutti_job_choice_by){.topology = &t}, r, &choice, err);
     free(choice.text);
     return st;
 }

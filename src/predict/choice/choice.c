@@ -30,8 +30,7 @@ typedef struct {
     const tutti_choice_question *q;
     tutti_profile profile; /* a host's has no kernels */
     tutti_layer_time *layers;
-    tutti_plan_shelf shelf;
-    tutti_exchange_times times;
+    tutti_choice_memory *memory;
     tutti_plan *base; /* by the fixed rule, with costs of layers */
     tutti_exchange_choice *out;
 } search;
@@ -67,9 +66,9 @@ static double play(search *s, const tutti_plan_config *config)
     tutti_plan *plan = NULL;
     tutti_prediction p = {0};
     if (tutti_plan_build(s->q->graph, config, &plan, NULL)) return INFINITY;
-    s->times.plan = plan;
+    s->memory->times.plan = plan;
     s->out->nplayed++;
-    const bool can = !tutti_timeline_compare(&s->times, &s->profile, &p, NULL) &&
+    const bool can = !tutti_timeline_compare(&s->memory->times, &s->profile, &p, NULL) &&
                      (!s->q->most_fan_in || p.fan_in <= s->q->most_fan_in);
     if (can && p.step_s < s->out->step_s * (1 - ROUNDING)) take(s, plan, p.step_s);
     tutti_plan_destroy(plan);
@@ -84,7 +83,7 @@ static tutti_plan_config config_of(const search *s, const entry *e)
     c.by_need = e->mode.by_need;
     c.early = e->mode.early;
     c.prove_later = true;
-    c.shelf = (tutti_plan_shelf *)&s->shelf;
+    c.shelf = &s->memory->shelf;
     c.costs = NULL;
     return c;
 }
@@ -114,8 +113,8 @@ static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
     tutti_plan *plan = NULL;
     tutti_status st = tutti_plan_build(s->q->graph, &c, &plan, err);
     if (st) return st;
-    s->times.plan = plan;
-    st = tutti_predict_costs_by(&s->times, &s->profile, &e->costs, err);
+    s->memory->times.plan = plan;
+    st = tutti_predict_costs_by(&s->memory->times, &s->profile, &e->costs, err);
     tutti_plan_destroy(plan);
     return st;
 }
@@ -260,9 +259,11 @@ static tutti_status find(search *s, tutti_failure *err)
     tutti_exchange_choice rule;
     tutti_contestants ways;
     tutti_status st = make_base(s, err);
-    if (st || tutti_plan_is_async(s->base) || !tutti_plan_is_between_all(s->base)) return st;
+    const bool is_between_all = !st && tutti_plan_is_between_all(s->base);
+    if (!is_between_all) tutti_exchange_times_release(&s->memory->times); /* members are the plan's */
+    if (!is_between_all || tutti_plan_is_async(s->base)) return st;
     rule = *s->out; /* has no cut */
-    tutti_contestants_find(s->q, s->base, &ways);
+    tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
     s->out->nsimulated = ways.nsimulated;
     s->out->is_chosen = isfinite(s->out->step_s);
@@ -275,18 +276,46 @@ static tutti_status find(search *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
+void tutti_choice_memory_release(tutti_choice_memory *m)
+{
+    tutti_contestants_forget(m);
+    tutti_exchange_times_release(&m->times);
+    tutti_plan_shelf_release(&m->shelf);
+    *m = (tutti_choice_memory){0};
+}
+
+/* What was kept of another machine, or for sums of another kind, is forgotten. */
+static void recall(search *s)
+{
+    const tutti_choice_question *q = s->q;
+    const tutti_plan_config *now = &q->config;
+    tutti_choice_memory *m = s->memory;
+    const tutti_plan_config *was = &m->config;
+    if (memcmp(&m->topology, q->topology, sizeof m->topology) || m->most_fan_in != q->most_fan_in ||
+        was->nranks != now->nranks || was->slots != now->slots || was->sent != now->sent ||
+        was->rounds_each != now->rounds_each)
+        tutti_choice_memory_release(m);
+    memcpy(&m->topology, q->topology, sizeof m->topology);
+    m->most_fan_in = q->most_fan_in;
+    m->config = (tutti_plan_config){
+        .nranks = now->nranks, .slots = now->slots, .sent = now->sent, .rounds_each = now->rounds_each};
+    m->times.topology = &m->topology;
+    m->times.by_lines = true;
+}
+
 tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err)
 {
-    search s = {.q = q, .times = {.topology = q->topology, .by_lines = true}, .out = out};
+    tutti_choice_memory own = {0};
+    search s = {.q = q, .memory = q->memory ? q->memory : &own, .out = out};
     *out = (tutti_exchange_choice){0};
     tutti_status st = tutti_topology_fits(q->topology, q->config.nranks, err);
     if (st || q->config.nranks == 1 || q->graph->nsplit || q->method->is_async || !is_open(&q->open)) return st;
     out->cut.values = tutti_alloc(sizeof *out->cut.values * (size_t)(q->graph->nparams + 1));
     take_profile(&s);
+    recall(&s);
     st = find(&s, err);
     tutti_plan_destroy(s.base);
-    tutti_exchange_times_release(&s.times);
-    tutti_plan_shelf_release(&s.shelf);
+    tutti_choice_memory_release(&own);
     free(s.layers);
     if (st) tutti_exchange_choice_release(out);
     return st;

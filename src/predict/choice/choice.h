@@ -14,6 +14,7 @@
 
 #include "../../training/method/method.h"
 #include "../../training/plan/plan.h"
+#include "../exchange_times.h"
 #include "../profile/profile.h"
 #include "tutti/topology.h"
 
@@ -22,6 +23,18 @@ typedef struct {
     bool algorithm, buckets, order, update, update_when;
 } tutti_open_keys;
 
+/* What choices share that follow each other: schedules, and how long they take. Zero-initialise; release. A
+ * question of another machine or number of ranks, or of sums of another kind, makes it forget. */
+typedef struct {
+    tutti_topology topology; /* of the last question, as is what follows: what times go by */
+    tutti_plan_config config;
+    int most_fan_in;
+    tutti_plan_shelf shelf;
+    tutti_exchange_times times;
+    struct tutti_asked *asked; /* simulations of all algorithms (contestants.c) */
+    int nasked, room;
+} tutti_choice_memory;
+
 typedef struct {
     const tutti_graph *graph;
     const tutti_method_row *method;
@@ -29,8 +42,9 @@ typedef struct {
     const tutti_profile *profile;
     const tutti_topology *topology;
     tutti_open_keys open;
-    double margin;   /* a share of the step: by less nothing is better than the fixed rule */
-    int most_fan_in; /* no algorithm by which more ranks send to one of another host at a time; 0: any */
+    double margin;               /* a share of the step: by less nothing is better than the fixed rule */
+    int most_fan_in;             /* no algorithm by which more ranks send to one of another host at a time; 0: any */
+    tutti_choice_memory *memory; /* NULL: nothing is kept */
 } tutti_choice_question;
 
 typedef struct {
@@ -48,5 +62,6 @@ typedef struct {
 /* TUTTI_ERR_USAGE: the ranks have no room on the topology, or no plan can be made. */
 tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err);
 void tutti_exchange_choice_release(tutti_exchange_choice *c);
+void tutti_choice_memory_release(tutti_choice_memory *m);
 
 #endif

@@ -16,9 +16,18 @@ typedef struct {
     const tutti_plan *base;
     int64_t n[TUTTI_MAX_COST_POINTS]; /* elements */
     int nsizes;
-    double forward_s, update_s;           /* of all layers; of an element */
-    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* nsizes of each that was asked for */
+    double forward_s, update_s; /* of all layers; of an element */
+    tutti_choice_memory *memory;
+    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* nsizes of each that was asked for; the memory's */
 } study;
+
+/* What was simulated. */
+struct tutti_asked {
+    tutti_compile_request request;
+    int64_t n[TUTTI_MAX_COST_POINTS];
+    int nsizes;
+    tutti_choice *choices; /* a size */
+};
 
 static void choose_sizes(study *s)
 {
@@ -26,6 +35,35 @@ static void choose_sizes(study *s)
     int64_t n = FIRST_BYTES / TUTTI_ELEMENT_BYTES;
     for (; n < total && s->nsizes < TUTTI_MAX_COST_POINTS - 1; n *= GROWTH) s->n[s->nsizes++] = n;
     s->n[s->nsizes++] = total;
+}
+
+static tutti_choice *recall(const study *s, const tutti_compile_request *r)
+{
+    for (int i = 0; i < s->memory->nasked; i++) {
+        const struct tutti_asked *a = &s->memory->asked[i];
+        if (a->request.collective == r->collective && a->request.slots == r->slots &&
+            a->request.sums_once == r->sums_once && a->nsizes == s->nsizes &&
+            !memcmp(a->n, s->n, sizeof *s->n * (size_t)s->nsizes))
+            return a->choices;
+    }
+    return NULL;
+}
+
+static void keep(study *s, const tutti_compile_request *r, tutti_choice *choices)
+{
+    tutti_choice_memory *m = s->memory;
+    m->asked = tutti_grow(m->asked, m->nasked, &m->room, sizeof *m->asked);
+    struct tutti_asked *a = &m->asked[m->nasked++];
+    *a = (struct tutti_asked){.request = *r, .nsizes = s->nsizes, .choices = choices};
+    memcpy(a->n, s->n, sizeof *s->n * (size_t)s->nsizes);
+}
+
+void tutti_contestants_forget(tutti_choice_memory *m)
+{
+    for (int i = 0; i < m->nasked; i++) free(m->asked[i].choices);
+    free(m->asked);
+    m->asked = NULL;
+    m->nasked = m->room = 0;
 }
 
 static const tutti_choice *ask(study *s, tutti_collective c)
@@ -38,9 +76,11 @@ static const tutti_choice *ask(study *s, tutti_collective c)
                                            .slots = sums ? config->slots : 0,
                                            .in_place = true,
                                            .sums_once = sums && tutti_plan_sums_once(config)};
+    if (!s->by[c]) s->by[c] = recall(s, &request);
     if (s->by[c]) return s->by[c];
     s->by[c] = tutti_alloc(sizeof *s->by[c] * (size_t)s->nsizes);
     tutti_choose_sizes(&policy, &request, s->n, s->nsizes, s->q->topology, s->by[c]);
+    keep(s, &request, s->by[c]);
     return s->by[c];
 }
 
@@ -157,9 +197,10 @@ static void add(tutti_contestants *out, const char *algorithm, bool replicated)
     snprintf(w->algorithm, sizeof w->algorithm, "%s", algorithm);
 }
 
-void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_contestants *out)
+void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_choice_memory *memory,
+                            tutti_contestants *out)
 {
-    study s = {.q = q, .base = base, .update_s = q->profile->update_s_per_element};
+    study s = {.q = q, .base = base, .memory = memory, .update_s = q->profile->update_s_per_element};
     *out = (tutti_contestants){0};
     for (int l = 0; l < q->profile->nlayers; l++) s.forward_s += q->profile->layers[l].forward_s;
     add(out, q->config.algorithm, q->config.replicated);
@@ -169,8 +210,6 @@ void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *ba
         add_best(&s, q->config.replicated, out);
         if (q->open.update) add_best(&s, !q->config.replicated, out);
     }
-    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
         if (s.by[c]) out->nsimulated += s.by[c]->ncandidates;
-        free(s.by[c]);
-    }
 }

@@ -20,6 +20,8 @@ typedef struct {
 } tutti_contestants;
 
 /* base: a plan by the fixed rule that knows its costs, whose items say when gradients are ready. The rule itself comes first. */
-void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_contestants *out);
+void tutti_contestants_forget(tutti_choice_memory *m);
+void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_choice_memory *memory,
+                            tutti_contestants *out);
 
 #endif

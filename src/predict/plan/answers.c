@@ -61,6 +61,7 @@ void tutti_predict_answers_release(tutti_predict_answers *a)
     free(a->changes);
     free(a->advised);
     free(a->measured);
+    tutti_predict_memory_destroy(a->memory);
 }
 
 bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p)

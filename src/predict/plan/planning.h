@@ -40,7 +40,8 @@ typedef struct {
     bool advises;
     tutti_advised *advised; /* NULL: not asked for */
     char *measured;         /* kernel times, so that all predictions are of the same ones */
-    tutti_step_view step;   /* of the last of the rank counts */
+    tutti_predict_memory *memory;
+    tutti_step_view step; /* of the last of the rank counts */
     tutti_run_seats seats[TUTTI_PREDICT_MAX_RANKS];
     tutti_run_row rows[TUTTI_PREDICT_MAX_RANKS];
 } tutti_predict_answers;
