@@ -161,7 +161,7 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     return find_first(s, d, find, tried, 3, &taken, what);
 }
 
-/* With channels last the sum of the bias is worth a step of its own (onednn_conv_gemm.c). */
+/* With channels last the sum of the bias is worth a step of its own (onednn_conv_bias.c). */
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_rules.c: where convolutions by steps of our own fit, and where they are known to be faster than the library's primitives.
  *
- * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c and onednn_conv_gemm.c
+ * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c and onednn_conv_bias.c
  * have in their tables, where they take less than the library by the ratios below, means of those tables; of all other shapes nothing is
  * said, so that the library keeps them unless a job or a tune file says otherwise. */
 #include "../lanes/lane_impl.h"

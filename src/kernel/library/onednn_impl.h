@@ -43,7 +43,7 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_gemm.c, onednn_conv_lanes.c). */
+/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_bias.c, onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
@@ -148,7 +148,7 @@ bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and outpu
 bool tutti_onednn_sums_bias(tutti_kernel *k); /* by a step of our own, beside the library's weight gradient */
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
 /* Steps of convolutions whose channels lie innermost, in place of the library's primitives: gradients by products of windows
- * (onednn_conv_gemm.c); in f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX (onednn_conv_lanes.c). Those of
+ * (onednn_conv_bias.c); in f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX (onednn_conv_lanes.c). Those of
  * forward have the bias and a merged ReLU, those of weights the bias' gradient. weights: the order in which those lie in the regions. */
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);

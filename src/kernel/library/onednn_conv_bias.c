@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_gemm.c: gradients of convolutions whose channels lie innermost (NHWC), as matrix products over positions.
+/* onednn_conv_bias.c: gradients of convolutions whose channels lie innermost (NHWC), as matrix products over positions.
  *
  * A row of a window is then one run of kernel * channels floats, so the matrix of windows (one row for each position of the
  * output) is built by a copy for each row of a window, and its gradient goes back by an addition for each. A tile of it
@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
-#include "../library/onednn_impl.h"
+#include "onednn_impl.h"
 
 enum { TILE_FLOATS = 64 * 1024, SUM_FLOATS = 1024 };
 
