@@ -122,17 +122,15 @@ int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
 /* bf16 multiplied as such. */
 extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
-/* Convolutions with channels innermost by steps of our own that keep to the library's orders: f32 and bf16 in lanes; gradients in f32 by
- * products of windows; gradients of bf16 weights by tiles of AMX. */
-extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_windows, tutti_conv_tiles;
+/* Convolutions with channels innermost by steps of our own that keep to the library's orders: f32 and bf16 in lanes; gradients of bf16
+ * weights by tiles of AMX. */
+extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
 /* As a candidate has them (candidate.h). */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-bool tutti_conv_windows_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-double tutti_conv_windows_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 /* By what this processor multiplies 16-bit numbers: "AMX"; NULL = it does not. */
 const char *tutti_onednn_multiplies(tutti_precision precision);

@@ -66,11 +66,6 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
     tutti_elementwise_reduce(&y, 1, inputs, 2, NULL, n, false);
 }
 
-void tutti_elementwise_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n)
-{
-    row_here()->add_rows(y, y_apart, x, x_apart, rows, n);
-}
-
 /* Bits that stand above the largest exponent, or-ed over all elements: blocks of fixed size become vectors everywhere. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n)
 {

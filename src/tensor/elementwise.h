@@ -18,8 +18,6 @@ void tutti_elementwise_reduce(float *const *outputs, int nout, const float *cons
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream);
 /* y += x */
 void tutti_elementwise_add(float *y, const float *x, int64_t n);
-/* The same for `rows` rows of n floats, one after the other, so many floats apart; rows of y may overlap each other. */
-void tutti_elementwise_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
 /* Whether no element is infinite or NaN. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n);
 

@@ -29,7 +29,6 @@ enum { TUTTI_ELEMENTWISE_BLOCK = 64 };
 
 typedef struct {
     void (*reduce)(const tutti_elementwise_call *call);
-    void (*add_rows)(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
 } tutti_elementwise_row;
 TUTTI_ISA_DECLARE(tutti_elementwise_row, tutti_elementwise);
 

@@ -103,15 +103,4 @@ static void run_reduce(const tutti_elementwise_call *c)
     run_ones(c, i, c->n);
 }
 
-/* Short rows: nothing but the additions. */
-static void run_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n)
-{
-    for (int64_t r = 0; r < rows; r++, y += y_apart, x += x_apart) {
-        int64_t i = 0;
-        for (; i + WIDTH <= n; i += WIDTH) store(y + i, load(y + i) + load(x + i));
-        for (; i < n; i++) y[i] = y[i] + x[i];
-    }
-    leave_vectors();
-}
-
-const tutti_elementwise_row TUTTI_ISA_ROW(tutti_elementwise) = {run_reduce, run_add_rows};
+const tutti_elementwise_row TUTTI_ISA_ROW(tutti_elementwise) = {run_reduce};

@@ -108,24 +108,6 @@ static void an_output_may_be_an_input(void **state)
     assert_memory_equal(x, want, sizeof want);
 }
 
-static void rows_of_sums_may_overlap(void **state)
-{
-    (void)state;
-    enum { N = 37, Y_APART = 20, X_APART = 40, ROWS = 3, NY = Y_APART * (ROWS - 1) + N };
-    float x[X_APART * ROWS], want[NY + 1];
-    for (int i = 0; i < X_APART * ROWS; i++) x[i] = (float)(i * 7 % 23);
-    for (int i = 0; i <= NY; i++) want[i] = (float)i;
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < N; i++) want[row * Y_APART + i] += x[row * X_APART + i];
-    for (int r = 0; r < TUTTI_NISAS; r++) {
-        if (!tutti_isa_runs(r)) continue;
-        float y[NY + 1];
-        for (int i = 0; i <= NY; i++) y[i] = (float)i;
-        tutti_elementwise_rows[r]->add_rows(y, Y_APART, x, X_APART, ROWS, N);
-        assert_memory_equal(y, want, sizeof want);
-    }
-}
-
 static void deep_expressions_use_the_heap(void **state)
 {
     (void)state;
@@ -179,7 +161,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_gives_the_same_bits_at_any_offset),
         cmocka_unit_test(an_output_may_be_an_input),
-        cmocka_unit_test(rows_of_sums_may_overlap),
         cmocka_unit_test(deep_expressions_use_the_heap),
         cmocka_unit_test(copies_reach_every_output),
         cmocka_unit_test(what_is_not_finite_is_found_wherever_it_lies),

@@ -82,8 +82,6 @@ static const tutti_kernel_candidate rows[] = {
     ONEDNN("conv", TUTTI_IN_BF16, tutti_onednn_bf16_conv),
     {"lanes", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_LIBRARY, true, tutti_conv_lanes_fits,
      tutti_conv_lanes_seconds, &tutti_conv_lanes},
-    {"windows", "conv", TUTTI_DOES_PARAMS | TUTTI_DOES_DATA, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, true,
-     tutti_conv_windows_fits, tutti_conv_windows_seconds, &tutti_conv_windows},
     {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_SUMS_LIBRARY, true, tutti_conv_tiles_fits,
      tutti_conv_tiles_seconds, &tutti_conv_tiles},
     {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,

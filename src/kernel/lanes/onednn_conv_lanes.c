@@ -19,11 +19,11 @@
  *   24 -> 56, 3 x 3, 14 x 14, 64    736 | 602      64 -> 64, 3 x 3, 56 x 56, pad 1, 16  4396 | 4956: not taken
  *
  * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32 that stays in the first
- * level, without a matrix of windows (onednn_conv_bias.c). It is taken where there are at least twice as many outputs, and where inputs do not
+ * level, without a matrix of windows. It is taken where there are at least twice as many outputs, and where inputs do not
  * fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1: 2.32 by the library, 2.53 so).
  *
  * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken), without lanes and so;
- * without them f32's gradients are by products (onednn_conv_bias.c) where the input has at least 8 channels and the output twice as many:
+ * without them f32's gradients were by products of written windows where the input has at least 8 channels and the output twice as many:
  *
  *   convolution, batch                      f32                                     bf16
  *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -

@@ -19,7 +19,6 @@ const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halv
 const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
 
 const tutti_kernel_row tutti_conv_lanes = {.engine = "onednn", .takes_halves = true, .create = refuse};
-const tutti_kernel_row tutti_conv_windows = {.engine = "onednn", .create = refuse};
 const tutti_kernel_row tutti_conv_tiles = {.engine = "onednn", .takes_halves = true, .create = refuse};
 
 #define FITS_NOTHING(name)                                                                                             \
@@ -35,7 +34,6 @@ const tutti_kernel_row tutti_conv_tiles = {.engine = "onednn", .takes_halves = t
     }
 FITS_NOTHING(tutti_onednn)
 FITS_NOTHING(tutti_conv_lanes)
-FITS_NOTHING(tutti_conv_windows)
 FITS_NOTHING(tutti_conv_tiles)
 
 const char *tutti_onednn_multiplies(tutti_precision precision)

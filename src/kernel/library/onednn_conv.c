@@ -237,12 +237,6 @@ static tutti_status create_lanes(tutti_kernel *k, const tutti_kernel_request *r,
     return create_with(k, r, &steps, err);
 }
 
-static tutti_status create_windows(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
-{
-    static const own_steps steps = {NULL, tutti_onednn_add_weight_product, tutti_onednn_add_input_product};
-    return create_with(k, r, &steps, err);
-}
-
 static tutti_status create_tiles(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     static const own_steps steps = {NULL, tutti_onednn_add_tile_gradient, NULL};
@@ -256,5 +250,4 @@ static tutti_status create_tiles(tutti_kernel *k, const tutti_kernel_request *r,
         .backward_params = tutti_onednn_backward_params, .backward_data = tutti_onednn_backward_data                   \
     }
 const tutti_kernel_row tutti_onednn_conv = ROW(create, false), tutti_onednn_bf16_conv = ROW(create, true),
-                       tutti_conv_lanes = ROW(create_lanes, true), tutti_conv_windows = ROW(create_windows, false),
-                       tutti_conv_tiles = ROW(create_tiles, true);
+                       tutti_conv_lanes = ROW(create_lanes, true), tutti_conv_tiles = ROW(create_tiles, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_rules.c: where convolutions by steps of our own fit, and where they are known to be faster than the library's primitives.
  *
- * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c and onednn_conv_bias.c
- * have in their tables, where they take less than the library by the ratios below, means of those tables; of all other shapes nothing is
+ * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c
+ * has in its tables, where they take less than the library by the ratios below, means of those tables; of all other shapes nothing is
  * said, so that the library keeps them unless a job or a tune file says otherwise. */
 #include "../lanes/lane_impl.h"
 #include "../lanes/tile_conv.h"
@@ -20,7 +20,7 @@ enum {
 };
 
 /* Of the library's seconds. */
-static const double LANES[TUTTI_NPASSES] = {0.8, 0.85, 0.75}, WINDOWS[TUTTI_NPASSES] = {1, 0.9, 0.8}, TILES = 0.7;
+static const double LANES[TUTTI_NPASSES] = {0.8, 0.85, 0.75}, TILES = 0.7;
 
 static int64_t inputs_of(const tutti_kernel *k)
 {
@@ -81,20 +81,6 @@ double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_reques
     if (at->kernel == 1 || in > (width < LEAST_WIDTH ? FEW_INPUTS : MOST_INPUTS) || out % width == 0) return -1;
     if (pass == TUTTI_PASS_DATA && (in % width == 0 || out < 2 * in || at->kernel * in < 2 * width)) return -1;
     return LANES[pass] * tutti_onednn_seconds(k, r, pass);
-}
-
-bool tutti_conv_windows_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
-{
-    (void)pass;
-    return is_plain(k, r, 1) && k->in[0].dtype == TUTTI_F32;
-}
-
-double tutti_conv_windows_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
-{
-    const tutti_conv_attrs *at = k->attrs;
-    const int64_t in = inputs_of(k), out = outputs_of(k);
-    if (at->kernel == 1 || in < BLOCK / 2 || out < 2 * in || out % BLOCK == 0) return -1;
-    return WINDOWS[pass] * tutti_onednn_seconds(k, r, pass);
 }
 
 bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)

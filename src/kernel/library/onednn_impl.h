@@ -49,7 +49,7 @@ typedef struct {
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* of outputs, of all samples */
     int64_t size;               /* of a window, floats */
-    int64_t tile;               /* what is done at once: rows of outputs, or for sums of the bias positions */
+    int64_t tile;               /* sums of the bias: positions that are added at once */
     size_t tile_at, product_at; /* in scratch, bytes */
     /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
     tutti_dtype in_type, type;
@@ -147,11 +147,9 @@ tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
 bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and output */
 bool tutti_onednn_sums_bias(tutti_kernel *k); /* by a step of our own, beside the library's weight gradient */
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* Steps of convolutions whose channels lie innermost, in place of the library's primitives: gradients by products of windows
- * (onednn_conv_bias.c); in f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX (onednn_conv_lanes.c). Those of
- * forward have the bias and a merged ReLU, those of weights the bias' gradient. weights: the order in which those lie in the regions. */
-void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+/* Steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c): in f32 and bf16 by loops
+ * in lanes, and gradients of bf16 weights by tiles of AMX. Those of forward have the bias and a merged ReLU, those of weights the bias'
+ * gradient. weights: the order in which those lie in the regions. */
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);

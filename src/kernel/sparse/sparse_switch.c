@@ -69,7 +69,7 @@ static bool can_switch(const tutti_kernel_request *r, const tutti_kernel *k)
 /* By the rules of the candidates; those that the rule was calibrated beside count as one. */
 static double how_fast(const tutti_kernel_request *r, const tutti_kernel *k, tutti_kernel_pass pass)
 {
-    static const char *const beside[] = {"onednn", "lanes", "windows"};
+    static const char *const beside[] = {"onednn", "lanes"};
     const tutti_kernel_chosen *chosen = &k->chosen[pass];
     const tutti_kernel_candidate *library = tutti_candidate_find("onednn", k->op->name, r->precision);
     bool known = !chosen->name || chosen->why == TUTTI_CHOSEN_MEASURED || chosen->seconds <= 0;
