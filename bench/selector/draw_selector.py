@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 760, 110, 84, 16, 74, 34
 WORST = 2.0  # times the soonest; what takes longer is drawn there
-COLOURS = {"nt": "#b5481d", "tnn": "#1f5fa8", "packed": "#2f7d3b", "gemm": "#7a4fa3", "selected": "#222222"}
+COLOURS = {"nt": "#b5481d", "tnn": "#1f5fa8", "gemm": "#7a4fa3", "selected": "#222222"}
 
 
 def panel(name: str, points: list[tuple[int, float]], low: float, high: float, top: float) -> list[str]:

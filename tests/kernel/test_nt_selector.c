@@ -94,14 +94,14 @@ static const char *chosen_for(const tutti_tuned *tuned, bool canonical, int64_t 
     return name;
 }
 
-/* tnn from 64 rows on, packed below. */
+/* tnn from 64 rows on, nt below. */
 static tutti_tune_file file_with_tree(void)
 {
     tutti_tune_file f = {.place = tutti_tune_here(1)};
     tutti_tune_tree t = {
         .name = TUTTI_NT_TREE,
         .precision = "f32",
-        .way = {"packed", "tnn"},
+        .way = {"nt", "tnn"},
         .tree = {.nfeatures = TUTTI_NT_FEATURES,
                  .nways = 2,
                  .nnodes = 3,
@@ -121,7 +121,7 @@ static void a_tune_files_tree_chooses(void **state)
     tutti_tune_file f = file_with_tree();
     tutti_tuned tuned = tutti_tune_file_tuned(&f);
     assert_int_equal(tutti_nt_check_tree(&f.tree[0], NULL), TUTTI_OK);
-    assert_string_equal(chosen_for(&tuned, false, 63), "packed");
+    assert_string_equal(chosen_for(&tuned, false, 63), "nt");
     assert_string_equal(chosen_for(&tuned, false, 64), "tnn");
     assert_string_equal(chosen_for(&tuned, true, 64), chosen_for(NULL, true, 64));
     /* what was measured at this very size counts more */

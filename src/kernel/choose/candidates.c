@@ -99,7 +99,6 @@ static const tutti_kernel_candidate rows[] = {
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),
     DENSE_WAY("tnn", tutti_dense_tnn_seconds, tutti_dense_tnn),
-    DENSE_WAY("packed", tutti_dense_packed_seconds, tutti_onednn_dense_packed),
     {"gemm", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true, tutti_dense_gemm_fits,
      tutti_dense_gemm_seconds, &tutti_dense_gemm},
     LANES("relu", tutti_lane_eltwise),

@@ -130,11 +130,6 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
     return seconds(k, r, pass, "tnn");
 }
 
-double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
-{
-    return seconds(k, r, pass, "packed");
-}
-
 /* Gradients with AVX2 alone: the library reads weights in steps of their rows, which fall on each other where these are a multiple of 2 KiB, and
  * so do rows of 256 or 512 inputs and those for few outputs. Parts of sixteen multiply-adds a cycle, the library's inner product and gemm,
  * one thread, counted cycles of an EPYC (Zen 3), by rows (inputs, outputs):

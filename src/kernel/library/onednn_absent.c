@@ -14,7 +14,6 @@ static tutti_status refuse(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 const tutti_kernel_row tutti_onednn_conv = {.engine = "onednn", .create = refuse};
 const tutti_kernel_row tutti_onednn_dense = {.engine = "onednn", .create = refuse};
-const tutti_kernel_row tutti_onednn_dense_packed = {.engine = "packed", .create = refuse};
 const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halves = true, .create = refuse};
 const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
 

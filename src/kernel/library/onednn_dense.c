@@ -22,12 +22,6 @@ typedef struct {
     const_dnnl_memory_desc_t pick_in, pick_weights; /* as the primitives are asked for */
 } dense_desc;
 
-/* Row-major weights are put into the order that the primitive likes best in scratch, once a call: a row with a forward pass alone. */
-static bool packs(const tutti_kernel *k)
-{
-    return k->row == &tutti_onednn_dense_packed;
-}
-
 /* The input stays as it is. Row-major weights would then leave the library its plain loops only. */
 static bool follows_input(const tutti_kernel *k, const tutti_kernel_request *r)
 {
@@ -37,7 +31,7 @@ static bool follows_input(const tutti_kernel *k, const tutti_kernel_request *r)
 static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s, const tutti_kernel_request *r)
 {
     const tutti_dense_attrs *at = k->attrs;
-    const bool follows = follows_input(k, r), any = follows || packs(k);
+    const bool follows = follows_input(k, r);
     tutti_shape weights = k->in[0].shape;
     weights.dim[0] = at->units;
     dense_desc d = {
@@ -46,7 +40,7 @@ static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s, const tutti_k
         .out = tutti_onednn_plain(s, &k->out.shape),
         .pick_in = follows ? s->in : tutti_onednn_plain(s, &k->in[0].shape),
     };
-    d.pick_weights = any ? tutti_onednn_any(s, &weights) : d.weights;
+    d.pick_weights = follows ? tutti_onednn_any(s, &weights) : d.weights;
     return d;
 }
 
@@ -58,11 +52,9 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, dense_desc *d,
                         d->pick_in, d->pick_weights, d->bias, d->out, s->forward_attr),
                     "find an inner product");
     if (s->failed != dnnl_success) return;
-    if (!packs(k)) {
-        const_dnnl_memory_desc_t wanted = tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS);
-        d->weights = tutti_onednn_param_order(k, r, 0, wanted, d->weights);
-        if (r->training) d->pick_weights = d->weights;
-    }
+    const_dnnl_memory_desc_t wanted = tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS);
+    d->weights = tutti_onednn_param_order(k, r, 0, wanted, d->weights);
+    if (r->training) d->pick_weights = d->weights;
     tutti_onednn_set_out(k, TUTTI_ORDER_NCHW, TUTTI_F32);
     tutti_onednn_add_product(s, d->weights, d->bias);
 }
@@ -92,17 +84,14 @@ static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     const tutti_dense_attrs *at = k->attrs;
-    const bool goes_back = r->training && !packs(k);
-    if (packs(k) && (k->in[0].layout || k->params[0].layout))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "op dense packs weights for row-major matrices alone");
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     dense_desc d = describe(k, s, r);
     k->backward_reads = TUTTI_READS_INPUT;
     if (at->relu) tutti_onednn_merge_relu(k);
     if (s->failed == dnnl_success) build_forward(k, s, &d, r);
-    if (goes_back && at->relu) tutti_onednn_mask_dout(k);
-    if (goes_back) build_backward_params(s, &d);
-    if (goes_back) build_backward_data(s, &d);
+    if (r->training && at->relu) tutti_onednn_mask_dout(k);
+    if (r->training) build_backward_params(s, &d);
+    if (r->training) build_backward_data(s, &d);
     return tutti_onednn_finish(k, err);
 }
 
@@ -114,12 +103,4 @@ const tutti_kernel_row tutti_onednn_dense = {
     .forward = tutti_onednn_forward,
     .backward_params = tutti_onednn_backward_params,
     .backward_data = tutti_onednn_backward_data,
-};
-
-const tutti_kernel_row tutti_onednn_dense_packed = {
-    .engine = "packed",
-    .fuses = true,
-    .create = create,
-    .destroy = tutti_onednn_close,
-    .forward = tutti_onednn_forward,
 };
