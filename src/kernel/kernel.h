@@ -185,10 +185,8 @@ typedef struct {
 } tutti_kernel_args;
 
 typedef struct tutti_kernel_row {
-    const char *engine; /* "reference", "onednn" */
-    int device;         /* the tutti_device_kind in whose memory the row computes; 0, the cpu, if not said */
-    bool fuses;         /* computes what is merged into the op; where not, fused_adapter.c does */
-    bool takes_halves;  /* activations of 16 bits as they are; where not, half_adapter.c widens them */
+    bool fuses;        /* computes what is merged into the op; where not, fused_adapter.c does */
+    bool takes_halves; /* activations of 16 bits as they are; where not, half_adapter.c widens them */
     /* k->op, attrs, in, ninputs, params are filled in, out as row-major f32; fills out, needs and state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     void (*destroy)(tutti_kernel *k); /* also on a part-built kernel; may be NULL */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/device_row.h"
 #include "kernel/choose/candidate.h"
 
 /* ---- made rows: create notes that it was called ---- */
@@ -36,12 +37,11 @@ static void run(tutti_kernel *k, const tutti_kernel_args *a)
 
 #define ROW(words, made)                                                                                               \
     {                                                                                                                  \
-        .engine = words, .fuses = true, .create = made, .forward = run, .backward_params = run, .backward_data = run   \
+        .fuses = true, .create = made, .forward = run, .backward_params = run, .backward_data = run                    \
     }
 static const tutti_kernel_row row_a = ROW("a", create), row_b = ROW("b", create), row_not = ROW("not", create_not),
                               row_saves = ROW("saves", create_saving);
-static const tutti_kernel_row row_half = {.engine = "half",
-                                          .fuses = true,
+static const tutti_kernel_row row_half = {.fuses = true,
                                           .takes_halves = true,
                                           .create = create,
                                           .forward = run,
@@ -90,6 +90,7 @@ typedef struct {
     bool evaluates, canonical;
     tutti_precision precision;
     const tutti_tuned *tuned;
+    int nthreads; /* 0 = 1 */
 } question;
 
 static tutti_status ask(const tutti_kernel_candidate *rows, int n, const question *q, tutti_kernel *k,
@@ -107,7 +108,7 @@ static tutti_status ask(const tutti_kernel_candidate *rows, int n, const questio
                                                             .nin = 1,
                                                             .precision = q->precision,
                                                             .training = !q->evaluates,
-                                                            .nthreads = 1,
+                                                            .nthreads = q->nthreads ? q->nthreads : 1,
                                                             .canonical = q->canonical,
                                                             .tuned = q->tuned},
                                     k, err);
@@ -130,7 +131,8 @@ static const question any = {.evaluates = false};
 
 #define ALL(words, rule, made)                                                                                         \
     {                                                                                                                  \
-        words, "dense", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, true, NULL, rule, &made                      \
+        words, "dense", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC,        \
+            TUTTI_SUMS_LIBRARY, true, NULL, rule, &made                                                                \
     }
 
 static void the_fewest_seconds_are_taken_and_the_first_of_equals(void **state)
@@ -153,6 +155,24 @@ static void a_pass_each_where_that_is_faster(void **state)
     rows[1] = (tutti_kernel_candidate)ALL("forward", one, row_b);
     rows[1].passes = TUTTI_DOES_FORWARD | TUTTI_DOES_DATA;
     assert_string_equal(names(rows, 2, &any), "forward slow forward");
+}
+
+static void columns_say_where_a_row_fits(void **state)
+{
+    (void)state;
+    tutti_kernel_candidate rows[] = {ALL("fast", one, row_a), ALL("slow", two, row_b)};
+    const question two_threads = {.nthreads = 2};
+    rows[0].threads = TUTTI_THREADS_SPLIT;
+    assert_string_equal(names(rows, 2, &two_threads), "fast fast fast");
+    rows[0].threads = TUTTI_THREADS_ONE;
+    assert_string_equal(names(rows, 2, &any), "fast fast fast");
+    assert_string_equal(names(rows, 2, &two_threads), "slow slow slow");
+    rows[0].threads = TUTTI_THREADS_ALIKE;
+    rows[0].isa = TUTTI_NISAS; /* above all that there is */
+    assert_string_equal(names(rows, 2, &any), "slow slow slow");
+    rows[0].isa = TUTTI_ISA_GENERIC;
+    rows[0].device = TUTTI_DEVICE_CUDA;
+    assert_string_equal(names(rows, 2, &any), "slow slow slow");
 }
 
 static void rows_that_keep_something_between_passes_are_not_joined(void **state)
@@ -303,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fewest_seconds_are_taken_and_the_first_of_equals),
         cmocka_unit_test(a_pass_each_where_that_is_faster),
+        cmocka_unit_test(columns_say_where_a_row_fits),
         cmocka_unit_test(rows_that_keep_something_between_passes_are_not_joined),
         cmocka_unit_test(what_is_named_is_taken_where_it_fits),
         cmocka_unit_test(names_that_nobody_has_are_refused_with_those_there_are),

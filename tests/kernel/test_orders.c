@@ -81,7 +81,7 @@ static bool has_own_row(const kernel_case *c, const setting *at, const tutti_ker
 static void assert_row_and_order(const kernel_case *c, const setting *at, const tutti_kernel *k)
 {
     if (has_own_row(c, at, k) && k->row != find_lanes(c->op))
-        FAIL(c, at, "computed by a row of engine '%s'", k->row->engine);
+        FAIL(c, at, "computed by '%s'", k->chosen[TUTTI_PASS_FORWARD].name);
     /* an op that only the reference has runs behind the adapter, which gives row-major */
     if (k->out.shape.ndims != 4 || (!is_product(k) && !find_lanes(c->op))) return;
     tutti_value want = k->out;

@@ -18,6 +18,7 @@
 #ifndef TUTTI_CANDIDATE_H
 #define TUTTI_CANDIDATE_H
 
+#include "../../tensor/isa.h"
 #include "../kernel_impl.h"
 
 /* In which order numbers are added up; rows of one class may take turns in canonical mode. */
@@ -28,6 +29,13 @@ typedef enum {
     TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
     TUTTI_SUMS_PLAIN,    /* the reference's */
 } tutti_sums;
+
+/* What more threads do to a row. One that takes a single thread fits no request of more. */
+typedef enum {
+    TUTTI_THREADS_ALIKE, /* they share its work, and bits do not depend on how many there are */
+    TUTTI_THREADS_SPLIT, /* they share its work, and sums are split by how many there are */
+    TUTTI_THREADS_ONE,   /* it takes one */
+} tutti_candidate_threads;
 
 enum {
     TUTTI_DOES_FORWARD = 1 << TUTTI_PASS_FORWARD,
@@ -47,6 +55,9 @@ typedef struct tutti_kernel_candidate {
     const char *op;      /* NULL = each op */
     unsigned passes;     /* TUTTI_DOES_ */
     unsigned precisions; /* TUTTI_IN_: of the output and of what is multiplied */
+    int device;          /* the tutti_device_kind in whose memory it computes; 0 is the cpu */
+    tutti_candidate_threads threads;
+    tutti_isa isa; /* the least instruction set of its own loops; a library asks the processor itself */
     tutti_sums sums;
     /* Its passes keep nothing in `saved`, and after a merged ReLU the first backward pass masks dout: so that other rows may compute
      * other passes. Rows that do less than all passes are. */

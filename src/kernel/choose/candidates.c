@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../device/device_row.h"
 #include "../cuda/cuda_rows.h"
 #include "../cuda/library/cuda_libraries.h"
 #include "../lanes/lane_value.h"
@@ -57,50 +58,59 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
     return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
 }
 
+/* The columns device, threads and isa: of plain C on the processor, of the library, of a card. */
+#define OURS    TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
+#define SPLIT   TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_GENERIC
+#define ON_CARD TUTTI_DEVICE_CUDA, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
 /* Loops in lanes read every order and type: they refuse what they cannot read when they are made. */
-#define LANES(op, row)                                                                                                 \
+#define LANES(op, row) LANES_OF(op, OURS, row)
+#define LANES_OF(op, columns, row)                                                                                     \
     {                                                                                                                  \
-        "lanes", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_lane_fits, lane_seconds, &row      \
+        "lanes", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, columns, TUTTI_SUMS_LIBRARY, false, tutti_lane_fits, lane_seconds,  \
+            &row                                                                                                       \
     }
 #define ONEDNN(op, precision, row)                                                                                     \
     {                                                                                                                  \
-        "onednn", op, TUTTI_DOES_ALL, precision, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits, tutti_onednn_seconds,    \
-            &row                                                                                                       \
+        "onednn", op, TUTTI_DOES_ALL, precision, SPLIT, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits,                   \
+            tutti_onednn_seconds, &row                                                                                 \
     }
 /* A card's rows do all passes by themselves, and no others run there. */
 #define CUDA(op, row)                                                                                                  \
     {                                                                                                                  \
-        "cuda", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_fits, tutti_cuda_seconds, &row \
+        "cuda", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, ON_CARD, TUTTI_SUMS_LIBRARY, false, tutti_cuda_fits,                 \
+            tutti_cuda_seconds, &row                                                                                   \
     }
 #define DENSE_WAY(name, seconds, row)                                                                                  \
     {                                                                                                                  \
-        name, "dense", TUTTI_DOES_FORWARD, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, true, tutti_dense_ways_fit, seconds, &row \
+        name, "dense", TUTTI_DOES_FORWARD, TUTTI_IN_F32, SPLIT, TUTTI_SUMS_LIBRARY, true, tutti_dense_ways_fit,        \
+            seconds, &row                                                                                              \
     }
 
 static const tutti_kernel_candidate rows[] = {
     ONEDNN("conv", TUTTI_IN_F32, tutti_onednn_conv),
     ONEDNN("conv", TUTTI_IN_BF16, tutti_onednn_bf16_conv),
-    {"lanes", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_LIBRARY, true, tutti_conv_lanes_fits,
-     tutti_conv_lanes_seconds, &tutti_conv_lanes},
-    {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_SUMS_LIBRARY, true, tutti_conv_tiles_fits,
-     tutti_conv_tiles_seconds, &tutti_conv_tiles},
-    {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
+    {"lanes", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_DEVICE_CPU, TUTTI_THREADS_ONE,
+     TUTTI_ISA_GENERIC, TUTTI_SUMS_LIBRARY, true, tutti_conv_lanes_fits, tutti_conv_lanes_seconds, &tutti_conv_lanes},
+    {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_DEVICE_CPU, TUTTI_THREADS_ONE, TUTTI_ISA_AVX512,
+     TUTTI_SUMS_LIBRARY, true, tutti_conv_tiles_fits, tutti_conv_tiles_seconds, &tutti_conv_tiles},
+    {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
      tutti_winograd_seconds, &tutti_winograd_conv},
-    {"winograd5-wide", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_wide_fits,
+    {"winograd5-wide", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_wide_fits,
      tutti_winograd5_wide_seconds, &tutti_winograd5_wide_conv},
-    {"winograd5", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_fits,
+    {"winograd5", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_fits,
      tutti_winograd5_seconds, &tutti_winograd5_conv},
-    {"gemm", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true, tutti_gemm_conv_fits,
+    {"gemm", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, OURS, TUTTI_SUMS_BLOCKED, true, tutti_gemm_conv_fits,
      tutti_gemm_conv_seconds, &tutti_gemm_conv},
-    {"implicit", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true,
+    {"implicit", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, OURS, TUTTI_SUMS_BLOCKED, true,
      tutti_implicit_conv_fits, tutti_implicit_conv_seconds, &tutti_implicit_conv},
-    {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL, &tutti_sparse_conv},
+    {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL,
+     &tutti_sparse_conv},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),
     DENSE_WAY("tnn", tutti_dense_tnn_seconds, tutti_dense_tnn),
-    {"gemm", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true, tutti_dense_gemm_fits,
-     tutti_dense_gemm_seconds, &tutti_dense_gemm},
+    {"gemm", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, OURS, TUTTI_SUMS_BLOCKED, true,
+     tutti_dense_gemm_fits, tutti_dense_gemm_seconds, &tutti_dense_gemm},
     LANES("relu", tutti_lane_eltwise),
     LANES("sigmoid", tutti_lane_eltwise),
     LANES("tanh", tutti_lane_eltwise),
@@ -108,7 +118,7 @@ static const tutti_kernel_candidate rows[] = {
     LANES("avg-pool", tutti_lane_pool),
     LANES("global-avg-pool", tutti_lane_global_pool),
     LANES("lrn", tutti_lane_lrn),
-    LANES("batch-norm", tutti_lane_norm),
+    LANES_OF("batch-norm", SPLIT, tutti_lane_norm),
     LANES("add", tutti_lane_add_row),
     LANES("concat", tutti_lane_concat),
     LANES("dropout", tutti_lane_dropout),
@@ -125,13 +135,14 @@ static const tutti_kernel_candidate rows[] = {
     CUDA("avg-pool", tutti_cuda_pool),
     CUDA("global-avg-pool", tutti_cuda_global_pool),
     CUDA("lrn", tutti_cuda_lrn),
-    {"cudnn", "conv", TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_conv_fits,
+    {"cudnn", "conv", TUTTI_DOES_ALL, TUTTI_IN_ANY, ON_CARD, TUTTI_SUMS_LIBRARY, false, tutti_cuda_conv_fits,
      tutti_cuda_product_seconds, &tutti_cuda_conv},
-    {"cublaslt", "dense", TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_fits,
+    {"cublaslt", "dense", TUTTI_DOES_ALL, TUTTI_IN_ANY, ON_CARD, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_fits,
      tutti_cuda_product_seconds, &tutti_cuda_dense},
-    {"cuda-tnn", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_tnn_fits, NULL,
-     &tutti_cuda_dense_tnn},
-    {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds, NULL},
+    {"cuda-tnn", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32, ON_CARD, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_tnn_fits,
+     NULL, &tutti_cuda_dense_tnn},
+    {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds,
+     NULL},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 

@@ -71,7 +71,8 @@ static bool is_for(const tutti_kernel_candidate *c, const tutti_op_row *op)
 static bool fits(const tutti_kernel_candidate *c, const view *v, tutti_kernel_pass pass)
 {
     if (!is_for(c, v->r.op) || !(c->passes >> pass & 1)) return false;
-    if (row_of(c, v->r.op)->device != (int)tutti_device_kind_of(v->r.device)) return false;
+    if (c->device != (int)tutti_device_kind_of(v->r.device) || c->isa > tutti_isa_here()) return false;
+    if (c->threads == TUTTI_THREADS_ONE && v->r.nthreads > 1) return false;
     if (!(c->precisions >> v->r.precision & 1)) return false;
     if (!is_wide(&v->k, v->r.precision) && !row_of(c, v->r.op)->takes_halves) return false;
     return !c->fits || c->fits(&v->k, &v->r, pass);

@@ -87,7 +87,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 
 #define WAY(way)                                                                                                       \
     {                                                                                                                  \
-        .engine = #way, .fuses = true, .create = create_##way, .destroy = tutti_lane_free_state, .forward = forward,   \
+        .fuses = true, .create = create_##way, .destroy = tutti_lane_free_state, .forward = forward,                   \
     }
 const tutti_kernel_row tutti_dense_nt = WAY(nt);
 const tutti_kernel_row tutti_dense_tnn = WAY(tnn);

@@ -15,7 +15,6 @@
 
 typedef struct {
     tutti_kernel inner;
-    tutti_kernel_row row;  /* this adapter, by the name of the inner row's engine */
     bool adds, same_order; /* there is a second input; it lies as the output does */
     size_t plain, reorder; /* in scratch: the addend or its gradient in row-major order, and in the output's */
 } fused;
@@ -42,9 +41,7 @@ static void place_addend(tutti_kernel *k, fused *f)
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     fused *f = tutti_alloc(sizeof *f);
-    f->row = tutti_kernel_fused_adapter;
     k->state = f;
-    k->row = &f->row;
     char *bare = tutti_alloc(k->op->attrs_bytes);
     memcpy(bare, k->attrs, k->op->attrs_bytes);
     bare[k->op->relu_at] = false;
@@ -57,7 +54,6 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
         return st;
     }
     f->inner.joint_backward = false;
-    f->row.engine = f->inner.row->engine;
     f->adds = k->ninputs == 2;
     k->out = f->inner.out;
     k->nparams = f->inner.nparams;
@@ -128,7 +124,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_kernel_fused_adapter = {
-    .engine = "reference",
     .create = create,
     .destroy = destroy,
     .forward = forward,

@@ -149,7 +149,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_kernel_half_adapter = {
-    .engine = "in f32",
     .create = create,
     .destroy = destroy,
     .forward = forward,

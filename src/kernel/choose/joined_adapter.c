@@ -139,7 +139,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_kernel_joined_adapter = {
-    .engine = "joined",
     .create = create,
     .destroy = destroy,
     .forward = forward,

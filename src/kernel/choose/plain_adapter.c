@@ -94,7 +94,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *args)
 }
 
 const tutti_kernel_row tutti_kernel_plain_adapter = {
-    .engine = "reference",
     .create = create,
     .destroy = destroy,
     .forward = forward,

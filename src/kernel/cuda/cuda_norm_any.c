@@ -131,8 +131,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_cuda_norm_any = {
-    .engine = "cuda",
-    .device = TUTTI_DEVICE_CUDA,
     .fuses = true,
     .takes_halves = true,
     .create = create,

@@ -141,7 +141,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_dense_gemm = {
-    .engine = "gemm",
     .fuses = true,
     .takes_halves = true,
     .create = create,

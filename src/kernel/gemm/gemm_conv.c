@@ -282,7 +282,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_gemm_conv = {
-    .engine = "gemm",
     .fuses = true,
     .takes_halves = true,
     .create = create,

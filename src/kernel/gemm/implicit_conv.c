@@ -423,7 +423,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_implicit_conv = {
-    .engine = "gemm",
     .fuses = true,
     .takes_halves = true,
     .create = create,

@@ -148,7 +148,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_lane_lrn = {
-    .engine = "onednn",
     .takes_halves = true,
     .create = create,
     .destroy = tutti_lane_free_state,

@@ -282,7 +282,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_lane_norm = {
-    .engine = "onednn",
     .takes_halves = true,
     .fuses = true,
     .create = create,

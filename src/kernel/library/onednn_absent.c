@@ -12,13 +12,13 @@ static tutti_status refuse(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return tutti_fail(err, TUTTI_ERR_USAGE, "op %s by oneDNN is not in this build", k->op->name);
 }
 
-const tutti_kernel_row tutti_onednn_conv = {.engine = "onednn", .create = refuse};
-const tutti_kernel_row tutti_onednn_dense = {.engine = "onednn", .create = refuse};
-const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halves = true, .create = refuse};
-const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_onednn_conv = {.create = refuse};
+const tutti_kernel_row tutti_onednn_dense = {.create = refuse};
+const tutti_kernel_row tutti_onednn_bf16_conv = {.takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_onednn_bf16_dense = {.takes_halves = true, .create = refuse};
 
-const tutti_kernel_row tutti_conv_lanes = {.engine = "onednn", .takes_halves = true, .create = refuse};
-const tutti_kernel_row tutti_conv_tiles = {.engine = "onednn", .takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_conv_lanes = {.takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_conv_tiles = {.takes_halves = true, .create = refuse};
 
 #define FITS_NOTHING(name)                                                                                             \
     bool name##_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)                     \

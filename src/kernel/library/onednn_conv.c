@@ -245,9 +245,9 @@ static tutti_status create_tiles(tutti_kernel *k, const tutti_kernel_request *r,
 
 #define ROW(made, reads_halves)                                                                                        \
     {                                                                                                                  \
-        .engine = "onednn", .fuses = true, .takes_halves = reads_halves, .create = made,                               \
-        .destroy = tutti_onednn_close, .forward = tutti_onednn_forward,                                                \
-        .backward_params = tutti_onednn_backward_params, .backward_data = tutti_onednn_backward_data                   \
+        .fuses = true, .takes_halves = reads_halves, .create = made, .destroy = tutti_onednn_close,                    \
+        .forward = tutti_onednn_forward, .backward_params = tutti_onednn_backward_params,                              \
+        .backward_data = tutti_onednn_backward_data                                                                    \
     }
 const tutti_kernel_row tutti_onednn_conv = ROW(create, false), tutti_onednn_bf16_conv = ROW(create, true),
                        tutti_conv_lanes = ROW(create_lanes, true), tutti_conv_tiles = ROW(create_tiles, true);

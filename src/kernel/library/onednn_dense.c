@@ -96,7 +96,6 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 }
 
 const tutti_kernel_row tutti_onednn_dense = {
-    .engine = "onednn",
     .fuses = true,
     .create = create,
     .destroy = tutti_onednn_close,

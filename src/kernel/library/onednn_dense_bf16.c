@@ -110,7 +110,6 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 }
 
 const tutti_kernel_row tutti_onednn_bf16_dense = {
-    .engine = "onednn",
     .fuses = true,
     .takes_halves = true,
     .create = create,

@@ -51,7 +51,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 static const tutti_kernel_row reference = {
-    .engine = "reference",
     .create = create,
     .forward = forward,
     .backward_data = backward_data,

@@ -111,7 +111,6 @@ void tutti_sparse_conv_skip_outputs(tutti_kernel *k, bool outputs)
 }
 
 const tutti_kernel_row tutti_sparse_conv = {
-    .engine = "sparse",
     .fuses = true,
     .create = create,
     .destroy = destroy,

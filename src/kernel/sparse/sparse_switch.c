@@ -50,7 +50,6 @@ static void destroy(tutti_kernel *k)
 
 /* Never asked to make one: what it makes is made already. */
 static const tutti_kernel_row row = {
-    .engine = "switched",
     .fuses = true,
     .destroy = destroy,
     .forward = forward,

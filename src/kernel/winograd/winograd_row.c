@@ -224,7 +224,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 
 #define WINOGRAD_ROW(create_it)                                                                                        \
     {                                                                                                                  \
-        .engine = "onednn", .fuses = true, .create = create_it, .destroy = tutti_lane_free_state, .forward = forward,  \
+        .fuses = true, .create = create_it, .destroy = tutti_lane_free_state, .forward = forward,                      \
         .backward_params = backward_params, .backward_data = backward_data,                                            \
     }
 

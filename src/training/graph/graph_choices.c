@@ -139,13 +139,13 @@ void tutti_graph_kernel_name(const tutti_kernel *k, char out[TUTTI_KERNEL_NAME])
 {
     const char *last = NULL;
     size_t n = 0;
+    out[0] = '\0';
     for (int pass = 0; pass < TUTTI_NPASSES; pass++) {
         const char *name = k->chosen[pass].name;
         if (name && (!last || strcmp(name, last) != 0) && n < TUTTI_KERNEL_NAME)
             n += (size_t)snprintf(out + n, TUTTI_KERNEL_NAME - n, "%s%s", n ? "/" : "", name);
         if (name) last = name;
     }
-    if (!n) snprintf(out, TUTTI_KERNEL_NAME, "%s", k->row->engine);
 }
 
 void tutti_graph_hash_choices(const tutti_graph *g, tutti_strbuf *sb)

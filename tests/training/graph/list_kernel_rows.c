@@ -87,7 +87,7 @@ static const char *soonest(const tutti_kernel *k, const tutti_kernel_request *r,
         const tutti_kernel_candidate *c = &table.rows[i];
         const bool is_for =
             c->op && !strcmp(c->op, k->op->name) && c->passes >> pass & 1 && c->precisions >> r->precision & 1;
-        if (!is_for || !c->row->takes_halves || c->row->device || !c->fits(k, r, pass)) continue;
+        if (!is_for || !c->row->takes_halves || c->device || !c->fits(k, r, pass)) continue;
         const double seconds = c->seconds ? c->seconds(k, r, pass) : -1;
         if (seconds < 0 || (name && seconds >= least)) continue;
         name = c->name, least = seconds;

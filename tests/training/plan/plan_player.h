@@ -182,7 +182,7 @@ static inline void expect_all_filled_up(const player *y, int l, tutti_node_kind 
     const tutti_kernel_pass pass = kind == TUTTI_NODE_FORWARD ? TUTTI_PASS_FORWARD : TUTTI_PASS_DATA;
     char of[160];
     snprintf(of, sizeof of, "%s of %s (%s) by %s", passes[pass], y->model->layers[l].name, k->op->name,
-             k->chosen[pass].name ? k->chosen[pass].name : k->row->engine);
+             k->chosen[pass].name ? k->chosen[pass].name : "-");
     if (kind == TUTTI_NODE_FORWARD) expect_filled_up(of, &k->out, args->out);
     for (int i = 0; i < y->model->layers[l].nin && kind == TUTTI_NODE_BACKWARD_DATA; i++)
         if (y->model->layers[l].in[i] >= 0) expect_filled_up(of, &k->in[i], args->din[i]);

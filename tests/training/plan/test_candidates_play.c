@@ -5,6 +5,8 @@
 #define PLAYED_BATCH 8 /* two samples a slot: batch norm of one value a channel has no variance */
 #include "plan_player.h"
 
+#include "device/device_row.h"
+
 #include "../told_kernels.h"
 #include "../zoo.h"
 
@@ -237,9 +239,12 @@ static void canonical_bits_are_those_of_one_rank_by_every_candidate(void **state
             }
 }
 
-/* As docs/kernels.md and docs/sparse.md say of them; plain loops are of one thread, the library promises nothing. */
-static const char *const steady[] = {"winograd", "winograd5-wide", "winograd5", "sparse", "gemm"};
-enum { NSTEADY = sizeof steady / sizeof *steady };
+/* As the table of candidates says. */
+static bool is_steady(const char *name, const char *op, tutti_precision precision)
+{
+    const tutti_kernel_candidate *c = tutti_candidate_find(name, op, precision);
+    return c && c->threads == TUTTI_THREADS_ALIKE && c->device == TUTTI_DEVICE_CPU;
+}
 
 /* Whether all passes of products are computed by these and plain loops. */
 static bool is_all_steady(const scene *sc)
@@ -250,9 +255,9 @@ static bool is_all_steady(const scene *sc)
     for (int l = 0; l < y->graph->nkernels; l++) {
         const tutti_kernel *k = &y->graph->kernels[l];
         for (int pass = 0; pass < TUTTI_NPASSES && told_is_product(k); pass++) {
-            bool is = !k->chosen[pass].name || !strcmp(k->chosen[pass].name, "reference");
-            for (int i = 0; i < NSTEADY && !is; i++) is = !strcmp(k->chosen[pass].name, steady[i]);
-            all = all && is;
+            const char *name = k->chosen[pass].name;
+            all = all && (!name || is_steady(name, k->op->name, sc->precision) ||
+                          is_steady(name, k->op->name, TUTTI_PRECISION_F32)); /* behind half_adapter.c */
         }
     }
     end(y);
@@ -292,11 +297,15 @@ static void bits_are_the_same_on_two_threads_where_that_is_said(void **state)
 {
     (void)state;
     char model[ZOO_PATH];
+    const char *name;
     for (int m = 0; zoo_at(m, model); m++)
-        for (int i = 0; i < NSTEADY; i++) {
-            compare_threads(model, steady[i], TUTTI_PRECISION_F32);
-            if (!strcmp(steady[i], "gemm")) compare_threads(model, steady[i], TUTTI_PRECISION_BF16);
-        }
+        for (int i = 0; (name = tutti_candidate_name_at(i)); i++)
+            for (int p = TUTTI_PRECISION_F32; p <= TUTTI_PRECISION_BF16; p++) {
+                const bool of_conv = is_steady(name, "conv", (tutti_precision)p),
+                           of_dense = is_steady(name, "dense", (tutti_precision)p);
+                if ((of_conv || of_dense) && strcmp(name, "reference") != 0)
+                    compare_threads(model, name, (tutti_precision)p);
+            }
 }
 
 int main(void)

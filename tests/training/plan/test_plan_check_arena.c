@@ -33,7 +33,7 @@ static void masking_nothing(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 static const tutti_kernel_row masking_row = {
-    .engine = "reference", .create = masking_create, .forward = masking_nothing, .backward_data = masking_nothing};
+    .create = masking_create, .forward = masking_nothing, .backward_data = masking_nothing};
 static const tutti_op_row masking = {.name = "masking",
                                      .ninputs = 1,
                                      .infer = tutti_op_infer_same,
@@ -42,7 +42,7 @@ static const tutti_op_row masking = {.name = "masking",
 
 /* The same, and sums the parts of that gradient itself. */
 static const tutti_kernel_row summing_row = {
-    .engine = "reference", .create = summing_create, .forward = masking_nothing, .backward_data = masking_nothing};
+    .create = summing_create, .forward = masking_nothing, .backward_data = masking_nothing};
 static const tutti_op_row summing = {.name = "summing",
                                      .ninputs = 1,
                                      .infer = tutti_op_infer_same,

@@ -330,8 +330,6 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 const tutti_kernel_row tutti_cuda_dense = {
-    .engine = "cuda",
-    .device = TUTTI_DEVICE_CUDA,
     .fuses = true,
     .takes_halves = true,
     .create = create,
@@ -342,8 +340,6 @@ const tutti_kernel_row tutti_cuda_dense = {
 };
 
 const tutti_kernel_row tutti_cuda_dense_tnn = {
-    .engine = "cuda",
-    .device = TUTTI_DEVICE_CUDA,
     .fuses = true,
     .takes_halves = true,
     .create = create_tnn,
