@@ -103,8 +103,6 @@ def main():
             (("topo", "make", "dgx1v", "--svg", path), ("gpu7", "40 GB/s", "20 GB/s", "12 GB/s")),
             (("coll", "convert", "binomial", "--ranks", "5", "--to", "svg", "--out", path), ("the whole vector", "rank 4")),
             (("coll", "convert", "ring", "--ranks", "4", "--wire", "mapped", "--to", "svg", "--out", path), ("the whole vector",)),
-            (("coll", "pack", "dgx1v,wires=nvlink", "--loss", "5", "--by", "weights", "--solver", "none", "--svg", path),
-             ("Trees packed into dgx1v (after Blink)",)),
         ):
             if os.path.exists(path):
                 os.remove(path)

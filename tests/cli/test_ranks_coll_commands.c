@@ -201,7 +201,7 @@ static void trees_are_packed_written_and_read_again(void **state)
     (void)state;
     char path[] = "/tmp/tutti-packing-XXXXXX", command[200];
     assert_true(close(mkstemp(path)) == 0);
-    snprintf(command, sizeof command, "coll pack dgx1v,wires=nvlink --out %s --svg %s.svg", path, path);
+    snprintf(command, sizeof command, "coll pack dgx1v,wires=nvlink --out %s", path);
     expect(command, 0, "68.5714 GB/s on 23 trees, 0 % below the bound");
     snprintf(command, sizeof command, "coll pack dgx1v,wires=nvlink --check %s", path);
     expect(command, 0, "68.5714 GB/s on 23 trees");
@@ -212,21 +212,13 @@ static void trees_are_packed_written_and_read_again(void **state)
     snprintf(command, sizeof command, "coll pack dgx1v,nvlink=4TB --check %s", path);
     expect(command, 0, "all-gather of 8 ranks");
     expect("coll pack dgx1v,wires=nvlink --loss 5 --solver none", 0, "our greedy way");
-    expect("coll pack dgx1p --subsets --solver none", 0, "181 subsets of 3 to 8 GPUs that NVLinks join, 14 kinds");
     expect("coll pack dgx2 --collective broadcast --root 16", 2, "ranks are 0 to 15");
-    expect("coll pack dgx1v,gpus=0.1.4 --channels 100MB", 0, "together");
-    expect("coll pack dgx1v,gpus=0.5 --channels 100MB", 2, "NVLinks do not join");
-    expect("coll pack dgx1v --subsets --svg x.svg", 2, "no use for --svg");
-    expect("coll pack dgx1v --subsets --root 3", 2, "no use for --root");
-    expect("coll pack dgx1v --channels 1MB --loss 5", 2, "no use for --loss");
-    expect("coll pack dgx1v --channels 1MB --collective broadcast --root 8", 2, "ranks are 0 to 7");
     expect("coll pack star", 2, "--ranks");
     expect("coll pack fat-tree,leaves=64,hosts=64", 2, "room for 4096");
     expect("coll pack cluster,hosts=2,ranks=16384 --ranks 4", 2, "32773 nodes");
     expect("coll pack dgx1v,nvlink=9TB", 2, "18 TB/s between two nodes");
     expect("coll pack host", 2, "no links");
-    snprintf(command, sizeof command, "%s.svg", path);
-    unlink(path), unlink(command);
+    unlink(path);
 }
 
 int main(void)

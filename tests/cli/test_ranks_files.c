@@ -93,7 +93,7 @@ static const char *const over_inputs[] = {
     "predict $/job.yaml --profile $/profile --save-profile $/profile",
     "coll convert $/ring.sched --to svg -o $/ring.sched",
     "coll pack dgx1v --check $/packing -o $/packing",
-    "coll pack dgx1v --svg $/new -o $/new",
+    "topo make dgx1v --svg $/new --dot $/new",
     "train $/job.yaml --ranks 1 --out $",
     "train $/run/job.yaml --ranks 1 --set batch=8 --out $/run",
     /* named by the job */
@@ -159,7 +159,7 @@ static void an_output_without_a_place_is_refused_before_the_work(void **state)
         "tune device -o $/empty",
         "tune device --check --kernels $/no/k.csv",
         "coll bench --ranks 2 --bytes 4096 --iters 100000000 --json $/no/rows",
-        "coll pack dgx1v --svg $/no/drawing",
+        "coll pack dgx1v -o $/no/packing",
         "coll convert $/ring.sched --to svg -o $/empty",
         "predict $/job.yaml --ranks 1 --save-profile $/no/profile",
         "predict $/job.yaml --ranks 1 --html $/dangling",

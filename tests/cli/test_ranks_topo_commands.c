@@ -119,9 +119,7 @@ static void maps_are_shown_with_load_and_bound(void **state)
     (void)state;
     expect("topo map bigraph --swaps 1000", 0, "x bound");
     expect("topo map bigraph --swaps 1000", 0, "place=0.16.20.4"); /* parity mapping */
-    expect("topo map --table", 0, "  16    8   128          1      1    1.0000      8");
-    expect("topo map --table --seed 5", 2, "--table has no use for --seed");
-    expect("topo map bigraph --table", 2, "one topology is wanted, or --table");
+    expect("topo map", 2, "one topology is wanted");
     expect("topo map bigraph --algorithm rign", 2, "did you mean 'ring'?");
     expect("topo map host", 2, "have seats to choose");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_pack.c: `tutti coll pack TOPOLOGY`: trees packed into its links: bound, rate, trees, as text or as a picture. */
+/* coll_pack.c: `tutti coll pack TOPOLOGY`: trees packed into its links: bound, rate, trees, as text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "../../base/arena.h"
 #include "../../base/file.h"
-#include "../../collective/pack/packing_chart.h"
+#include "../../collective/pack/packers.h"
+#include "../../collective/pack/packing_of.h"
 #include "coll.h"
-#include "coll_pack.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "P", "how many (default: all that the topology has room for)", 0},
@@ -19,14 +19,16 @@ static const tutti_flag flags[] = {
     {"loss", "PERCENT", "then keep the fewest trees that carry all but that much", 0},
     {"solver", "PROGRAM", "for the fewest trees: a program like cbc, or none for our greedy choice (default cbc)", 0},
     {"limit", "SECONDS", "for the solver (default 10)", 0},
-    {"subsets", NULL, "a table over all connected subsets of the GPUs of dgx1p or dgx1v", 0},
-    {"channels", "BYTES", "how NVLink and PCIe share that many bytes (dgx1p, dgx1v)", 0},
-    {"setup", "US", "with --channels: microseconds before PCIe can be used too (default 100)", 0},
     {"out", "F", "write the packing to file F (docs/packing.md)", TUTTI_FLAG_WRITES},
-    {"svg", "F", "draw it", TUTTI_FLAG_WRITES},
     {"check", "F", "read a packing from file F and check it on this topology instead", TUTTI_FLAG_READS},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_FILE = 1 << 26, MAX_RANKS = 64 };
+
+typedef struct {
+    tutti_packing_use use;
+    int32_t root;
+    tutti_fewest_options fewest;
+} question;
 
 static tutti_status read_use(const tutti_flags *f, tutti_packing_use *out, tutti_failure *err)
 {
@@ -40,14 +42,14 @@ static tutti_status read_use(const tutti_flags *f, tutti_packing_use *out, tutti
                       name);
 }
 
-static tutti_status read_question(const tutti_flags *f, tutti_pack_question *q, tutti_failure *err)
+static tutti_status read_question(const tutti_flags *f, question *q, tutti_failure *err)
 {
     long root = 0, loss = 0, limit = 0;
     const char *solver = tutti_cli_value(f, "solver", "cbc");
     tutti_status st = read_use(f, &q->use, err);
     if (st == TUTTI_OK) st = tutti_cli_int(f, "root", 0, 4095, 0, &root, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "loss", 0, 50, tutti_cli_has(f, "subsets") ? 5 : 0, &loss, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "limit", 1, 3600, tutti_cli_has(f, "subsets") ? 2 : 10, &limit, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "loss", 0, 50, 0, &loss, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "limit", 1, 3600, 10, &limit, err);
     q->root = (int32_t)root;
     q->fewest = (tutti_fewest_options){(double)loss / 100, (double)limit, strcmp(solver, "none") ? solver : NULL};
     return st;
@@ -72,7 +74,7 @@ static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, 
     return tutti_network_of(t, (int32_t)ranks, false, g, err);
 }
 
-static tutti_status pack(const tutti_network *g, const tutti_pack_question *q, const char *by, tutti_packing *out,
+static tutti_status pack(const tutti_network *g, const question *q, const char *by, tutti_packing *out,
                          tutti_failure *err)
 {
     if (!strcmp(by, "exact")) return tutti_packing_exact(g, q->use, q->root, out, err);
@@ -88,8 +90,7 @@ static void print_packing(const tutti_packing *p)
            100 * tutti_packing_gap(p), bound / 1e9, tutti_packing_depth(p), tutti_packing_depth(p) == 1 ? "" : "s");
 }
 
-static tutti_status keep_fewest(const tutti_network *g, const tutti_pack_question *q, tutti_packing *p,
-                                tutti_failure *err)
+static tutti_status keep_fewest(const tutti_network *g, const question *q, tutti_packing *p, tutti_failure *err)
 {
     tutti_packing few;
     tutti_fewest_report report;
@@ -103,20 +104,6 @@ static tutti_status keep_fewest(const tutti_network *g, const tutti_pack_questio
     tutti_packing_release(p);
     *p = few;
     return TUTTI_OK;
-}
-
-static tutti_status write_svg(const tutti_packing *p, const tutti_network *g, const tutti_topology *t, const char *path,
-                              tutti_failure *err)
-{
-    char(*names)[40] = tutti_alloc((size_t)p->nranks * sizeof *names), title[200];
-    tutti_strbuf out = {0};
-    for (int32_t r = 0; r < p->nranks; r++) tutti_topology_node_name(t, p->nranks, r, names[r]);
-    snprintf(title, sizeof title, "Trees packed into %s (after Blink)", tutti_topology_kind_name(t->kind));
-    tutti_packing_chart(p, g, names, title, &out);
-    tutti_status st = tutti_file_write_atomic(path, out.text, out.length, err);
-    tutti_strbuf_release(&out);
-    free(names);
-    return st;
 }
 
 static tutti_status check_file(const char *path, const tutti_network *g, tutti_packing *p, tutti_failure *err)
@@ -133,8 +120,7 @@ static tutti_status check_file(const char *path, const tutti_network *g, tutti_p
     return st;
 }
 
-static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, const tutti_pack_question *q,
-                             tutti_failure *err)
+static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, const question *q, tutti_failure *err)
 {
     tutti_network g;
     tutti_packing p;
@@ -147,7 +133,6 @@ static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, cons
         char *text = tutti_packing_print(&p);
         if (st == TUTTI_OK) print_packing(&p);
         if (st == TUTTI_OK && path) st = tutti_file_write_atomic(path, text, strlen(text), err);
-        if (st == TUTTI_OK && tutti_cli_has(f, "svg")) st = write_svg(&p, &g, t, tutti_cli_value(f, "svg", ""), err);
         free(text);
         tutti_packing_release(&p);
     }
@@ -155,45 +140,18 @@ static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, cons
     return st;
 }
 
-/* Forms of the command, and flags that they would not look at: those are refused. */
-static const struct {
-    const char *form, *useless[9]; /* until NULL */
-} unused[] = {
-    {"subsets", {"channels", "ranks", "root", "by", "out", "svg", "check"}},
-    {"channels", {"ranks", "by", "out", "svg", "check", "loss", "solver", "limit"}},
-    {"check", {"collective", "root", "by"}},
-};
-
-static tutti_status refuse_unused(const tutti_flags *f, tutti_failure *err)
-{
-    for (size_t k = 0; k < sizeof unused / sizeof unused[0]; k++)
-        for (int i = 0; tutti_cli_has(f, unused[k].form) && unused[k].useless[i]; i++)
-            if (tutti_cli_has(f, unused[k].useless[i]))
-                return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no use for --%s", unused[k].form,
-                                  unused[k].useless[i]);
-    if (tutti_cli_has(f, "setup") && !tutti_cli_has(f, "channels"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--setup goes with --channels");
-    if ((tutti_cli_has(f, "solver") || tutti_cli_has(f, "limit")) &&
-        !(tutti_cli_has(f, "loss") || tutti_cli_has(f, "subsets")))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--solver and --limit go with --loss or --subsets");
-    return TUTTI_OK;
-}
-
 static tutti_status answer(const tutti_flags *f, tutti_failure *err)
 {
+    static const char *const not_of_checks[] = {"collective", "root", "by", NULL};
+    const char *useless = tutti_cli_has(f, "check") ? tutti_cli_first(f, not_of_checks) : NULL;
     tutti_topology t;
-    tutti_pack_question q;
-    long setup_us = 0;
-    long long bytes = 0;
+    question q;
     tutti_status st = tutti_topology_parse(f->rest[0], &t, err);
-    if (st == TUTTI_OK) st = refuse_unused(f, err);
+    if (st == TUTTI_OK && useless) st = tutti_fail(err, TUTTI_ERR_USAGE, "--check has no use for --%s", useless);
+    if (st == TUTTI_OK && (tutti_cli_has(f, "solver") || tutti_cli_has(f, "limit")) && !tutti_cli_has(f, "loss"))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--solver and --limit go with --loss");
     if (st == TUTTI_OK) st = read_question(f, &q, err);
-    if (st != TUTTI_OK) return st;
-    if (tutti_cli_has(f, "subsets")) return tutti_coll_pack_table(&t, &q, err);
-    if (!tutti_cli_has(f, "channels")) return pack_one(f, &t, &q, err);
-    st = tutti_cli_bytes("--channels", tutti_cli_value(f, "channels", ""), &bytes, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "setup", 0, 1000000000, 100, &setup_us, err);
-    return st == TUTTI_OK ? tutti_coll_pack_channels(&t, &q, (double)bytes, (double)setup_us * 1e-6, err) : st;
+    return st == TUTTI_OK ? pack_one(f, &t, &q, err) : st;
 }
 
 int tutti_coll_pack(int argc, char **argv)

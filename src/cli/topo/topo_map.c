@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topo_map.c: `tutti topo map TOPOLOGY --algorithm A --ranks P`: a seating that lowers the load of the busiest links, what it
- * was, and how far from the lower bound. --table: parity mapping on BiGraph against naive placement. */
+ * was, and how far from the lower bound. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,6 @@ static const tutti_flag flags[] = {
     {"seed", "S", "of the search; the same seed gives the same seats (default 1)", 0},
     {"swaps", "N", "how many are tried (default 200000)", 0},
     {"own-start", NULL, "begin with the topology's own placement, not with the best that its kind has", 0},
-    {"table", NULL, "halving and doubling on bigraphs of N switches and M hosts a switch, parity mapping and naive", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
@@ -83,84 +82,8 @@ static tutti_status map(const question *q, tutti_failure *err)
     return st;
 }
 
-enum { NPLACEMENTS = 4, TABLE_ELEMENTS = 25000000 };
-
-/* The placements of the table: parity mapping, block, round-robin, and block with ranks in bit-reversed order, which is halving and
- * doubling with the farthest partner first. */
-static tutti_status table_topology(int nswitches, int nhosts, int placement, tutti_topology *t, tutti_failure *err)
-{
-    static const char *const words[NPLACEMENTS] = {"parity", "block", "round-robin", "block"};
-    char text[96];
-    int32_t seat[TUTTI_MAX_SEATS_LISTED], p = nswitches * nhosts;
-    snprintf(text, sizeof text, "bigraph,switches=%d,hosts=%d,add=1TB,place=%s", nswitches, nhosts, words[placement]);
-    tutti_status st = tutti_topology_parse(text, t, err);
-    if (st || placement < 3) return st;
-    for (int32_t r = 0; r < p; r++) {
-        seat[r] = 0;
-        for (int32_t bit = 1; bit < p; bit *= 2) seat[r] = 2 * seat[r] + ((r & bit) != 0);
-    }
-    tutti_topology_place(t, p, seat);
-    return TUTTI_OK;
-}
-
-/* The closed form on hosts behind one switch that never blocks, with the same figures. */
-static double closed_form_s(int32_t p, const tutti_topology *bigraph)
-{
-    tutti_topology star;
-    tutti_closed_form form = {0};
-    if (tutti_topology_parse("star", &star, NULL)) return 0;
-    star.figure[TUTTI_FIGURE_BANDWIDTH] = bigraph->figure[TUTTI_FIGURE_BANDWIDTH];
-    star.figure[TUTTI_FIGURE_LATENCY] = bigraph->figure[TUTTI_FIGURE_LATENCY] + bigraph->figure[TUTTI_FIGURE_HOP];
-    star.figure[TUTTI_FIGURE_SOFTWARE] = bigraph->figure[TUTTI_FIGURE_SOFTWARE];
-    star.figure[TUTTI_FIGURE_ADD] = bigraph->figure[TUTTI_FIGURE_ADD];
-    tutti_simulate_closed_form("halving-doubling", TUTTI_ALLREDUCE, p, TABLE_ELEMENTS, &star, &form);
-    return form.seconds;
-}
-
-/* One line: what each placement makes of it. */
-static tutti_status print_line(int nswitches, int nhosts, tutti_failure *err)
-{
-    const tutti_compile_request request = {
-        .collective = TUTTI_ALLREDUCE, .nranks = nswitches * nhosts, .in_place = true};
-    tutti_schedule *s = NULL;
-    tutti_status st = tutti_schedule_compile("halving-doubling", &request, &s, err);
-    if (!st) printf("%4d %4d %5d %10d", nswitches, nhosts, request.nranks, (2 * nhosts + nswitches - 1) / nswitches);
-    for (int i = 0; i < NPLACEMENTS && !st; i++) {
-        tutti_topology t;
-        tutti_map_load load;
-        tutti_simulation sim;
-        st = table_topology(nswitches, nhosts, i, &t, err);
-        if (!st) st = tutti_map_measure(s, &t, TABLE_ELEMENTS, &load, err);
-        if (!st) st = tutti_simulate_schedule(s, &t, TABLE_ELEMENTS, &sim, err);
-        if (!st) printf(" %6d %9.4f", (int)load.messages, sim.seconds / closed_form_s(request.nranks, &t));
-    }
-    printf("\n");
-    tutti_schedule_destroy(s);
-    return st;
-}
-
-static tutti_status print_table(tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    printf("Halving and doubling of 100 MB over all hosts of a bigraph of N switches with M hosts each: most messages "
-           "on a\n"
-           "link between switches in a stage, and simulated time / closed form of one switch that never blocks.\n"
-           "far first: block, the farthest partner first.\n\n%4s %4s %5s %10s %16s %16s %16s %16s\n",
-           "N", "M", "ranks", "ceil(2M/N)", "parity mapping", "block", "round-robin", "far first");
-    for (int switches = 4; switches <= 32; switches *= 2)
-        for (int hosts = 1; hosts <= 16 && !st; hosts *= 2) st = print_line(switches, hosts, err);
-    return st;
-}
-
 static tutti_status answer(const tutti_flags *f, tutti_failure *err)
 {
-    const bool table = tutti_cli_has(f, "table");
-    for (int i = 0; i < f->nflags && table; i++)
-        if (f->count[i] && strcmp(flags[i].name, "table") != 0)
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--table has no use for --%s", flags[i].name);
-    if (f->nrest != !table)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted, or --table: tutti topo map TOPOLOGY");
-    if (table) return print_table(err);
     question q = {0};
     tutti_status st = question_read(f, &q, err);
     return st ? st : map(&q, err);
@@ -170,11 +93,11 @@ int tutti_topo_map(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "topo map",
-        .usage = "tutti topo map TOPOLOGY [options], tutti topo map --table",
+        .usage = "tutti topo map TOPOLOGY [options]",
         .about = "Seats ranks so that the busiest link of each stage carries less: swaps, tried at random from a seed.",
         .flags = flags,
         .nflags = NFLAGS,
-        .any_arguments = true,
+        .wanted = "one topology is wanted: tutti topo map TOPOLOGY",
         .run = answer,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -10,7 +10,6 @@
 #include "base/text/strbuf.h"
 #include "collective/pack/maxflow.h"
 #include "collective/pack/packers.h"
-#include "collective/pack/rings.h"
 #include "pack_graphs.h"
 
 static void assert_packs(const tutti_packing *p, const tutti_network *g)
@@ -363,39 +362,6 @@ static void what_cannot_be_packed_is_refused(void **state)
     tutti_network_release(&whole);
 }
 
-static void rings_are_counted(void **state)
-{
-    (void)state;
-    static const struct {
-        bool volta;
-        unsigned gpus;
-        int32_t rings;
-    } cases[] = {{true, 0xff, 3}, {false, 0xff, 2}, {true, 0x13, 0},
-                 {true, 0x0f, 2}, {false, 0x0f, 1}, {true, 0x1f, 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tutti_network whole = dgx1(cases[i].volta), g = gpus_of(&whole, cases[i].gpus);
-        int32_t rings = tutti_rings_most(&g);
-        assert_int_equal(rings, cases[i].rings);
-        /* rings are trees with one edge too many: they carry no more than trees can */
-        tutti_ratio by_rings = tutti_rings_rate(&g, rings), tau = tutti_packing_strength(&g, NULL);
-        assert_true(by_rings.num * tau.den <= tau.num * by_rings.den);
-        tutti_network_release(&g);
-        tutti_network_release(&whole);
-    }
-}
-
-static void allocations_of_one_shape_are_recognised(void **state)
-{
-    (void)state;
-    tutti_network machine = dgx1(true), a = gpus_of(&machine, 0x07), b = gpus_of(&machine, 0x70),
-                  c = gpus_of(&machine, 0x0d), quad = gpus_of(&machine, 0x0f);
-    assert_true(tutti_network_alike(&a, &b));
-    assert_false(tutti_network_alike(&a, &c));
-    assert_false(tutti_network_alike(&a, &quad));
-    tutti_network_release(&a), tutti_network_release(&b), tutti_network_release(&c), tutti_network_release(&quad);
-    tutti_network_release(&machine);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,8 +379,6 @@ int main(void)
         cmocka_unit_test(a_packing_that_is_none_is_found_out),
         cmocka_unit_test(trees_whose_weights_have_no_sum_are_refused),
         cmocka_unit_test(what_cannot_be_packed_is_refused),
-        cmocka_unit_test(rings_are_counted),
-        cmocka_unit_test(allocations_of_one_shape_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
