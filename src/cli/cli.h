@@ -131,8 +131,6 @@ tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct t
 /* As a rank of a launcher's, of whose ranks nlocal are on this host; 0 = all. */
 tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
                                      tutti_failure *err);
-/* The verdict of all commands. TUTTI_ERR_DATA: it is not whole, or its job, model and tensors do not go together. */
-tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */
 void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags);
 

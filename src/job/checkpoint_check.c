@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_checkpoint.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether its job is one,
+/* checkpoint_check.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether its job is one,
  * whether step and samples go together by its batch, and whether all tensors are read into its model and have the hash that was printed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../job/job_fields.h"
 #include "../training/run/train.h"
-#include "cli.h"
+#include "job_fields.h"
+#include "trained.h"
 
 typedef struct {
     char *job_text, *model_text;
@@ -110,7 +110,7 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
     return st || !of_ranks ? st : read_ranks(path, &checkpoint, rule, m.nranks, err);
 }
 
-tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err)
+tutti_status tutti_job_check_checkpoint(const char *path, tutti_failure *err)
 {
     content c = {0};
     tutti_status st = tutti_checkpoint_verify(path, err);

@@ -3,15 +3,17 @@
 #include "trained.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../base/file.h"
-#include "../../base/text/strbuf.h"
-#include "../../job/session.h"
+#include "../base/file.h"
+#include "../base/text/strbuf.h"
+#include "../training/run/train.h"
+#include "session.h"
 
 enum { MAX_DATA = 16, MAX_SET = 64 };
 
@@ -24,14 +26,14 @@ static size_t length_of_key(const char *at)
 }
 
 /* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is lost. */
-static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[MAX_DATA])
+static int split_data(tutti_trained *t, const char *out[MAX_DATA])
 {
     int n = 0;
-    for (int i = 0; i < f->count[0]; i++)
-        for (const char *at = f->value[0][i]; *at;) {
+    for (int i = 0; i < t->question->ndata; i++)
+        for (const char *at = t->question->data[i]; *at;) {
             if (n == MAX_DATA) return n + 1;
             const size_t length = length_of_key(at);
-            char *text = tutti_arena_alloc(arena, length + 6);
+            char *text = tutti_arena_alloc(&t->arena, length + 6);
             memcpy(text, "data.", 5);
             memcpy(text + 5, at, length);
             out[n++] = text;
@@ -40,22 +42,35 @@ static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[
     return n;
 }
 
-static tutti_status find_checkpoint(const char *command, const char *where, tutti_trained *t, tutti_failure *err)
+/* Tells the caller a line. */
+__attribute__((format(printf, 2, 3))) static void say(const tutti_trained *t, const char *format, ...)
+{
+    tutti_strbuf line = {0};
+    va_list list;
+    va_start(list, format);
+    tutti_strbuf_vprintf(&line, format, list);
+    va_end(list);
+    t->question->say(t->question->arg, line.text);
+    tutti_strbuf_release(&line);
+}
+
+static tutti_status find_checkpoint(const char *where, tutti_trained *t, tutti_failure *err)
 {
     char *notes = NULL;
     if (tutti_checkpoint_is(where)) {
         t->path = strdup(where);
-        return tutti_cli_check_checkpoint(where, err);
+        return tutti_job_check_checkpoint(where, err);
     }
     if (access(where, F_OK) == 0 && !tutti_file_is_folder(where))
         return tutti_fail(err, TUTTI_ERR_DATA,
                           "%s: is a file; a checkpoint is a folder (DIR/checkpoints/step_N), as is a run", where);
     tutti_status st = tutti_checkpoint_newest(where, &t->path, &notes, err);
-    if (notes) fprintf(stderr, "tutti %s: %s", command, notes);
+    for (char *rest = notes, *line; (line = strsep(&rest, "\n"));)
+        if (*line) say(t, "%s", line);
     free(notes);
     if (!st && !t->path)
         st = tutti_fail(err, TUTTI_ERR_DATA, "%s: neither a checkpoint nor a run's folder with one", where);
-    if (!st) st = tutti_cli_check_checkpoint(t->path, err);
+    if (!st) st = tutti_job_check_checkpoint(t->path, err);
     return st;
 }
 
@@ -72,10 +87,10 @@ static tutti_status build(tutti_trained *t, tutti_failure *err)
     return st;
 }
 
-static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_failure *err)
+static tutti_status open_parts(tutti_trained *t, tutti_failure *err)
 {
     const char *overrides[MAX_DATA];
-    const int n = split_data(f, &t->arena, overrides);
+    const int n = split_data(t, overrides);
     if (n > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
     tutti_status st = tutti_checkpoint_read_text(t->path, "job.yaml", &t->job_text, err);
     if (!st) st = tutti_checkpoint_read_text(t->path, "model.yaml", &t->model_text, err);
@@ -88,13 +103,6 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
 }
 
 /* ---- weights from elsewhere ---- */
-
-static int row_of(const tutti_flags *f, const char *name)
-{
-    int i = 0;
-    while (strcmp(f->flags[i].name, name) != 0) i++;
-    return i;
-}
 
 static const char *override_of(const char *const *overrides, int n, const char *key)
 {
@@ -124,32 +132,31 @@ static int add_missing(tutti_trained *t, const char **overrides, int n)
     return n;
 }
 
-static tutti_status list_overrides(const tutti_flags *f, bool pictures, tutti_trained *t, const char **out, int *n,
-                                   tutti_failure *err)
+static tutti_status list_overrides(tutti_trained *t, const char **out, int *n, tutti_failure *err)
 {
-    const char *model = tutti_cli_value(f, "model", NULL);
-    const int set = row_of(f, "set"), ndata = split_data(f, &t->arena, out);
+    const char *model = t->question->model;
+    const int ndata = split_data(t, out);
     if (ndata > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
     *n = ndata;
-    for (int i = 0; i < f->count[set]; i++) out[(*n)++] = f->value[set][i];
+    for (int i = 0; i < t->question->nsets; i++) out[(*n)++] = t->question->sets[i];
     out[(*n)++] = override(t, "init.from", t->path);
     if (!model) return TUTTI_OK;
     out[(*n)++] = override(t, "model", model);
-    if (pictures)
+    if (t->question->pictures)
         *n = add_missing(t, out, *n);
     else if (!override_of(out, *n, "data.set"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--model says nothing of the data: add --data set=NAME,path=DIR");
     return TUTTI_OK;
 }
 
-static tutti_status open_weights(const tutti_flags *f, bool pictures, tutti_trained *t, tutti_failure *err)
+static tutti_status open_weights(tutti_trained *t, tutti_failure *err)
 {
     static const char text[] = "batch: 1\nsteps: 0\noptimiser: {lr: 1}\n"; /* nothing is trained */
-    const char *job = tutti_cli_value(f, "job", NULL), *overrides[MAX_DATA + MAX_SET + 4];
+    const char *job = t->question->job, *overrides[MAX_DATA + MAX_SET + 4];
     int n = 0;
-    if (job && tutti_cli_value(f, "model", NULL))
+    if (job && t->question->model)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--model and --job: a job names its model; give one");
-    tutti_status st = list_overrides(f, pictures, t, overrides, &n, err);
+    tutti_status st = list_overrides(t, overrides, &n, err);
     if (st) return st;
     st = job ? tutti_job_load(job, overrides, n, &t->job, err)
              : tutti_job_parse("--model", text, strlen(text), overrides, n, &t->job, err);
@@ -158,22 +165,21 @@ static tutti_status open_weights(const tutti_flags *f, bool pictures, tutti_trai
 }
 
 /* A file, and no folder: whose weights they are has to be said. */
-static tutti_status open_file(const tutti_flags *f, bool pictures, const char *where, tutti_trained *t,
-                              tutti_failure *err)
+static tutti_status open_file(const char *where, tutti_trained *t, tutti_failure *err)
 {
     t->path = strdup(where);
     t->is_foreign = true;
     tutti_status st = tutti_init_check_form(where, err);
-    if (!st && !tutti_cli_value(f, "model", NULL) && !tutti_cli_value(f, "job", NULL))
+    if (!st && !t->question->model && !t->question->job)
         st = tutti_fail(
             err, TUTTI_ERR_USAGE,
             "%s: is a file; a checkpoint is a folder. A file of weights is taken with --model NAME|FILE and --data "
             "set=NAME,path=DIR, or with --job JOB.yaml, which say of which network it is",
             where);
-    return st ? st : open_weights(f, pictures, t, err);
+    return st ? st : open_weights(t, err);
 }
 
-static tutti_status load_foreign(tutti_trained *t, const char *command, tutti_checkpoint *c, tutti_failure *err)
+static tutti_status load_foreign(tutti_trained *t, tutti_checkpoint *c, tutti_failure *err)
 {
     const tutti_init_wanted wanted = {t->graph->params, t->graph->nparams, NULL, 0};
     tutti_init_config config = t->job->train.init;
@@ -184,7 +190,7 @@ static tutti_status load_foreign(tutti_trained *t, const char *command, tutti_ch
     if (st) return st;
     const char *missing = tutti_init_missing(init);
     char *summary = tutti_init_summary(init);
-    fprintf(stderr, "tutti %s: %s\n", command, summary);
+    say(t, "%s", summary);
     if (missing)
         st = tutti_fail(err, TUTTI_ERR_USAGE,
                         "%s: no tensor in it is '%s' of the model, which would be asked untrained: --set "
@@ -198,7 +204,7 @@ static tutti_status load_foreign(tutti_trained *t, const char *command, tutti_ch
 }
 
 /* Weights in the order that kernels of one rank want; if they are not finite, a line on stderr says so. */
-static tutti_status load(tutti_trained *t, const char *command, tutti_failure *err)
+static tutti_status load(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;
     int64_t total = 0;
@@ -209,68 +215,46 @@ static tutti_status load(tutti_trained *t, const char *command, tutti_failure *e
     }
     t->weights = TUTTI_ARENA_NEW(&t->arena, float, total + 1);
     tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = t->offset, .weights = t->weights};
-    tutti_status st = t->is_foreign ? load_foreign(t, command, &c, err) : tutti_checkpoint_read(t->path, &c, err);
+    tutti_status st = t->is_foreign ? load_foreign(t, &c, err) : tutti_checkpoint_read(t->path, &c, err);
     t->step = c.step;
     char what[120];
     if (!st && tutti_checkpoint_find_bad(&c, false, what))
-        fprintf(stderr, "tutti %s: %s: its weights are not finite: %s holds NaN or infinite numbers\n", command,
-                t->path, what);
+        say(t, "%s: its weights are not finite: %s holds NaN or infinite numbers", t->path, what);
     if (!st) t->weights_hash = tutti_weights_hash(&c);
     return st;
 }
 
-/* RUN/checkpoints/step_N is of RUN. */
-static tutti_status check_outputs(const tutti_flags *f, const tutti_trained *t, tutti_failure *err)
+static tutti_status open_run(const tutti_trained_question *q, tutti_trained *out, tutti_failure *err)
 {
-    tutti_strbuf run = {0}, metrics = {0};
-    tutti_strbuf_printf(&run, "%s/../..", t->path);
-    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", run.text);
-    tutti_status st = tutti_cli_check_read(f, "the checkpoint", t->path, err);
-    if (!st) st = tutti_cli_check_read(f, "the data", t->data.path, err);
-    if (!st && access(metrics.text, F_OK) == 0) st = tutti_cli_check_read(f, "the run", run.text, err);
-    tutti_strbuf_release(&run);
-    tutti_strbuf_release(&metrics);
-    return st;
-}
-
-static tutti_status open_run(const char *command, const tutti_flags *f, tutti_trained *out, tutti_failure *err)
-{
-    const char *where = f->rest[0];
-    const bool is_run = !tutti_checkpoint_is(where);
+    const bool is_run = !tutti_checkpoint_is(q->where);
     tutti_status st = TUTTI_OK;
     for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS; look++) {
-        *out = (tutti_trained){0};
-        st = find_checkpoint(command, where, out, err);
-        if (!st) st = open_parts(f, out, err);
-        if (!st) st = load(out, command, err);
-        if (!st) return check_outputs(f, out, err);
-        if (!is_run || !out->path || !tutti_checkpoint_is_gone(out->path)) return st;
+        *out = (tutti_trained){.question = q};
+        st = find_checkpoint(q->where, out, err);
+        if (!st) st = open_parts(out, err);
+        if (!st) st = load(out, err);
+        if (!st || !is_run || !out->path || !tutti_checkpoint_is_gone(out->path)) return st;
         tutti_trained_release(out); /* the run has removed it meanwhile, and has a newer one */
     }
-    *out = (tutti_trained){0};
+    *out = (tutti_trained){.question = q};
     return st;
 }
 
-tutti_status tutti_trained_open(const char *command, const tutti_flags *f, bool pictures, tutti_trained *out,
-                                tutti_failure *err)
+tutti_status tutti_trained_open(const tutti_trained_question *q, tutti_trained *out, tutti_failure *err)
 {
-    static const char *const of_files[] = {"model", "job", "set"};
-    const char *where = f->rest[0];
+    const char *of_files = q->model ? "model" : q->job ? "job" : q->nsets ? "set" : NULL;
     struct stat info;
-    *out = (tutti_trained){0};
-    const bool is_said = tutti_cli_value(f, "model", NULL) || tutti_cli_value(f, "job", NULL);
-    const bool is_there = !stat(where, &info);
-    if (is_there ? !S_ISDIR(info.st_mode) : is_said) {
-        tutti_status st = open_file(f, pictures, where, out, err);
-        if (!st) st = tutti_cli_check_job(f, out->job, err);
-        return st ? st : load(out, command, err);
+    *out = (tutti_trained){.question = q};
+    const bool is_there = !stat(q->where, &info);
+    if (is_there ? !S_ISDIR(info.st_mode) : q->model || q->job) {
+        const tutti_status st = open_file(q->where, out, err);
+        return st ? st : load(out, err);
     }
-    for (int i = 0; i < 3; i++)
-        if (f->count[row_of(f, of_files[i])])
-            return tutti_fail(err, TUTTI_ERR_USAGE,
-                              "--%s is for a file of weights; %s is none: a checkpoint has its own model and job",
-                              of_files[i], where);
-    return open_run(command, f, out, err);
+    if (of_files)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--%s is for a file of weights; %s is none: a checkpoint has its own model and job", of_files,
+                          q->where);
+    return open_run(q, out, err);
 }
 
 void tutti_trained_release(tutti_trained *t)
@@ -288,8 +272,7 @@ void tutti_trained_release(tutti_trained *t)
 
 /* ---- data ---- */
 
-tutti_status tutti_trained_check_data(const tutti_trained *t, const char *command, const tutti_dataset *test,
-                                      tutti_failure *err)
+tutti_status tutti_trained_check_data(const tutti_trained *t, const tutti_dataset *test, tutti_failure *err)
 {
     tutti_data_identity now;
     char *classes = NULL, *rest = NULL;
@@ -304,16 +287,16 @@ tutti_status tutti_trained_check_data(const tutti_trained *t, const char *comman
                         "the folders of classes back, or give data with the same ones (--data path=DIR)",
                         t->path, classes);
     else if (rest)
-        fprintf(stderr, "tutti %s: %s than the run was tested on: %s%s\n", command,
-                t->has_other_data ? "other data" : "the data have changed: others", rest,
-                t->trained_on.names.n ? "; classes are called as in the checkpoint" : "");
+        say(t, "%s than the run was tested on: %s%s",
+            t->has_other_data ? "other data" : "the data have changed: others", rest,
+            t->trained_on.names.n ? "; classes are called as in the checkpoint" : "");
     free(classes);
     free(rest);
     tutti_data_identity_release(&now);
     return st;
 }
 
-void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out)
+void tutti_trained_names(const tutti_trained *t, tutti_names *out)
 {
     tutti_failure why = {0};
     if (t->is_unnamed) return;
@@ -322,14 +305,14 @@ void tutti_trained_names(const tutti_trained *t, const char *command, tutti_name
         return;
     }
     if (tutti_class_names(&t->data, out, &why))
-        fprintf(stderr, "tutti %s: classes are numbers, for want of their names: %s\n", command, why.text);
+        say(t, "classes are numbers, for want of their names: %s", why.text);
     else if (!t->is_foreign && t->data.path && out->n)
-        fprintf(stderr,
-                "tutti %s: the checkpoint is of an earlier version, which kept no names of classes: they are called as "
-                "%s has them now\n",
-                command, t->data.path);
+        say(t,
+            "the checkpoint is of an earlier version, which kept no names of classes: they are called as %s has them "
+            "now",
+            t->data.path);
     if (out->n <= t->model->nclasses) return;
-    fprintf(stderr, "tutti %s: classes are numbers: the set has %lld names, the network %d classes\n", command,
-            (long long)out->n, t->model->nclasses);
+    say(t, "classes are numbers: the set has %lld names, the network %d classes", (long long)out->n,
+        t->model->nclasses);
     tutti_names_release(out);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_svm.h: `tutti report FILE` of a trace of svm-train. Threads: owner. */
-#ifndef TUTTI_CLI_REPORT_SVM_H
-#define TUTTI_CLI_REPORT_SVM_H
+/* svm_report.h: what a trace of svm-train tells of a training. Threads: owner. */
+#ifndef TUTTI_SVM_REPORT_H
+#define TUTTI_SVM_REPORT_H
 
-#include "tutti/failure.h"
+#include "../base/text/strbuf.h"
+#include "svm_trace.h"
 
-/* Reads the JSON lines at `path`, draws active samples and gap over time as SVG at `picture` (NULL: path with .svg for .jsonl), prints
- * a summary. TUTTI_ERR_DATA: not such a trace. */
-tutti_status tutti_report_svm(const char *path, const char *picture, tutti_failure *err);
+/* Reads the JSON lines at `path`; adds a summary to text, and active samples and gap over time as SVG to svg. TUTTI_ERR_DATA: not such a
+ * trace. */
+tutti_status tutti_svm_report(const char *path, tutti_strbuf *text, tutti_strbuf *svg, tutti_failure *err);
 
 #endif

@@ -108,8 +108,6 @@ def main():
                 os.remove(path)
             run(program, *arguments)
             holds(path, *wanted)
-        with open(path, encoding="utf-8") as file:
-            assert re.search(r"tree 0: [0-9.]{1,6} GB/s<", file.read())
     print("all pictures are well-formed and say what they are about")
 
 

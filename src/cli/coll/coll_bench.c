@@ -8,10 +8,10 @@
 #include "../../base/arena.h"
 #include "../../base/text/json.h"
 #include "../../collective/launch/launch.h"
+#include "../../collective/tune/bench_exchange.h"
 #include "../../tensor/isa.h"
 #include "../cli.h"
 #include "../train/rank_report.h"
-#include "bench_exchange.h"
 #include "coll.h"
 #include "tutti/compile.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
+#include "../../job/trained.h"
 #include "../../training/run/train.h"
 #include "../cli.h"
 
@@ -20,7 +21,7 @@ static tutti_status show(const char *path, bool *gone)
     tutti_manifest m;
     char hash[17];
     int64_t nbytes = 0;
-    tutti_status st = tutti_cli_check_checkpoint(path, &why);
+    tutti_status st = tutti_job_check_checkpoint(path, &why);
     if (!st) st = tutti_manifest_read(path, &m, &why);
     *gone = st && tutti_checkpoint_is_gone(path);
     if (*gone) return TUTTI_OK;
@@ -68,7 +69,7 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
     if (verify && tutti_checkpoint_is(f->rest[1])) {
         bool gone = false;
-        tutti_status one = tutti_cli_check_checkpoint(f->rest[1], err);
+        tutti_status one = tutti_job_check_checkpoint(f->rest[1], err);
         if (!one && show(f->rest[1], &gone))
             one = tutti_fail(err, TUTTI_ERR_DATA, "%s: its numbers are not finite, as said above", f->rest[1]);
         if (!one && gone) one = tutti_fail(err, TUTTI_ERR_DATA, "%s: was removed as it was read", f->rest[1]);

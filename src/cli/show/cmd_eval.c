@@ -10,11 +10,11 @@
 #include "../../base/hash.h"
 #include "../../base/host/memory.h"
 #include "../../metrics/chart/confusion.h"
-#include "../predict/predictions.h"
-#include "trained.h"
+#include "../../training/run/tell/predictions.h"
+#include "trained_flags.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_FLAGS, /* the first: see trained.h */
+    TUTTI_TRAINED_FLAGS, /* the first: see trained_flags.h */
     {"predictions", "FILE",
      "write label, prediction and probabilities of each sample: .csv, .jsonl, or .npy (these alone)",
      TUTTI_FLAG_WRITES},
@@ -72,7 +72,7 @@ static tutti_status begin_answers(const tutti_trained *t, const tutti_dataset *t
     const double cells = (a->confusion ? (double)n * n : 0) + 2.0 * n;
     st = tutti_memory_check((int64_t)(cells * sizeof(int64_t)), "counts of classes", "leave --confusion out", err);
     if (st) return st;
-    tutti_trained_names(t, "eval", &a->names);
+    tutti_trained_names(t, &a->names);
     a->classes =
         (tutti_confusion){.nclasses = n, .name = (const char *const *)a->names.name, .nnames = (int)a->names.n};
     a->classes.seen = tutti_alloc(sizeof(int64_t) * (size_t)n);
@@ -125,14 +125,15 @@ static tutti_status evaluate(tutti_trained *t, const tutti_dataset *test, answer
 
 static tutti_status eval(const tutti_flags *f, tutti_failure *err)
 {
+    tutti_trained_question asked = {0};
     tutti_trained t = {0};
     tutti_dataset *test = NULL;
     answers a = {0};
     tutti_status st = read_wishes(f, &a, err);
-    if (!st) st = tutti_trained_open("eval", f, false, &t, err);
+    if (!st) st = tutti_trained_open_flags("eval", f, &asked, &t, err);
     if (!st && is_listening(&a)) st = tutti_train_check_classes(t.model, err);
     if (!st) st = tutti_dataset_open(&t.data, TUTTI_SPLIT_TEST, &test, err);
-    if (!st) st = tutti_trained_check_data(&t, "eval", test, err);
+    if (!st) st = tutti_trained_check_data(&t, test, err);
     if (!st && *tutti_dataset_notes(test)) fprintf(stderr, "tutti eval: test: %s\n", tutti_dataset_notes(test));
     if (!st) st = evaluate(&t, test, &a, err);
     release_answers(&a);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "../../base/text/json.h"
-#include "trained.h"
+#include "trained_flags.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_FLAGS, /* the first: see trained.h */
+    TUTTI_TRAINED_FLAGS, /* the first: see trained_flags.h */
     {"top", "K", "print the K most probable classes (default 5)", 0},
     {"json", NULL, "one JSON object a picture", 0},
 };
@@ -31,6 +31,7 @@ typedef struct {
 } ranked;
 
 typedef struct {
+    tutti_trained_question asked;
     tutti_trained trained;
     tutti_pictures *pictures;
     tutti_classifier *classifier;
@@ -146,7 +147,7 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     tutti_status st = tutti_cli_int(f, "top", 1, 1000000, DEFAULT_TOP, &top, err);
     if (!st && f->nrest < 2)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "wants a checkpoint and pictures: tutti infer CKPT PICTURE..|FOLDER");
-    if (!st) st = tutti_trained_open("infer", f, true, t, err);
+    if (!st) st = tutti_trained_open_flags("infer", f, &q->asked, t, err);
     if (!st) st = tutti_train_check_classes(t->model, err);
     if (!st) st = tutti_pictures_create(&t->data, &t->model->input, &q->pictures, err);
     if (!st)
@@ -157,7 +158,7 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     q->sample = TUTTI_ARENA_NEW(&t->arena, float, tutti_shape_count(&t->model->input));
     q->probability = TUTTI_ARENA_NEW(&t->arena, float, q->nclasses);
     q->ranked = TUTTI_ARENA_NEW(&t->arena, ranked, q->nclasses);
-    tutti_trained_names(t, "infer", &q->names);
+    tutti_trained_names(t, &q->names);
     return TUTTI_OK;
 }
 
@@ -184,7 +185,7 @@ static tutti_status answer_all(const tutti_flags *f, question *q, tutti_failure 
 
 static tutti_status infer(const tutti_flags *f, tutti_failure *err)
 {
-    question q = {0};
+    question q = {.asked.pictures = true};
     tutti_status st = open_question(f, &q, err);
     if (!st) st = answer_all(f, &q, err);
     tutti_names_release(&q.names);

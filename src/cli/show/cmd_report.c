@@ -13,9 +13,9 @@
 #include "../../metrics/chart/layer_chart.h"
 #include "../../metrics/chart/sparsity_chart.h"
 #include "../../metrics/cost.h"
-#include "../cli.h"
-#include "../svm/report_svm.h"
 #include "../../metrics/metrics_read.h"
+#include "../../svm/svm_report.h"
+#include "../cli.h"
 
 static const tutti_flag flags[] = {
     {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", TUTTI_FLAG_WRITES},
@@ -195,10 +195,30 @@ static tutti_status check_out(const char *dir, const char *picture, tutti_failur
     return st;
 }
 
+/* A trace of svm-train. Its picture: the path with .svg for .jsonl, without another. */
+static tutti_status report_svm(const char *path, const char *picture, tutti_failure *err)
+{
+    tutti_strbuf name = {0}, text = {0}, svg = {0};
+    const char *dot = strrchr(path, '.');
+    const int stem = dot && !strcmp(dot, ".jsonl") ? (int)(dot - path) : (int)strlen(path);
+    tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
+    if (!picture) picture = name.text;
+    const tutti_cli_file files[] = {{.what = "the trace", .path = path},
+                                    {.what = "the picture", .path = picture, .written = true}};
+    tutti_status st = tutti_cli_check_files(files, 2, err);
+    if (!st) st = tutti_svm_report(path, &text, &svg, err);
+    if (!st) st = tutti_cli_write(picture, svg.text, err);
+    if (!st) printf("%spicture      %s\n", text.text, picture);
+    tutti_strbuf_release(&name);
+    tutti_strbuf_release(&text);
+    tutti_strbuf_release(&svg);
+    return st;
+}
+
 static tutti_status report(const tutti_flags *f, tutti_failure *err)
 {
     if (access(f->rest[0], F_OK) == 0 && !tutti_file_is_folder(f->rest[0]))
-        return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
+        return report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
     tutti_strbuf metrics = {0}, picture = {0};
     tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
     tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_exchange.c: the measuring ranks of `tutti coll bench`.
+/* bench_exchange.c: ranks that time an exchange.
  *
  * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to each
  * other: as many input and output streams, as long, from and to registered memory, in the executor's blocks. Rounds of both take turns,
@@ -13,10 +13,10 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/sort.h"
-#include "../../collective/exchange/device_regions.h"
-#include "../../collective/exchange/prove.h"
-#include "../../collective/simulate/choose/choose.h"
 #include "../../tensor/elementwise.h"
+#include "../exchange/device_regions.h"
+#include "../exchange/prove.h"
+#include "../simulate/choose/choose.h"
 #include "tutti/compile.h"
 
 enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3, BLOCK = 1 << 18 };

@@ -3,7 +3,7 @@
 #ifndef TUTTI_BENCH_EXCHANGE_H
 #define TUTTI_BENCH_EXCHANGE_H
 
-#include "../../collective/exchange/executor.h"
+#include "../exchange/executor.h"
 
 typedef struct {
     const char *algorithm; /* "auto": what the model of this host prefers */

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../base/file.h"
-#include "../../base/host/memory.h"
+#include "../../../base/file.h"
+#include "../../../base/host/memory.h"
 
 struct tutti_predictions_form {
     const char *ending;

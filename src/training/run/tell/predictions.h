@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predictions.h: answers for all samples of a set as a file: CSV, JSON lines, or NumPy's array format. Threads: owner. */
-#ifndef TUTTI_CLI_PREDICTIONS_H
-#define TUTTI_CLI_PREDICTIONS_H
+#ifndef TUTTI_PREDICTIONS_H
+#define TUTTI_PREDICTIONS_H
 
-#include "../../base/text/strbuf.h"
-#include "../../training/run/train.h"
+#include "../../../base/text/strbuf.h"
+#include "../train.h"
 
 typedef struct tutti_predictions_form tutti_predictions_form;
 typedef struct {
