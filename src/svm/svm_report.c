@@ -95,7 +95,7 @@ static void print(const svm_run *r, int nranks, tutti_strbuf *out)
     tutti_strbuf_printf(out, "seconds      %.2f\n", r->seconds[last]);
 }
 
-tutti_status tutti_svm_report(const char *path, tutti_strbuf *text, tutti_strbuf *svg, tutti_failure *err)
+tutti_status tutti_svm_trace_report(const char *path, tutti_strbuf *text, tutti_strbuf *svg, tutti_failure *err)
 {
     svm_run r = {0};
     tutti_svm_trace trace = {0};

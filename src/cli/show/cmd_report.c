@@ -206,7 +206,7 @@ static tutti_status report_svm(const char *path, const char *picture, tutti_fail
     const tutti_cli_file files[] = {{.what = "the trace", .path = path},
                                     {.what = "the picture", .path = picture, .written = true}};
     tutti_status st = tutti_cli_check_files(files, 2, err);
-    if (!st) st = tutti_svm_report(path, &text, &svg, err);
+    if (!st) st = tutti_svm_trace_report(path, &text, &svg, err);
     if (!st) st = tutti_cli_write(picture, svg.text, err);
     if (!st) printf("%spicture      %s\n", text.text, picture);
     tutti_strbuf_release(&name);
