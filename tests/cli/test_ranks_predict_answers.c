@@ -90,6 +90,29 @@ static void the_screen_says_what_follows(void **state)
     ask("--ranks 1,2", 0, "Busiest link at 2 ranks: ");
 }
 
+#define ALEXNET                                                                                                        \
+    "predict examples/resnet50/job.yaml --device v100 --topology @v100-25gbe --weak --ranks 8 --set model=alexnet-bn " \
+    "--set data.shape=3,227,227 "
+
+/* What nobody has asked for is said, and what was said is what one gets; of a job that it does not go with nothing. */
+static void groups_that_would_share_a_layer_are_named(void **state)
+{
+    (void)state;
+    char step[64];
+    char *text = command_says(ALEXNET, 0, "Groups of ");
+    const char *ms = strstr(text, "would take "), *keys = strstr(text, "--set parallel.groups=");
+    assert_true(ms && keys);
+    snprintf(step, sizeof step, " %.*s ", (int)strcspn(ms + 11, " "), ms + 11);
+    char command[512];
+    snprintf(command, sizeof command, ALEXNET "%.*s", (int)(strstr(keys, ". ") - keys), keys);
+    expect(command, 0, step);
+    free(text);
+    text = command_says(ALEXNET "--set optimiser.clip_norm=1", 0, "Exchange at 8 ranks");
+    assert_null(strstr(text, "Groups of "));
+    free(text);
+    expect(ALEXNET "--json -", 0, "\"shared_step_s\":");
+}
+
 /* Weights and batches of a device that says how much it holds; no kernel runs. */
 static void devices_plan_weakly_and_say_whether_it_fits(void **state)
 {
@@ -264,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_has_hours_nodes_and_cost),
         cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(groups_that_would_share_a_layer_are_named),
         cmocka_unit_test(devices_plan_weakly_and_say_whether_it_fits),
         cmocka_unit_test(what_is_no_plan_is_refused),
         cmocka_unit_test(changes_stand_beside_what_is_now),

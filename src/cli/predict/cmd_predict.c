@@ -123,6 +123,7 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
         framework ? tutti_predict_framework(framework, q, err)
                   : tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
     if (!st && !framework) st = tutti_predict_faster(q, err);
+    if (!st && !framework) tutti_predict_shared(q);
     wait_end(q);
     if (!st && tutti_cli_has(f, "layers"))
         st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,

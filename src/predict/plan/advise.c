@@ -8,7 +8,6 @@
 
 #include "../../collective/compile/algorithms.h"
 #include "../../job/job_fields.h"
-#include "../play/timeline.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
 static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
@@ -21,26 +20,10 @@ typedef struct {
     int nranks, ntried;
 } asker;
 
-static tutti_status play(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                         const double *slowness, void *arg, tutti_failure *err)
-{
-    return tutti_timeline_predict(plan, profile, t, slowness, arg, err);
-}
-
-/* The job with `nmore` overrides behind those that it was asked for with. */
 static tutti_status predict_with(const asker *a, const char *const *more, int nmore, tutti_prediction *out,
                                  tutti_failure *err)
 {
-    const char *sets[TUTTI_PREDICT_MAX_SETS + 2 * TUTTI_ADVISE_GROUPS];
-    const tutti_predict_question *q = a->q;
-    tutti_job *job = NULL;
-    int n = 0;
-    for (int i = 0; i < q->nsets; i++) sets[n++] = q->sets[i];
-    for (int i = 0; i < nmore; i++) sets[n++] = more[i];
-    tutti_status st = tutti_job_load_for_any(q->job_path, sets, n, &job, err);
-    if (!st) st = tutti_job_look(job, &q->topology, &a->options, a->nranks, play, out, err);
-    tutti_job_destroy(job);
-    return st;
+    return tutti_predict_with(a->q, &a->options, a->nranks, more, nmore, out, err);
 }
 
 /* About: groups that cannot be are not tried. */
@@ -98,39 +81,15 @@ static void try_methods(asker *a, tutti_advised *out)
     for (int i = 0; tutti_method_at(i); i++) try_value(a, k, tutti_method_at(i)->name);
 }
 
-/* The dense layer with the most weights, by name: what groups of ranks might share. */
-typedef struct {
-    char name[64];
-    int64_t nweights; /* 0: there is none */
-} dense_layer;
-
-static tutti_status find_dense(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                               const double *slowness, void *arg, tutti_failure *err)
-{
-    (void)profile, (void)t, (void)slowness, (void)err;
-    const tutti_graph *g = plan->graph;
-    dense_layer *out = arg;
-    for (int l = 0; l < g->model->nlayers; l++) {
-        const tutti_kernel *k = &g->kernels[l];
-        if (strcmp(k->op->name, "dense") || k->params[0].shape.dim[0] * k->params[0].shape.dim[1] <= out->nweights)
-            continue;
-        out->nweights = k->params[0].shape.dim[0] * k->params[0].shape.dim[1];
-        snprintf(out->name, sizeof out->name, "%s", g->model->layers[l].name);
-    }
-    return TUTTI_OK;
-}
-
-/* As many groups as ranks is data parallel. */
 static void try_groups(asker *a, tutti_advised *out)
 {
-    static const char *const numbers[] = {"1", "2", "4", "8", "16", "32"};
-    dense_layer dense = {.nweights = 0};
-    if (tutti_job_look(a->q->job, &a->q->topology, &a->options, a->nranks, find_dense, &dense, NULL) || !dense.nweights)
-        return;
+    char layer[64];
+    const tutti_groups *groups;
+    if (!tutti_predict_sharable(a->q, &a->options, a->nranks, layer)) return;
     tutti_advised_key *k = key_add(out, "parallel.groups", false);
-    snprintf(k->with, sizeof k->with, "parallel.layers=%s", dense.name);
-    for (int i = 0; i < 6 && 1 << i < a->nranks; i++)
-        if (a->nranks % (1 << i) == 0) try_value(a, k, numbers[i]);
+    snprintf(k->with, sizeof k->with, "parallel.layers=%s", layer);
+    for (int i = 0; (groups = tutti_predict_groups_at(i, a->nranks)); i++)
+        if (a->nranks % groups->n == 0) try_value(a, k, groups->text);
 }
 
 /* Adds what the key's best value needs behind the overrides of out->together; returns how many there are then. */

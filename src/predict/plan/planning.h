@@ -63,6 +63,9 @@ typedef struct {
     const tutti_predict_answers *answers; /* what planners ask */
     char
         faster[320]; /* what another system's model does faster at the last of the rank counts, and why; "" = nothing */
+    char shared
+        [480]; /* what the job gains there where groups of ranks share a layer, and why that is not chosen; "" = nothing */
+    double shared_step_s; /* such a step; 0 where nothing is said */
 } tutti_predict_question;
 
 /* ---- before anything is predicted ---- */
@@ -79,6 +82,8 @@ tutti_status tutti_predict_change_add(const tutti_predict_question *q, const cha
 tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q, tutti_failure *err);
 /* Fills in q->faster, of PyTorch's DDP. */
 tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err);
+/* Fills in q->shared, of jobs whose kernel times are computed for a device. */
+void tutti_predict_shared(tutti_predict_question *q);
 /* "A,B": what makes the gap from A's step to B's, as text and as JSON lines. */
 tutti_status tutti_predict_gap(const char *names, const tutti_predict_question *q, tutti_strbuf *text,
                                tutti_strbuf *json, tutti_failure *err);

@@ -103,6 +103,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_text(&j, "algorithm", p->algorithm);
         if (p->choice[0]) tutti_json_text(&j, "choice", p->choice);
         if (p->choice[0]) tutti_json_real(&j, "choice_s", p->choice_s);
+        if (q->shared[0] && p == tutti_predict_last(q)) tutti_json_real(&j, "shared_step_s", q->shared_step_s);
         tutti_json_open(&j, "exchange_s_by_bytes", '{');
         for (int k = 0; k < TUTTI_PREDICTED_SIZES; k++) {
             static const char *const bytes[TUTTI_PREDICTED_SIZES] = {"4096", "65536", "1048576", "16777216"};

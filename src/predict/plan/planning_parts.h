@@ -14,6 +14,20 @@ bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *
 int tutti_predict_nodes_of(const tutti_topology *topology, const tutti_predict_answers *a, int nranks);
 tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
 
+/* The job with `nmore` overrides behind those that it was asked for with, at a rank count. */
+enum { TUTTI_PREDICT_MOST_MORE = 16 };
+tutti_status tutti_predict_with(const tutti_predict_question *q, const tutti_predict_options *options, int nranks,
+                                const char *const *more, int nmore, tutti_prediction *out, tutti_failure *err);
+/* Finds the dense layer with the most weights, which groups of ranks might share; false: there is none. */
+bool tutti_predict_sharable(const tutti_predict_question *q, const tutti_predict_options *options, int nranks,
+                            char layer[64]);
+/* The i-th number of groups that is tried, NULL: there are no more of so many ranks. */
+typedef struct {
+    int n;
+    const char *text;
+} tutti_groups;
+const tutti_groups *tutti_predict_groups_at(int i, int nranks);
+
 /* ---- text ---- */
 
 /* A line a rank count: times of a step; where a whole run is asked for, hours, nodes and cost. */

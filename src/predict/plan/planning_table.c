@@ -62,6 +62,7 @@ void tutti_predict_add_choice(const tutti_predict_question *q, tutti_strbuf *out
     if (p->choice[0])
         tutti_strbuf_printf(out, "\nExchange at %d ranks: %s, chosen in %.2f s.\n", p->nranks, p->choice, p->choice_s);
     if (q->faster[0]) tutti_strbuf_printf(out, "%s%s\n", p->choice[0] ? "" : "\n", q->faster);
+    if (q->shared[0]) tutti_strbuf_printf(out, "%s%s\n", p->choice[0] || q->faster[0] ? "" : "\n", q->shared);
 }
 
 /* By what the gradients of the last count travel, and what that takes. */
