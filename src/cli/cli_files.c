@@ -48,8 +48,8 @@ bool tutti_cli_same_file(const char *a, const char *b)
 enum { DEEPEST = 3 }; /* RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
 
 /* Whether a file below the folder is this one: by a link of either kind, for its path is not there. Where the file has one name, only
- * symbolic links can lead to it, and only they are looked at. */
-static bool links_to(const char *folder, const struct stat *file, int depth)
+ * symbolic links can lead to it, and only they are looked at. counts: which names of the folder itself do; NULL: all. */
+static bool links_to(const char *folder, bool (*counts)(const char *name), const struct stat *file, int depth)
 {
     DIR *dir = opendir(folder);
     bool found = false;
@@ -57,10 +57,10 @@ static bool links_to(const char *folder, const struct stat *file, int depth)
         struct stat info;
         char path[PATH_MAX];
         if (entry->d_name[0] == '.' && (!entry->d_name[1] || !strcmp(entry->d_name, ".."))) continue;
-        if (file->st_nlink == 1 && entry->d_type == DT_REG) continue;
+        if ((counts && !counts(entry->d_name)) || (file->st_nlink == 1 && entry->d_type == DT_REG)) continue;
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path || stat(path, &info))
             continue;
-        found = S_ISDIR(info.st_mode) ? depth < DEEPEST && links_to(path, file, depth + 1)
+        found = S_ISDIR(info.st_mode) ? depth < DEEPEST && links_to(path, NULL, file, depth + 1)
                                       : info.st_dev == file->st_dev && info.st_ino == file->st_ino;
     }
     if (dir) closedir(dir);
@@ -86,18 +86,7 @@ static bool is_of_run(const char *run, const char *path)
     char *folder = tutti_file_resolve(run), *place = tutti_file_resolve(path);
     const char *inside = folder && place ? below(place, folder) : NULL;
     bool is = inside && keeps(inside);
-    if (!is && !stat(path, &info) && S_ISREG(info.st_mode)) {
-        DIR *dir = folder ? opendir(folder) : NULL;
-        for (struct dirent *entry; dir && !is && (entry = readdir(dir));) {
-            char kept[PATH_MAX];
-            struct stat of;
-            if (!keeps(entry->d_name) ||
-                snprintf(kept, sizeof kept, "%s/%s", folder, entry->d_name) >= (int)sizeof kept || stat(kept, &of))
-                continue;
-            is = S_ISDIR(of.st_mode) ? links_to(kept, &info, 2) : of.st_dev == info.st_dev && of.st_ino == info.st_ino;
-        }
-        if (dir) closedir(dir);
-    }
+    if (!is && folder && !stat(path, &info) && S_ISREG(info.st_mode)) is = links_to(folder, keeps, &info, 1);
     free(folder);
     free(place);
     return is;
@@ -120,7 +109,7 @@ static bool is_of_folder(const char *folder, bool all, const char *path)
     char *whole = tutti_file_resolve(folder), *place = tutti_file_resolve(path);
     const bool inside = whole && place && below(place, whole), there = !stat(path, &info) && S_ISREG(info.st_mode);
     bool is = inside && (all || (there && (is_named_as_data(place) || (!lstat(path, &link) && S_ISLNK(link.st_mode)))));
-    if (!is && !inside && there) is = links_to(folder, &info, 1);
+    if (!is && !inside && there) is = links_to(folder, NULL, &info, 1);
     free(whole);
     free(place);
     return is;
