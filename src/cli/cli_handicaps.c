@@ -21,7 +21,8 @@ static bool take_number(const char **at, char end, double lo, double hi, double 
     return true;
 }
 
-static tutti_status take_one(const char *flag, const char *text, int nranks, tutti_handicap *of_all, tutti_failure *err)
+static tutti_status take_one(const char *flag, const char *text, int nranks, tutti_run_handicap *of_all,
+                             tutti_failure *err)
 {
     const bool slows = !strcmp(flag, "slow");
     const char *at = text;
@@ -37,7 +38,7 @@ static tutti_status take_one(const char *flag, const char *text, int nranks, tut
                           slows ? "RANK=FACTOR with a factor of 1 to 1000, such as 1=3"
                                 : "RANK=SECONDS@STEP, such as 1=2.5@100");
     if (!of_all) return TUTTI_OK;
-    tutti_handicap *h = &of_all[(int)rank];
+    tutti_run_handicap *h = &of_all[(int)rank];
     if (slows)
         h->slowness = number;
     else
@@ -45,7 +46,7 @@ static tutti_status take_one(const char *flag, const char *text, int nranks, tut
     return TUTTI_OK;
 }
 
-tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_handicap *out, tutti_failure *err)
+tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_run_handicap *out, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < f->nflags; i++) {

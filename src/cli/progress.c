@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c: draws what the trainer tells. On a TTY the step line is drawn over itself, at most ten times a second; into a file
+/* progress.c: draws what a run tells. On a TTY the step line is drawn over itself, at most ten times a second; into a file
  * or a pipe goes one line a logged interval. Notes go to stderr. */
 #include "progress.h"
 
@@ -42,7 +42,7 @@ void tutti_progress_time(double seconds, char out[24])
         snprintf(out, 24, "%ld:%02ld", s / 60, s % 60);
 }
 
-static void draw_bar(tutti_progress *p, const tutti_train_event *e)
+static void draw_bar(tutti_progress *p, const tutti_run_event *e)
 {
     const double now = tutti_clock_s();
     if (now - p->drawn < REDRAW_S && e->step < e->nsteps) return;
@@ -57,14 +57,14 @@ static void draw_bar(tutti_progress *p, const tutti_train_event *e)
     p->drawn = now;
 }
 
-static void show_step(tutti_progress *p, const tutti_train_event *e)
+static void show_step(tutti_progress *p, const tutti_run_event *e)
 {
-    if (e->logged) p->ips = e->ips;
+    if (e->is_logged) p->ips = e->images_per_s;
     if (p->tty) draw_bar(p, e);
-    if (p->tty || !e->logged) return;
+    if (p->tty || !e->is_logged) return;
     printf("epoch %.2f step %" PRId64 "/%" PRId64 " loss %.4f lr %.4g %.0f images/s step %.2f ms comm %.2f ms",
-           e->epoch, e->step, e->nsteps, e->loss, e->lr, e->ips, e->step_ms, e->comm_ms);
-    if (e->skipped) printf(" loss scale %g, skipped %" PRId64, e->loss_scale, e->skipped);
+           e->epoch, e->step, e->nsteps, e->loss, e->lr, e->images_per_s, e->step_ms, e->comm_ms);
+    if (e->nskipped) printf(" loss scale %g, skipped %" PRId64, e->loss_scale, e->nskipped);
     printf("\n");
 }
 
@@ -75,38 +75,36 @@ static void show_note(tutti_progress *p, const char *text)
     fprintf(stderr, "tutti train: %s%s", text, length && text[length - 1] == '\n' ? "" : "\n");
 }
 
-void tutti_progress_event(void *arg, const tutti_train_event *e)
+void tutti_progress_event(tutti_progress *p, const tutti_run_event *e)
 {
-    tutti_progress *p = arg;
-    if (e->kind == TUTTI_TRAIN_NOTE) {
+    if (e->kind == TUTTI_RUN_NOTE) {
         show_note(p, e->text);
         return;
     }
     if (p->quiet) return;
     switch (e->kind) {
-    case TUTTI_TRAIN_BEGIN:
+    case TUTTI_RUN_BEGIN:
         p->began = tutti_clock_s();
         p->first_step = e->step;
         if (strcmp(e->text, "f32") != 0 && e->step < e->nsteps) printf("precision %s\n", e->text);
         if (e->step > 0 && e->step < e->nsteps)
             printf("resuming at step %" PRId64 " of %" PRId64 " from %s\n", e->step, e->nsteps, p->dir);
         break;
-    case TUTTI_TRAIN_INIT:
-    case TUTTI_TRAIN_PROVED: printf("%s\n", e->text); break;
-    case TUTTI_TRAIN_STEP: show_step(p, e); break;
-    case TUTTI_TRAIN_EVAL:
+    case TUTTI_RUN_INIT:
+    case TUTTI_RUN_PROVED: printf("%s\n", e->text); break;
+    case TUTTI_RUN_STEP: show_step(p, e); break;
+    case TUTTI_RUN_TEST:
         tutti_progress_end(p);
         printf("epoch %.2f test accuracy %.2f %% loss %.4f\n", e->epoch, 100 * e->accuracy, e->loss);
         break;
-    case TUTTI_TRAIN_TRACED:
+    case TUTTI_RUN_TRACED:
+    case TUTTI_RUN_VISITS:
         tutti_progress_end(p);
         printf("%s\n", e->text);
         break;
-    case TUTTI_TRAIN_VISITS:
-        tutti_progress_end(p);
-        printf("%s\n", e->text);
-        break;
-    case TUTTI_TRAIN_COST:
+    case TUTTI_RUN_PLAN:
+    case TUTTI_RUN_DATA:
+    case TUTTI_RUN_COST:
         tutti_progress_end(p);
         fputs(e->text, stdout);
         break;

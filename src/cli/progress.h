@@ -3,7 +3,7 @@
 #ifndef TUTTI_CLI_PROGRESS_H
 #define TUTTI_CLI_PROGRESS_H
 
-#include "../training/run/train.h"
+#include "tutti/job.h"
 
 typedef struct {
     bool quiet, tty;
@@ -15,8 +15,8 @@ typedef struct {
 } tutti_progress;
 
 tutti_progress tutti_progress_begin(bool quiet, const char *dir);
-/* tutti_train_config.on_event; arg is the tutti_progress. */
-void tutti_progress_event(void *arg, const tutti_train_event *event);
+/* Draws what rank 0 tells. */
+void tutti_progress_event(tutti_progress *p, const tutti_run_event *event);
 /* Ends an unfinished line, so that other words start on a line of their own. */
 void tutti_progress_end(tutti_progress *p);
 

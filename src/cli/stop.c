@@ -25,7 +25,7 @@ struct tutti_stop {
     int signals, end; /* descriptors: what comes; that we are done */
     pthread_t thread;
     atomic_bool saves;
-    atomic_int asked;
+    tutti_stop_wish wish;
     double asked_at;
     sigset_t before;
 };
@@ -46,9 +46,9 @@ static void take(tutti_stop *s, int signal_number)
 {
     const double now = tutti_clock_s();
     if (!atomic_load(&s->saves)) die_of(signal_number);
-    if (!atomic_load(&s->asked)) {
+    if (!tutti_stop_asked(s)) {
         s->asked_at = now;
-        atomic_store(&s->asked, signal_number);
+        tutti_run_stop(&s->wish, signal_number);
     } else if (now - s->asked_at > ONE_WISH_S) {
         die_of(signal_number);
     }
@@ -60,7 +60,7 @@ static void say_that_it_takes_time(const tutti_stop *s)
     const int n = snprintf(line, sizeof line,
                            "tutti %s: signal %d: saves when the step at hand is done, if that is not held up until the "
                            "deadline; another signal ends it at once\n",
-                           s->command, atomic_load(&s->asked));
+                           s->command, tutti_stop_asked(s));
     if (n > 0) (void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
@@ -71,7 +71,7 @@ static void *hear(void *arg)
     bool told = !s->speaks;
     while (!(ends[1].revents & POLLIN)) {
         struct signalfd_siginfo came;
-        const bool waits = !told && atomic_load(&s->asked);
+        const bool waits = !told && tutti_stop_asked(s);
         const int n = poll(ends, 2, waits ? (int)(1e3 * ONE_WISH_S) : -1);
         if (n > 0 && ends[0].revents & POLLIN && read(s->signals, &came, sizeof came) == sizeof came)
             take(s, (int)came.ssi_signo);
@@ -133,9 +133,14 @@ void tutti_stop_saves(tutti_stop *stop)
     atomic_store(&stop->saves, true);
 }
 
+tutti_stop_wish *tutti_stop_as_wish(tutti_stop *stop)
+{
+    return &stop->wish;
+}
+
 int tutti_stop_asked(const tutti_stop *stop)
 {
-    return atomic_load(&stop->asked);
+    return __atomic_load_n(&stop->wish.signal_number, __ATOMIC_SEQ_CST);
 }
 
 void tutti_stop_end(tutti_stop *stop)

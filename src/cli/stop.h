@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "tutti/failure.h"
+#include "tutti/job.h"
 
 typedef struct tutti_stop tutti_stop;
 
@@ -23,6 +23,8 @@ tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out
 void tutti_stop_saves(tutti_stop *stop);
 /* The signal that asked for an orderly end, or 0. */
 int tutti_stop_asked(const tutti_stop *stop);
+/* The same for a run (tutti/job.h), as long as the stop. */
+tutti_stop_wish *tutti_stop_as_wish(tutti_stop *stop);
 /* In the thread that began it. Signals do again what they did before. */
 void tutti_stop_end(tutti_stop *stop);
 

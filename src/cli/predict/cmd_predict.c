@@ -56,7 +56,7 @@ static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "--measure holds no rank up; leave --slow out, or measure with tutti train --slow");
     for (int i = 0; i < q->nranks; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
-    tutti_handicap *of_all = tutti_alloc(sizeof *of_all * (size_t)most);
+    tutti_run_handicap *of_all = tutti_alloc(sizeof *of_all * (size_t)most);
     const tutti_status st = tutti_cli_handicaps(f, most, of_all, err);
     q->slowness = tutti_alloc(sizeof *q->slowness * (size_t)most);
     for (int i = 0; i < most; i++) q->slowness[i] = of_all[i].slowness > 1 ? of_all[i].slowness : 1;

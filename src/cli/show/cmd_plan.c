@@ -10,8 +10,8 @@
 #include "../../job/job_choice.h"
 #include "../../job/job_costs.h"
 #include "../../job/job_fields.h"
+#include "../../job/run/seat.h"
 #include "../topo/topo.h"
-#include "../train/train_seat.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "ranks to share the batch (default: the job's)", 0},
@@ -39,7 +39,7 @@ static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti
     tutti_strbuf seats = {0}, says = {0};
     char *text = draws ? tutti_plan_dot(p) : tutti_plan_print(p);
     tutti_method_say(tutti_method_find(job->method.name), p, &says);
-    tutti_status st = draws ? TUTTI_OK : tutti_train_show_seats(job, NULL, NULL, "", &seats, err);
+    tutti_status st = draws ? TUTTI_OK : tutti_seat_show(job, NULL, NULL, "", &seats, err);
     if (!st && !draws) printf("%s\n\n", says.text);
     if (!st) st = tutti_cli_write(NULL, text, err);
     if (!st && seats.length) {

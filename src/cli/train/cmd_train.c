@@ -3,25 +3,21 @@
  *
  * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they are, and go
  * on. */
-#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/clock.h"
 #include "../../base/file.h"
 #include "../../base/text/options.h"
-#include "../../collective/launch/launch.h"
 #include "../../job/job_fields.h"
-#include "../../job/session.h"
+#include "../../job/run/run.h"
 #include "../cli.h"
 #include "../progress.h"
 #include "../stop.h"
 #include "rank_report.h"
 #include "train_cmd.h"
-#include "train_seat.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes (default: the job's)", 0},
@@ -75,228 +71,53 @@ static void print_help(void)
     tutti_strbuf_release(&keys);
 }
 
-/* ---- one rank ---- */
+/* ---- what a run tells ---- */
 
 typedef struct {
-    const tutti_job *job;
-    const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
-    const char *dir, *record, *replay, *pretend;
-    const tutti_handicap *handicaps; /* of all ranks */
-    bool fresh, quiet;
-    tutti_train_seat seat;
-    int64_t began_ns;
+    bool quiet, is_borne; /* is_borne: this rank has failed, and the others go on */
+    const char *dir, *pretend;
     tutti_stop *stop;
-    int64_t nsteps; /* begun */
-    tutti_group *group;
-    const tutti_session *session; /* what is played, once it is known */
     tutti_progress progress;
-    bool resigned; /* it has failed, and the others go on */
-    tutti_train_result result;
-    tutti_failure err;
-} player;
+} listener;
 
-/* Once a step, at its beginning: from the second on there is one to save. */
-static int stop_asked(void *arg)
+static void print_end(const listener *l, const tutti_run_event *e)
 {
-    player *p = arg;
-    if (p->nsteps++ > 0) tutti_stop_saves(p->stop);
-    return tutti_stop_asked(p->stop);
-}
-
-static void print_result(const player *p, const tutti_train_config *c)
-{
-    const tutti_train_result *r = &p->result;
-    if (tutti_group_rank(p->group) != 0) return;
-    if (r->was_done && !p->quiet)
-        printf("nothing left to do: %s is at step %lld of %lld\n", p->dir, (long long)r->step, (long long)c->nsteps);
-    if (r->stop_signal && !p->quiet)
+    const tutti_run_result *r = e->result;
+    if (r->was_done && !l->quiet)
+        printf("nothing left to do: %s is at step %lld of %lld\n", l->dir, (long long)r->step, (long long)r->nsteps);
+    if (r->stop_signal && !l->quiet)
         printf("stopped by signal %d at step %lld; the same command goes on from there\n", r->stop_signal,
                (long long)r->step);
-    if (p->seat.is_bound && !p->quiet) printf("%s\n", p->seat.words.text);
-    if (p->pretend)
-        printf("pretended %lld steps by %s: no loss, no accuracy, no weights\n", (long long)r->step, p->pretend);
+    if (*e->text && !l->quiet) printf("%s\n", e->text);
+    if (l->pretend)
+        printf("pretended %lld steps by %s: no loss, no accuracy, no weights\n", (long long)r->step, l->pretend);
     else
         tutti_train_print_result(r);
 }
 
-/* Which way the bytes go was chosen, so it is said. */
-static void print_wires(const player *p)
+static void print_failure(listener *l, const tutti_run_event *e)
 {
-    const int nhosts = tutti_group_nhosts(p->group);
-    if (p->quiet || nhosts == 1 || tutti_group_rank(p->group) != 0) return;
-    printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
-}
-
-/* Rank 0 prints the choice. On one host the predicted step leaves kernels out, because their times are not measured yet. */
-static void print_exchange(const player *p, const tutti_session *s)
-{
-    if (p->quiet || !s->exchange[0]) return;
-    if (s->is_kept) {
-        printf("exchange: %s, as this run began\n", s->exchange);
-        return;
-    }
-    printf("exchange: %s, chosen in %.2f s: %.3g ms a step predicted%s\n", s->exchange, s->choice_s,
-           s->predicted_s * 1e3, tutti_group_nhosts(p->group) == 1 ? ", beside kernels" : "");
-}
-
-/* says: the plan in ten words. Nothing is said of a run before it is known that nothing refuses it. */
-static void print_plan(const player *p, const char *says)
-{
-    char *kernels = tutti_graph_say_choices(p->session->parts.graph);
-    print_wires(p);
-    if (p->seat.is_bound) printf("%s\n%s", p->seat.words.text, p->seat.list.text);
-    printf("%s\n", says);
-    tutti_train_print_preset("", p->job);
-    if (kernels) printf("kernels, passes: %s ('tutti plan' says why)\n", kernels);
-    free(kernels);
-    print_exchange(p, p->session);
-}
-
-/* Prints what the data set found and left out, and the memory that the ranks of a host share. */
-static void print_data(const player *p, const tutti_session_data *d)
-{
-    const int64_t nbytes = tutti_session_data_bytes(d);
-    if (tutti_group_rank(p->group) != 0 || p->quiet) return;
-    tutti_train_print_data("", d, p->job->plan.batch);
-    if (tutti_group_nranks(p->group) == 1 || !nbytes) return;
-    printf("data: %lld training and %lld test samples, %.1f MB, once for all ranks %s\n",
-           (long long)tutti_dataset_count(d->train), (long long)tutti_dataset_count(d->test), 1e-6 * (double)nbytes,
-           p->seat.is_bound && p->seat.partition.ndomains > 1 ? "near one memory" : "of a host");
-}
-
-static void say_failure(player *p, int rank, int nranks)
-{
-    if (!p->err.text[0]) return;
-    if (nranks > 1 && strncmp(p->err.text, "rank ", 5) != 0)
-        fprintf(stderr, "tutti train: rank %d: %s\n", rank, p->err.text);
+    if (e->is_borne) l->is_borne = true;
+    if (e->rank <= 0) tutti_progress_end(&l->progress);
+    if (e->nranks > 1 && e->rank >= 0 && strncmp(e->text, "rank ", 5) != 0)
+        fprintf(stderr, "tutti train: rank %d: %s\n", e->rank, e->text);
     else
-        fprintf(stderr, "tutti train: %s\n", p->err.text);
-    p->err.text[0] = '\0';
+        fprintf(stderr, "tutti train: %s\n", e->text);
 }
 
-/* Of rank 0. The launcher need not know which runs bear what: it is told. */
-static void hear(void *arg, const tutti_train_event *e)
+static void hear(void *arg, const tutti_run_event *e)
 {
-    player *p = arg;
-    if (e->kind == TUTTI_TRAIN_BEARS) tutti_launch_tell_borne();
-    if (e->kind == TUTTI_TRAIN_PLAN && !p->quiet) print_plan(p, e->text);
-    tutti_progress_event(&p->progress, e);
-}
-
-/* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
-static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_session_data *own, tutti_session *s)
-{
-    char *times = NULL;
-    tutti_status st = tutti_cli_report(reporter, &p->err);
-    if (!st) st = tutti_train_tell_seat(p->group, p->job, &p->seat, &p->err);
-    if (!st) st = tutti_job_share_times(p->job, p->group, &times, &p->err);
-    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, p->seat.memory_of, own, &p->err);
-    if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, times, s, &p->err);
-    free(times);
-    if (!st && p->pretend) st = tutti_session_pretend(p->pretend, s, &p->err);
-    st = tutti_group_all_ready(p->group, "preparation", st, &p->err);
-    if (!st) st = tutti_train_check_domains(p->group, p->job, &p->seat, s, own, &p->err);
-    if (!st) print_data(p, p->data ? p->data : own);
-    if (!st) return tutti_session_settle(p->job, p->group, p->fresh ? NULL : p->dir, s, &p->err);
-    say_failure(p, tutti_group_rank(p->group), tutti_group_nranks(p->group));
-    (void)tutti_group_barrier(p->group, "words of a failure", NULL);
-    return st;
-}
-
-static void *play(void *arg)
-{
-    player *p = arg;
-    tutti_session s = {0};
-    tutti_session_data own = {0};
-    tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
-    tutti_status st = prepare(p, &reporter, &own, &s);
-    if (!st && tutti_group_rank(p->group) == 0) tutti_train_warn_of_rule(p->job);
-    p->session = &s;
-    p->progress = tutti_progress_begin(p->quiet, p->dir);
-    s.config.dir = p->dir;
-    s.config.fresh = p->fresh;
-    s.config.handicap = p->handicaps[tutti_group_rank(p->group)];
-    s.config.record = p->record;
-    s.config.replay = p->replay;
-    s.config.began_ns = p->began_ns;
-    s.config.bound = p->seat.words.text;
-    s.config.on_event = hear;
-    s.config.on_event_arg = p;
-    s.config.stop_asked = stop_asked;
-    s.config.stop_arg = p;
-    if (!st) st = tutti_train(p->group, &s.config, &p->result, &p->err);
-    tutti_progress_end(&p->progress);
-    if (!st) print_result(p, &s.config);
-    tutti_session_release(&s);
-    tutti_session_data_release(&own);
-    int culprit;
-    (void)tutti_group_failure(p->group, &culprit, NULL);
-    p->resigned = culprit == tutti_group_rank(p->group);
-    tutti_group_leave(p->group);
-    p->err.status = st;
-    return NULL;
-}
-
-static int exit_code(player *p, int rank, int nranks)
-{
-    if (p->err.status) say_failure(p, rank, nranks);
-    if (p->err.status) return (int)p->err.status;
-    return p->result.stop_signal ? 128 + p->result.stop_signal : 0;
-}
-
-static int run_rank(player *p, tutti_group_config *config)
-{
-    char *text = tutti_job_print(p->job);
-    config->fingerprint = text;
-    tutti_cli_block_quit();
-    tutti_status st = tutti_train_take_seat(p->job, config, &p->seat, &p->err);
-    if (!st) st = tutti_cli_join("train", config, &p->group, &p->err);
-    free(text);
-    if (st)
-        p->err.status = st;
-    else
-        play(p);
-    tutti_train_seat_release(&p->seat);
-    if (p->resigned) tutti_group_config_end(config, 0, ""); /* a launcher that ends all when one fails is not told */
-    return exit_code(p, config->rank, config->nranks);
-}
-
-/* ---- ranks as threads ---- */
-
-static int run_threads(const player *like, int nranks)
-{
-    tutti_group **groups = tutti_alloc((size_t)nranks * sizeof *groups);
-    player *players = tutti_alloc((size_t)nranks * sizeof *players);
-    pthread_t *threads = tutti_alloc((size_t)nranks * sizeof *threads);
-    tutti_session_data data = {0};
-    tutti_failure err = {0};
-    int code = 0;
-    const bool goes_on = tutti_method_find(like->job->method.name)->is_async; /* without whom it loses, but rank 0 */
-
-    tutti_cli_block_quit();
-    tutti_status st = tutti_session_data_open(like->job, NULL, NULL, &data, &err);
-    if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
-    if (st) code = tutti_cli_fail("train", &err);
-    for (int r = 0; r < nranks && !st; r++) {
-        players[r] = *like;
-        players[r].group = groups[r];
-        players[r].data = &data;
-        const int problem = pthread_create(&threads[r], NULL, play, &players[r]);
-        if (problem) { /* those before it would wait for it */
-            fprintf(stderr, "tutti train: cannot start the thread of rank %d: %s\n", r, strerror(problem));
-            _exit(TUTTI_ERR_FAILED);
-        }
+    listener *l = arg;
+    switch (e->kind) {
+    case TUTTI_RUN_FAILED: print_failure(l, e); break;
+    case TUTTI_RUN_REPORT: tutti_cli_print_report("train", e->rank, e->text); break;
+    case TUTTI_RUN_STOPPABLE: tutti_stop_saves(l->stop); break;
+    case TUTTI_RUN_END:
+        tutti_progress_end(&l->progress);
+        print_end(l, e);
+        break;
+    default: tutti_progress_event(&l->progress, e); break;
     }
-    for (int r = 0; r < nranks && !st; r++) {
-        pthread_join(threads[r], NULL);
-        const int one = exit_code(&players[r], r, nranks);
-        if (!code && (r == 0 || !goes_on)) code = one;
-    }
-    tutti_session_data_release(&data);
-    free(groups);
-    free(players);
-    free(threads);
-    return code;
 }
 
 /* ---- the command ---- */
@@ -331,48 +152,62 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
     return TUTTI_OK;
 }
 
+static tutti_run_place place_of(const tutti_group_config *c)
+{
+    return (tutti_run_place){.rank = c->rank,
+                             .nranks = c->nranks,
+                             .local_rank = c->local_rank,
+                             .local_nranks = c->local_nranks,
+                             .address = c->master_addr,
+                             .port = c->master_port,
+                             .listener = c->master_fd,
+                             .cookie = c->cookie,
+                             .epoch = c->epoch,
+                             .ncores = c->ncores,
+                             .deadline_s = getenv("TUTTI_DEADLINE_S") ? c->deadline_s : 0};
+}
+
+static tutti_run_options options_of(const tutti_flags *f)
+{
+    return (tutti_run_options){.dir = tutti_cli_value(f, "out", NULL),
+                               .fresh = tutti_cli_has(f, "fresh"),
+                               .record = tutti_cli_value(f, "record", NULL),
+                               .replay = tutti_cli_value(f, "replay", NULL),
+                               .pretend = tutti_cli_value(f, "pretend", NULL),
+                               .ranks_as_threads = tutti_cli_has(f, "ranks-as-threads"),
+                               .report_signal = SIGQUIT};
+}
+
 static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *config, char **argv)
 {
     const int nranks = (int)job->ranks;
-    if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
-        return tutti_train_launch(job, !tutti_cli_has(f, "quiet"), argv);
-    player p = {.job = job,
-                .dir = tutti_cli_value(f, "out", NULL),
-                .record = tutti_cli_value(f, "record", NULL),
-                .replay = tutti_cli_value(f, "replay", NULL),
-                .pretend = tutti_cli_value(f, "pretend", NULL),
-                .fresh = tutti_cli_has(f, "fresh"),
-                .quiet = tutti_cli_has(f, "quiet"),
-                .began_ns = tutti_clock_ns()};
+    const bool quiet = tutti_cli_has(f, "quiet");
+    tutti_run_options options = options_of(f);
+    if (!options.ranks_as_threads && !config->launcher && nranks > 1) return tutti_train_launch(job, !quiet, argv);
+    const tutti_run_place place = place_of(config);
+    listener l = {.quiet = quiet,
+                  .dir = options.dir,
+                  .pretend = options.pretend,
+                  .progress = tutti_progress_begin(quiet, options.dir)};
+    const tutti_run_events events = {hear, &l};
+    tutti_run_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
+    tutti_run_result result = {0};
     tutti_failure err = {0};
-    tutti_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
     tutti_cli_handicaps(f, nranks, handicaps, NULL); /* they have been checked */
-    p.handicaps = handicaps;
-    if (!getenv("TUTTI_DEADLINE_S")) config->deadline_s = job->exchange.deadline_s;
-    int code = TUTTI_OK;
-    if (tutti_stop_begin("train", config->rank == 0, &p.stop, &err))
-        code = tutti_cli_fail("train", &err);
-    else
-        code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
-    tutti_stop_end(p.stop);
+    tutti_status st = tutti_stop_begin("train", config->rank == 0, &l.stop, &err);
+    if (st) {
+        tutti_cli_fail("train", &err);
+    } else {
+        tutti_cli_block_quit();
+        options.handicaps = handicaps;
+        options.place = &place;
+        options.stop = tutti_stop_as_wish(l.stop);
+        st = tutti_job_run(job, &options, &events, &result, &err); /* a failure's words have been heard */
+    }
+    tutti_stop_end(l.stop);
     free(handicaps);
-    return code;
-}
-
-/* An order of shares and visits is kept, or followed, where there is one. */
-static tutti_status check_order(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
-{
-    const tutti_method_row *m = tutti_method_find(job->method.name);
-    const char *flag = tutti_cli_has(f, "record") ? "--record" : "--replay";
-    if (!tutti_cli_has(f, "record") && !tutti_cli_has(f, "replay")) return TUTTI_OK;
-    if (!m->is_async)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: ranks of %s take all steps together; there is no order to keep",
-                          flag, m->name);
-    if (m->is_unordered)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "%s: workers of %s change the centre at the same time; there is no order to keep", flag,
-                          m->name);
-    return TUTTI_OK;
+    if (l.is_borne) tutti_group_config_end(config, 0, ""); /* a launcher that ends all when one fails is not told */
+    return st ? (int)st : result.stop_signal ? 128 + result.stop_signal : 0;
 }
 
 /* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is lost then. */
@@ -415,13 +250,9 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     int code = TUTTI_OK;
     tutti_status st = take_environment(f, config, world, &err);
     if (!st) st = tutti_cli_load_job_here(f, f->rest[0], config->launcher ? config->local_nranks : 0, &job, &err);
-    if (!st && tutti_cli_has(f, "ranks-as-threads") && strcmp(job->partition, "none") != 0)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "%s: is of ranks that are processes, not --ranks-as-threads",
-                        job->said_partition);
     if (!st) st = check_places(f, job, config->rank == 0 && !tutti_cli_has(f, "dry-run"), &err);
-    if (!st) st = check_order(f, job, &err);
-    if (!st && tutti_cli_has(f, "pretend") && tutti_cli_has(f, "replay"))
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--replay is for its weights, and --pretend has none");
+    const tutti_run_options options = options_of(f);
+    if (!st) st = tutti_run_check(job, &options, "--", &err);
     if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = tutti_train_dry_run(job, &err);

@@ -26,10 +26,20 @@ tutti_status tutti_cli_cores(const tutti_flags *f, int *out, tutti_failure *err)
     return st;
 }
 
+void tutti_cli_print_report(const char *command, int rank, const char *words)
+{
+    char *line, of[24] = "";
+    if (rank >= 0) snprintf(of, sizeof of, "rank %d: ", rank);
+    const int n = asprintf(&line, "tutti %s: %s%s\n", command, of, words);
+    if (n < 0) return;
+    (void)!write(STDERR_FILENO, line, (size_t)n);
+    free(line);
+}
+
 static void print_waiting(void *arg, const char *words)
 {
     const char *const *command = arg;
-    fprintf(stderr, "tutti %s: %s\n", *command, words);
+    tutti_cli_print_report(*command, -1, words);
 }
 
 tutti_status tutti_cli_join(const char *command, const tutti_group_config *config, tutti_group **out,
@@ -44,11 +54,7 @@ tutti_status tutti_cli_join(const char *command, const tutti_group_config *confi
 static void print_notice(void *arg, const char *words)
 {
     const tutti_cli_reporter *r = arg;
-    char *line;
-    const int n = asprintf(&line, "tutti %s: rank %d: %s\n", r->command, tutti_group_rank(r->group), words);
-    if (n < 0) return;
-    (void)!write(STDERR_FILENO, line, (size_t)n);
-    free(line);
+    tutti_cli_print_report(r->command, tutti_group_rank(r->group), words);
 }
 
 tutti_status tutti_cli_report(tutti_cli_reporter *reporter, tutti_failure *err)

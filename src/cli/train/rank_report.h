@@ -18,7 +18,9 @@ tutti_status tutti_cli_cores(const tutti_flags *f, int *out, tutti_failure *err)
 /* Joins; whom it waits for goes to stderr. `command` is borrowed until then. */
 tutti_status tutti_cli_join(const char *command, const tutti_group_config *config, tutti_group **out,
                             tutti_failure *err);
-/* Notices and reports go to stderr, in one write each, so that those of several ranks do not mix. `command` is borrowed. */
+/* One of them, in one write, so that those of several ranks do not mix; rank -1: of no rank. */
+void tutti_cli_print_report(const char *command, int rank, const char *words);
+/* Notices and reports go to stderr. `command` is borrowed. */
 typedef struct {
     const char *command; /* "train" */
     tutti_group *group;

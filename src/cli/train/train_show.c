@@ -10,11 +10,12 @@
 #include "../../base/host/pages.h"
 #include "../../job/job_costs.h"
 #include "../../job/job_fields.h"
+#include "../../job/run/run.h"
+#include "../../job/run/seat.h"
 #include "../../job/session.h"
 #include "train_cmd.h"
-#include "train_seat.h"
 
-void tutti_train_print_result(const tutti_train_result *r)
+void tutti_train_print_result(const tutti_run_result *r)
 {
     char hash[17];
     tutti_hash_text(r->weights_hash, hash);
@@ -25,16 +26,7 @@ void tutti_train_print_result(const tutti_train_result *r)
     fflush(stdout);
 }
 
-void tutti_train_warn_of_rule(const tutti_job *job)
-{
-    tutti_strbuf words = {0};
-    if (tutti_method_rule_differs(tutti_method_find(job->method.name), tutti_rule_at(job->optimiser.rule)->name,
-                                  &words))
-        fprintf(stderr, "tutti train: method %s: %s\n", job->method.name, words.text);
-    tutti_strbuf_release(&words);
-}
-
-void tutti_train_print_preset(const char *before, const tutti_job *job)
+static void print_preset(const char *before, const tutti_job *job)
 {
     tutti_strbuf words = {0};
     tutti_job_preset_describe(job, &words);
@@ -42,16 +34,20 @@ void tutti_train_print_preset(const char *before, const tutti_job *job)
     tutti_strbuf_release(&words);
 }
 
-void tutti_train_print_data(const char *before, const tutti_session_data *data, int64_t batch)
+static void warn_of_rule(const tutti_job *job)
 {
-    const int64_t count = tutti_dataset_count(data->train), left = count % batch;
-    const char *train = tutti_dataset_notes(data->train), *test = tutti_dataset_notes(data->test);
-    if (*train) printf("%strain: %s\n", before, train);
-    if (*test) printf("%stest: %s\n", before, test);
-    if (left)
-        printf("%san epoch takes %" PRId64 " of %" PRId64 " samples; %" PRId64
-               " are left out, drawn anew in each epoch: batch %" PRId64 " does not divide %" PRId64 "\n",
-               before, count - left, count, left, batch, count);
+    tutti_strbuf words = {0};
+    tutti_run_rule_words(job, &words);
+    if (words.length) fprintf(stderr, "tutti train: %s\n", words.text);
+    tutti_strbuf_release(&words);
+}
+
+static void print_data(const char *before, const tutti_session_data *data, int64_t batch)
+{
+    tutti_strbuf words = {0};
+    tutti_run_data_words(before, data, batch, &words);
+    if (words.length) fputs(words.text, stdout);
+    tutti_strbuf_release(&words);
 }
 
 static void show_method(const tutti_job *job, const tutti_plan *p)
@@ -121,7 +117,7 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
     show_split(p);
     show_kernels(p->graph);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
-    tutti_train_print_data("#   ", data, job->plan.batch);
+    print_data("#   ", data, job->plan.batch);
     show_normal(data->train);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)
@@ -139,7 +135,7 @@ static tutti_status show_seats(const tutti_job *job, const tutti_session *s, con
                                tutti_failure *err)
 {
     tutti_strbuf text = {0};
-    const tutti_status st = tutti_train_show_seats(job, s->parts.plan, data, "# ", &text, err);
+    const tutti_status st = tutti_seat_show(job, s->parts.plan, data, "# ", &text, err);
     if (text.length) fputs(text.text, stdout);
     tutti_strbuf_release(&text);
     return st;
@@ -187,9 +183,9 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) {
         fputs(s.job_text, stdout);
         show_method(job, s.parts.plan);
-        tutti_train_print_preset("# ", job);
+        print_preset("# ", job);
         if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
-        tutti_train_warn_of_rule(job);
+        warn_of_rule(job);
         show_plan(job, &s, &data);
         st = show_seats(job, &s, &data, err);
         if (!st) st = show_init(&s, err);

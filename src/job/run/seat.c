@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_seat.c: who sits where.
+/* seat.c: who sits where.
  *
  * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out has to be told
  * (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank binds itself, and what they had bound
  * it to must have been the same for all ranks of the host: else each has cut another piece, and two may sit on one core. */
-#include "train_seat.h"
+#include "seat.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,14 @@
 
 #include "../../base/arena.h"
 #include "../../base/hash.h"
-#include "../cli.h"
 
-static bool has_partition(const tutti_job *job)
+bool tutti_seat_is_partitioned(const tutti_job *job)
 {
     return strcmp(job->partition, "none") != 0;
 }
 
-static tutti_status cut(const tutti_job *job, int nlocal, tutti_core_set *given, tutti_partition *out,
-                        tutti_failure *err)
+tutti_status tutti_seat_cut(const tutti_job *job, int nlocal, tutti_core_set *given, tutti_partition *out,
+                            tutti_failure *err)
 {
     tutti_partition p = {0};
     tutti_status st = tutti_partition_here(job->partition, given, &p, err);
@@ -33,46 +32,12 @@ static tutti_status cut(const tutti_job *job, int nlocal, tutti_core_set *given,
     return TUTTI_OK;
 }
 
-/* ---- the launcher ---- */
-
-typedef struct {
-    tutti_core_set given;
-    tutti_partition partition;
-    int nranks;
-    char *list; /* of the cores given */
-} seating;
-
-static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
-{
-    const seating *s = arg;
-    tutti_binding binding;
-    setenv(TUTTI_CORES_VARIABLE, s->list, 1);
-    return tutti_partition_bind(&s->partition, tutti_partition_group_of(&s->partition, rank, s->nranks), &binding, err);
-}
-
-int tutti_train_launch(const tutti_job *job, bool says, char **argv)
-{
-    seating s = {.nranks = (int)job->ranks};
-    tutti_failure err = {0};
-    tutti_strbuf list = {0};
-    if (!has_partition(job)) return tutti_cli_launch("train", s.nranks, NULL, NULL, argv);
-    if (cut(job, s.nranks, &s.given, &s.partition, &err)) return tutti_cli_fail("train", &err);
-    tutti_cores_print(&s.given, &list);
-    s.list = list.text;
-    if (says && job->ranks_by_partition)
-        printf("partition %s sets the ranks: %d, one a group\n", job->partition, s.nranks);
-    const int code = tutti_cli_launch("train", s.nranks, seat_rank, &s, argv);
-    tutti_partition_release(&s.partition);
-    tutti_strbuf_release(&list);
-    return code;
-}
-
 /* ---- a rank ---- */
 
-tutti_status tutti_train_take_seat(const tutti_job *job, const tutti_group_config *config, tutti_train_seat *out,
-                                   tutti_failure *err)
+tutti_status tutti_seat_take(const tutti_job *job, const tutti_group_config *config, tutti_seat *out,
+                             tutti_failure *err)
 {
-    if (!has_partition(job)) return TUTTI_OK;
+    if (!tutti_seat_is_partitioned(job)) return TUTTI_OK;
     if (!config->local_nranks) {
         tutti_fail(
             err, TUTTI_ERR_USAGE,
@@ -80,7 +45,7 @@ tutti_status tutti_train_take_seat(const tutti_job *job, const tutti_group_confi
             "or use 'partition: none'");
         return tutti_fail_at(err, "%s", job->said_partition);
     }
-    tutti_status st = cut(job, config->local_nranks, &out->given, &out->partition, err);
+    tutti_status st = tutti_seat_cut(job, config->local_nranks, &out->given, &out->partition, err);
     if (st) return st;
     out->is_bound = true;
     out->group = tutti_partition_group_of(&out->partition, config->local_rank, config->local_nranks);
@@ -88,13 +53,13 @@ tutti_status tutti_train_take_seat(const tutti_job *job, const tutti_group_confi
     return st ? tutti_fail_at(err, "%s", job->said_partition) : TUTTI_OK;
 }
 
-void tutti_train_seat_release(tutti_train_seat *seat)
+void tutti_seat_release(tutti_seat *seat)
 {
     tutti_partition_release(&seat->partition);
     tutti_strbuf_release(&seat->words);
     tutti_strbuf_release(&seat->list);
     free(seat->memory_of);
-    *seat = (tutti_train_seat){0};
+    *seat = (tutti_seat){0};
 }
 
 /* ---- what they tell ---- */
@@ -123,7 +88,7 @@ static void shorten(const tutti_core_set *set, char out[SHORT])
 }
 
 /* By the mask that the system has for this process, not by what it was asked for. */
-static void describe(const tutti_train_seat *seat, notice *n)
+static void describe(const tutti_seat *seat, notice *n)
 {
     const tutti_core_group *g = &seat->partition.groups[seat->group];
     tutti_core_set own;
@@ -161,7 +126,7 @@ static tutti_status check_given(tutti_group *group, const tutti_job *job, const 
     return TUTTI_OK;
 }
 
-static void summarise(tutti_group *group, const tutti_job *job, const notice *all, tutti_train_seat *seat)
+static void summarise(tutti_group *group, const tutti_job *job, const notice *all, tutti_seat *seat)
 {
     const int nranks = tutti_group_nranks(group), nhosts = tutti_group_nhosts(group);
     int nbound = 0;
@@ -182,7 +147,7 @@ static void summarise(tutti_group *group, const tutti_job *job, const notice *al
                             nbound);
 }
 
-tutti_status tutti_train_tell_seat(tutti_group *group, const tutti_job *job, tutti_train_seat *seat, tutti_failure *err)
+tutti_status tutti_seat_tell(tutti_group *group, const tutti_job *job, tutti_seat *seat, tutti_failure *err)
 {
     if (!seat->is_bound) return TUTTI_OK;
     const int nranks = tutti_group_nranks(group);
@@ -231,8 +196,8 @@ static tutti_status check_domain(const tutti_job *job, const tutti_partition *p,
 }
 
 /* The lowest rank near a memory speaks for it; all know whether it is enough. */
-tutti_status tutti_train_check_domains(tutti_group *group, const tutti_job *job, const tutti_train_seat *seat,
-                                       const tutti_session *s, const tutti_session_data *data, tutti_failure *err)
+tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, const tutti_seat *seat,
+                                     const tutti_session *s, const tutti_session_data *data, tutti_failure *err)
 {
     if (!seat->is_bound) return TUTTI_OK;
     const int nranks = tutti_group_nranks(group), rank = tutti_group_rank(group);
@@ -273,13 +238,13 @@ static tutti_status show_domains(const tutti_job *job, const tutti_partition *p,
     return st;
 }
 
-tutti_status tutti_train_show_seats(const tutti_job *job, const tutti_plan *plan, const tutti_session_data *data,
-                                    const char *before, tutti_strbuf *out, tutti_failure *err)
+tutti_status tutti_seat_show(const tutti_job *job, const tutti_plan *plan, const tutti_session_data *data,
+                             const char *before, tutti_strbuf *out, tutti_failure *err)
 {
     tutti_core_set given;
     tutti_partition p;
-    if (!has_partition(job)) return TUTTI_OK;
-    tutti_status st = cut(job, (int)job->ranks, &given, &p, err);
+    if (!tutti_seat_is_partitioned(job)) return TUTTI_OK;
+    tutti_status st = tutti_seat_cut(job, (int)job->ranks, &given, &p, err);
     if (st) return st;
     tutti_strbuf_printf(out, "%spartition %s: ", before, job->partition);
     tutti_partition_summary(&p, out);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_launch.c: starts the ranks of `tutti train` on this host, each on its group of the partition. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../job/run/seat.h"
+#include "train_cmd.h"
+
+typedef struct {
+    tutti_core_set given;
+    tutti_partition partition;
+    int nranks;
+    char *list; /* of the cores given */
+} seating;
+
+static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
+{
+    const seating *s = arg;
+    tutti_binding binding;
+    setenv(TUTTI_CORES_VARIABLE, s->list, 1);
+    return tutti_partition_bind(&s->partition, tutti_partition_group_of(&s->partition, rank, s->nranks), &binding, err);
+}
+
+int tutti_train_launch(const tutti_job *job, bool says, char **argv)
+{
+    seating s = {.nranks = (int)job->ranks};
+    tutti_failure err = {0};
+    tutti_strbuf list = {0};
+    if (!tutti_seat_is_partitioned(job)) return tutti_cli_launch("train", s.nranks, NULL, NULL, argv);
+    if (tutti_seat_cut(job, s.nranks, &s.given, &s.partition, &err)) return tutti_cli_fail("train", &err);
+    tutti_cores_print(&s.given, &list);
+    s.list = list.text;
+    if (says && job->ranks_by_partition)
+        printf("partition %s sets the ranks: %d, one a group\n", job->partition, s.nranks);
+    const int code = tutti_cli_launch("train", s.nranks, seat_rank, &s, argv);
+    tutti_partition_release(&s.partition);
+    tutti_strbuf_release(&list);
+    return code;
+}

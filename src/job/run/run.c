@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c: the life of a run: take a seat, join the others, open the data, build and prove the plan, train, release. One rank of a
+ * process, or all ranks as its threads. */
+#include "run.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "run_impl.h"
+
+enum { MOST_SIGNAL = 64, SIGNAL_TERM = 15 };
+
+void tutti_run_stop(tutti_stop_wish *wish, int signal_number)
+{
+    int nobody = 0;
+    const int asked = signal_number >= 1 && signal_number <= MOST_SIGNAL ? signal_number : SIGNAL_TERM;
+    (void)__atomic_compare_exchange_n(&wish->signal_number, &nobody, asked, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* ---- what does not go together ---- */
+
+/* An order of shares and visits is kept, or followed, where there is one. */
+static tutti_status check_order(const tutti_job *job, const tutti_run_options *o, const char *mark, tutti_failure *err)
+{
+    const tutti_method_row *m = tutti_method_find(job->method.name);
+    const char *name = o->record ? "record" : "replay";
+    if (!o->record && !o->replay) return TUTTI_OK;
+    if (!m->is_async)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s%s: ranks of %s take all steps together; there is no order to keep",
+                          mark, name, m->name);
+    if (m->is_unordered)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%s%s: workers of %s change the centre at the same time; there is no order to keep", mark,
+                          name, m->name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, const char *mark, tutti_failure *err)
+{
+    tutti_status st = check_order(job, o, mark, err);
+    if (!st && o->pretend && o->replay)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%sreplay is for its weights, and %spretend has none", mark, mark);
+    if (!st && o->ranks_as_threads && tutti_seat_is_partitioned(job))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of ranks that are processes, not %sranks-as-threads",
+                        job->said_partition, mark);
+    return st;
+}
+
+/* ---- one rank ---- */
+
+/* Once a step, at its beginning, and oftener: from the second time on there is something to save. */
+static int stop_asked(void *arg)
+{
+    tutti_rank_run *r = arg;
+    if (r->nasked++ == 1) tutti_run_tell(r, TUTTI_RUN_STOPPABLE, "");
+    return r->options->stop ? __atomic_load_n(&r->options->stop->signal_number, __ATOMIC_SEQ_CST) : 0;
+}
+
+static void tell_report(void *arg, const char *words)
+{
+    tutti_run_tell(arg, TUTTI_RUN_REPORT, words);
+}
+
+/* Before it has joined it is no rank of anything. */
+static void tell_waiting(void *arg, const char *words)
+{
+    tutti_rank_run r = *(const tutti_rank_run *)arg;
+    r.rank = -1;
+    tutti_run_tell(&r, TUTTI_RUN_REPORT, words);
+}
+
+static tutti_status listen_for_reports(tutti_rank_run *r)
+{
+    tutti_group_on_silence(r->group, tell_report, r);
+    return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
+}
+
+/* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
+static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_session *s)
+{
+    char *times = NULL;
+    const tutti_session_data *data = r->data ? r->data : own;
+    tutti_status st = listen_for_reports(r);
+    if (!st) st = tutti_seat_tell(r->group, r->job, &r->seat, &r->err);
+    if (!st) st = tutti_job_share_times(r->job, r->group, &times, &r->err);
+    if (!st) st = r->data ? TUTTI_OK : tutti_session_data_open(r->job, r->group, r->seat.memory_of, own, &r->err);
+    if (!st) st = tutti_session_open(r->job, data, r->group, times, s, &r->err);
+    free(times);
+    if (!st && r->options->pretend) st = tutti_session_pretend(r->options->pretend, s, &r->err);
+    st = tutti_group_all_ready(r->group, "preparation", st, &r->err);
+    if (!st) st = tutti_seat_check_memory(r->group, r->job, &r->seat, s, own, &r->err);
+    if (!st) tutti_run_tell_data(r, data);
+    if (!st) return tutti_session_settle(r->job, r->group, r->options->fresh ? NULL : r->options->dir, s, &r->err);
+    tutti_run_tell_failure(r);
+    (void)tutti_group_barrier(r->group, "words of a failure", NULL);
+    return st;
+}
+
+static void configure(tutti_rank_run *r, tutti_train_config *c)
+{
+    const tutti_run_options *o = r->options;
+    c->dir = o->dir;
+    c->fresh = o->fresh;
+    if (o->handicaps) {
+        const tutti_run_handicap *h = &o->handicaps[r->rank];
+        c->handicap = (tutti_handicap){h->slowness, h->stall_s, h->stall_step};
+    }
+    c->record = o->record;
+    c->replay = o->replay;
+    c->began_ns = r->began_ns;
+    c->bound = r->seat.words.text;
+    c->on_event = tutti_run_hear;
+    c->on_event_arg = r;
+    c->stop_asked = stop_asked;
+    c->stop_arg = r;
+}
+
+/* From the joined group to its end. */
+static void play(tutti_rank_run *r)
+{
+    tutti_session s = {0};
+    tutti_session_data own = {0};
+    tutti_train_result result;
+    int culprit;
+    tutti_status st = prepare(r, &own, &s);
+    if (!st) tutti_run_tell_rule(r);
+    r->session = &s;
+    configure(r, &s.config);
+    if (!st) st = tutti_train(r->group, &s.config, &result, &r->err);
+    if (!st) {
+        r->result = (tutti_run_result){.step = result.step,
+                                       .nsteps = s.config.nsteps,
+                                       .loss = result.loss,
+                                       .accuracy = result.accuracy,
+                                       .seconds = result.seconds,
+                                       .weights_hash = result.weights_hash,
+                                       .stop_signal = result.stop_signal,
+                                       .was_done = result.was_done};
+        tutti_run_tell_end(r);
+    }
+    tutti_session_release(&s);
+    tutti_session_data_release(&own);
+    (void)tutti_group_failure(r->group, &culprit, NULL);
+    r->is_borne = culprit == r->rank;
+    tutti_group_leave(r->group);
+    r->err.status = st;
+    if (st) tutti_run_tell_failure(r);
+}
+
+static void run_rank(tutti_rank_run *r, tutti_group_config *config)
+{
+    char *text = tutti_job_print(r->job);
+    r->rank = config->rank;
+    r->nranks = config->nranks;
+    config->fingerprint = text;
+    config->notice = tell_waiting;
+    config->notice_arg = r;
+    tutti_status st = tutti_seat_take(r->job, config, &r->seat, &r->err);
+    if (!st) st = tutti_group_join(config, &r->group, &r->err);
+    free(text);
+    r->err.status = st;
+    if (st)
+        tutti_run_tell_failure(r);
+    else
+        play(r);
+    tutti_seat_release(&r->seat);
+}
+
+/* ---- ranks as threads ---- */
+
+static void *play_as_thread(void *arg)
+{
+    play(arg);
+    return NULL;
+}
+
+/* The others would wait for those that are not there. */
+static void give_up(tutti_group **groups, int from, int nranks, const char *words)
+{
+    for (int r = from; r < nranks; r++) {
+        tutti_group_abort(groups[r], words);
+        tutti_group_leave(groups[r]);
+    }
+}
+
+/* Starts a thread a rank; returns how many there are. */
+static int start_threads(tutti_rank_run *ranks, tutti_group **groups, int nranks, pthread_t *threads,
+                         tutti_failure *err)
+{
+    for (int r = 0; r < nranks; r++) {
+        ranks[r].group = groups[r];
+        ranks[r].rank = r;
+        ranks[r].nranks = nranks;
+        const int problem = pthread_create(&threads[r], NULL, play_as_thread, &ranks[r]);
+        if (!problem) continue;
+        tutti_fail(err, TUTTI_ERR_FAILED, "cannot start the thread of rank %d: %s", r, strerror(problem));
+        give_up(groups, r, nranks, err->text);
+        return r;
+    }
+    return nranks;
+}
+
+/* Whose failure is the run's: the first one's; where workers visit a centre the run goes on without any but rank 0. */
+static void take_results(tutti_rank_run *all, const tutti_rank_run *ranks, int nranks)
+{
+    const bool goes_on = tutti_method_find(all->job->method.name)->is_async;
+    all->result = ranks[0].result;
+    for (int r = 0; r < nranks && !all->err.status && !all->result.stop_signal; r++)
+        if (r == 0 || !goes_on) all->err = ranks[r].err;
+}
+
+static void run_threads(tutti_rank_run *all)
+{
+    const int nranks = (int)all->job->ranks;
+    tutti_group **groups = tutti_alloc((size_t)nranks * sizeof *groups);
+    tutti_rank_run *ranks = tutti_alloc((size_t)nranks * sizeof *ranks);
+    pthread_t *threads = tutti_alloc((size_t)nranks * sizeof *threads);
+    tutti_session_data data = {0};
+    int n = 0;
+    tutti_status st = tutti_session_data_open(all->job, NULL, NULL, &data, &all->err);
+    if (!st) st = tutti_group_create_threads(nranks, all->job->exchange.deadline_s, groups, &all->err);
+    all->data = &data;
+    for (int r = 0; r < nranks; r++) ranks[r] = *all;
+    if (!st) n = start_threads(ranks, groups, nranks, threads, &all->err);
+    for (int r = 0; r < n; r++) pthread_join(threads[r], NULL);
+    if (n == nranks)
+        take_results(all, ranks, nranks);
+    else
+        tutti_run_tell_failure(all);
+    tutti_session_data_release(&data);
+    free(groups);
+    free(ranks);
+    free(threads);
+}
+
+/* ---- the call ---- */
+
+static void take_place(const tutti_run_place *p, tutti_group_config *c)
+{
+    *c = (tutti_group_config){.rank = p->rank,
+                              .nranks = p->nranks,
+                              .local_rank = p->local_rank,
+                              .local_nranks = p->local_nranks,
+                              .master_addr = p->address ? p->address : "127.0.0.1",
+                              .master_port = p->port,
+                              .master_fd = p->listener > 0 ? p->listener : -1,
+                              .cookie = p->cookie,
+                              .epoch = p->epoch,
+                              .deadline_s = p->deadline_s,
+                              .ncores = p->ncores};
+}
+
+static tutti_status check_ranks(const tutti_job *job, const tutti_group_config *c, tutti_failure *err)
+{
+    if (job->ranks == c->nranks) return TUTTI_OK;
+    if (c->nranks == 1 && !c->launcher)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "the job has %lld ranks, and this is one process that nobody has started as one of them: start "
+            "one for each (docs/launching.md), let them be threads, or load the job with 'ranks=1'",
+            (long long)job->ranks);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "the job has %lld rank%s, and there are %d: load it with 'ranks=%d'",
+                      (long long)job->ranks, job->ranks == 1 ? "" : "s", c->nranks, c->nranks);
+}
+
+static void run_process(tutti_rank_run *r)
+{
+    tutti_group_config c = {0};
+    const bool asks = !r->options->place; /* the environment */
+    tutti_status st = TUTTI_OK;
+    if (asks)
+        st = tutti_group_config_from_env(&c, &r->err);
+    else
+        take_place(r->options->place, &c);
+    if (asks && !st && !getenv("TUTTI_DEADLINE_S")) c.deadline_s = 0;
+    if (!(c.deadline_s > 0)) c.deadline_s = r->job->exchange.deadline_s;
+    const bool has_config = asks && !st;
+    if (!st) st = check_ranks(r->job, &c, &r->err);
+    if (st)
+        tutti_run_tell_failure(r);
+    else
+        run_rank(r, &c);
+    /* a launcher that ends all when one fails is not told of what the others bear */
+    if (has_config) tutti_group_config_end(&c, r->is_borne ? 0 : (int)r->err.status, "tutti: a rank failed");
+}
+
+tutti_status tutti_job_run(const tutti_job *job, const tutti_run_options *options, const tutti_run_events *events,
+                           tutti_run_result *result, tutti_failure *err)
+{
+    static const tutti_run_options nothing = {0};
+    tutti_rank_run r = {.job = job,
+                        .options = options ? options : &nothing,
+                        .events = events,
+                        .rank = -1,
+                        .began_ns = tutti_clock_ns()};
+    if (tutti_run_check(job, r.options, "", &r.err))
+        tutti_run_tell_failure(&r);
+    else if (r.options->ranks_as_threads)
+        run_threads(&r);
+    else
+        run_process(&r);
+    if (r.err.status) return tutti_fail(err, r.err.status, "%s", r.err.text);
+    *result = r.result;
+    return TUTTI_OK;
+}
