@@ -102,7 +102,7 @@ static void add_row(const tutti_predict_question *q, int i, tutti_page *page)
     tutti_predict_bytes_words(p->memory.all, memory);
     tutti_page_cells(page, "%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f %%", p->step_s * 1e3, p->compute_s * 1e3,
                      p->exchange_s * 1e3, p->exposed_s * 1e3, p->samples_per_s, p->speedup, p->efficiency * 100);
-    tutti_page_cell_as(page, tutti_predict_fits(a, p) ? "" : "class=\"bad\"", "%s", memory);
+    tutti_page_cell_as(page, tutti_predict_fits(a, p) ? "class=\"fits\"" : "class=\"bad\"", "%s", memory);
     if (!a->plans) return;
     tutti_predict_time_words(r->epoch_s, epoch);
     tutti_predict_time_words(r->run_s, run);
@@ -161,23 +161,11 @@ static void add_curves(const tutti_predict_question *q, tutti_page *p)
 
 enum { MAX_PARTS = 5 };
 
-/* A bar a rank count. */
-static void add_bars(const tutti_predict_question *q, const char *title, const char *unit, const char *const *parts,
-                     int nparts, double (*part_of)(const tutti_prediction *p, int part), tutti_page *page)
-{
-    char names[TUTTI_PREDICT_MAX_RANKS][32];
-    double part[TUTTI_PREDICT_MAX_RANKS][MAX_PARTS];
-    tutti_chart_bar bars[TUTTI_PREDICT_MAX_RANKS];
-    for (int i = 0; i < q->nranks; i++) {
-        snprintf(names[i], sizeof names[i], "%d rank%s", q->ranks[i], q->ranks[i] == 1 ? "" : "s");
-        for (int k = 0; k < nparts; k++) part[i][k] = part_of(&q->predicted[i], k);
-        bars[i] = (tutti_chart_bar){names[i], part[i]};
-    }
-    tutti_page_open(page, "figure");
-    tutti_page_legend(page, parts, NULL, nparts, false);
-    tutti_chart_bars_svg(title, unit, bars, q->nranks, parts, nparts, page->out);
-    tutti_page_close(page);
-}
+typedef struct {
+    const char *title, *unit, *parts[MAX_PARTS];
+    int nparts;
+    double (*part_of)(const tutti_prediction *p, int part);
+} stacked;
 
 static double step_part(const tutti_prediction *p, int part)
 {
@@ -189,6 +177,23 @@ static double memory_part(const tutti_prediction *p, int part)
     const tutti_rank_memory *m = &p->memory;
     const int64_t bytes[MAX_PARTS] = {m->weights, m->gradients, m->states, m->activations, m->exchange};
     return (double)bytes[part] / (1 << 20);
+}
+
+/* A bar a rank count. */
+static void add_bars(const tutti_predict_question *q, const stacked *s, tutti_page *page)
+{
+    char names[TUTTI_PREDICT_MAX_RANKS][32];
+    double part[TUTTI_PREDICT_MAX_RANKS][MAX_PARTS];
+    tutti_chart_bar bars[TUTTI_PREDICT_MAX_RANKS];
+    for (int i = 0; i < q->nranks; i++) {
+        snprintf(names[i], sizeof names[i], "%d rank%s", q->ranks[i], q->ranks[i] == 1 ? "" : "s");
+        for (int k = 0; k < s->nparts; k++) part[i][k] = s->part_of(&q->predicted[i], k);
+        bars[i] = (tutti_chart_bar){names[i], part[i]};
+    }
+    tutti_page_open(page, "figure");
+    tutti_page_legend(page, s->parts, NULL, s->nparts, false);
+    tutti_chart_bars_svg(s->title, s->unit, bars, q->nranks, s->parts, s->nparts, page->out);
+    tutti_page_close(page);
 }
 
 /* ---- one step ---- */
@@ -278,9 +283,12 @@ static void add_step(const tutti_step_view *v, tutti_page *p)
 
 static void add_page(const tutti_predict_question *q, tutti_strbuf *out)
 {
-    static const char *const step_parts[] = {"computing", "exposed exchange"}, *const memory_parts[] = {
-                                                                                   "weights", "gradients", "states",
-                                                                                   "activations", "exchange"};
+    static const stacked step = {"A step, ms", "ms", {"computing", "exposed exchange"}, 2, step_part},
+                         memory = {"Memory of a rank, MiB",
+                                   "MiB",
+                                   {"weights", "gradients", "states", "activations", "exchange"},
+                                   MAX_PARTS,
+                                   memory_part};
     tutti_page p = tutti_page_begin("How it scales", q->job_path, out);
     add_begin(q, &p);
     add_words(q, &p);
@@ -288,8 +296,8 @@ static void add_page(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_page_element(&p, "h2", "How it scales");
     tutti_page_open(&p, "div class=\"figures\" style=\"--least:30rem\"");
     add_curves(q, &p);
-    add_bars(q, "A step, ms", "ms", step_parts, 2, step_part, &p);
-    add_bars(q, "Memory of a rank, MiB", "MiB", memory_parts, MAX_PARTS, memory_part, &p);
+    add_bars(q, &step, &p);
+    add_bars(q, &memory, &p);
     tutti_page_close(&p);
     add_step(&q->answers->step, &p);
     for (int i = 0; i < q->answers->nchanges; i++) add_change(q, &q->answers->changes[i], &p);
