@@ -13,16 +13,6 @@ tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_
     return st;
 }
 
-tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
-                                    double *seconds, double *lower_s, tutti_failure *err)
-{
-    tutti_simulation simulated;
-    const tutti_status st = tutti_predict_simulate(plan, exchange, n, t, &simulated, err);
-    *seconds = simulated.seconds;
-    *lower_s = simulated.lower_s;
-    return st;
-}
-
 /* Whether the exchange is told to be ready while the backward pass runs: before the rule is applied to anything. */
 static bool is_early(const tutti_loop *l, int exchange)
 {

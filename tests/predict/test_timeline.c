@@ -442,10 +442,10 @@ static void the_rank_that_exchanges_most_is_predicted(void **state)
 static double seconds_among(const tutti_plan *plan, const char *topology, int exchange)
 {
     const tutti_topology t = parse_topology(topology);
-    double seconds, lower_s;
+    tutti_simulation simulated;
     tutti_failure err = {0};
-    if (tutti_predict_exchange(plan, exchange, 1 << 20, &t, &seconds, &lower_s, &err)) fail_msg("%s", err.text);
-    return seconds;
+    if (tutti_predict_simulate(plan, exchange, 1 << 20, &t, &simulated, &err)) fail_msg("%s", err.text);
+    return simulated.seconds;
 }
 
 /* Both halves sit on a host of their own, the pairs between them do not; placed otherwise, it is the other way round. */

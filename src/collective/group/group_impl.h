@@ -284,9 +284,13 @@ tutti_status tutti_group_choose_wire(tutti_group *g, tutti_failure *err);
 /* `name`: of the row that was asked for, "" = the fastest. Nothing where all peers are near. */
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err);
 void tutti_group_close_wire(tutti_group *g);
+typedef struct {
+    void *base;
+    size_t nbytes;
+} tutti_own_memory;
 /* Lets far peers put into own memory; addresses[r] becomes where memory of far peer r begins, as it sees it. */
-tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
-                               uint64_t *addresses, tutti_failure *err);
+tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memory own_memory,
+                               tutti_wire_memory **memory, uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
 /* The group goes on without this rank: nothing travels between it and us any more, and who waits looks again. Not with the lock. */
 void tutti_group_drop_on_wire(tutti_group *g, int rank);

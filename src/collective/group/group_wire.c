@@ -18,15 +18,28 @@ typedef struct {
     char bytes[];
 } blob;
 
+/* What this rank tells the others: bytes, or, where its status is not 0, words that say why. */
+typedef struct {
+    const void *bytes;
+    size_t nbytes;
+    tutti_status status;
+} told;
+
+static told told_words(tutti_status status, const tutti_failure *why)
+{
+    return (told){why->text, status ? strlen(why->text) + 1 : 0, status};
+}
+
 static blob *blob_at(void *all, size_t stride, int rank)
 {
     return (blob *)(void *)((char *)all + stride * (size_t)rank);
 }
 
-/* All ranks' blobs, `*stride` apart; free(). A rank whose `own` status is not 0 says why in its bytes. */
-static tutti_status gather(tutti_group *g, const char *what, const void *bytes, size_t nbytes, tutti_status status,
-                           void **all, size_t *stride, tutti_failure *err)
+/* The blobs of all ranks, `*stride` apart; free(). Fails where a rank's status is not 0. */
+static tutti_status gather(tutti_group *g, const char *what, const told *t, void **all, size_t *stride,
+                           tutti_failure *err)
 {
+    const size_t nbytes = t->nbytes;
     uint32_t own = (uint32_t)nbytes, most = 0, *sizes = tutti_alloc(sizeof *sizes * (size_t)g->nranks);
     tutti_status st = nbytes > MOST_BLOB ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: %zu bytes to tell", what, nbytes)
                                          : tutti_group_all_gather(g, what, &own, sizes, sizeof own, err);
@@ -35,8 +48,8 @@ static tutti_status gather(tutti_group *g, const char *what, const void *bytes, 
     if (st) return st;
     *stride = (sizeof(blob) + most + 8) / 8 * 8;
     blob *mine = tutti_alloc(*stride);
-    *mine = (blob){.nbytes = own, .status = status};
-    if (nbytes) memcpy(mine->bytes, bytes, nbytes);
+    *mine = (blob){.nbytes = own, .status = t->status};
+    if (nbytes) memcpy(mine->bytes, t->bytes, nbytes);
     *all = tutti_alloc(*stride * (size_t)g->nranks);
     st = tutti_group_all_gather(g, what, mine, *all, *stride, err);
     for (int r = 0; r < g->nranks && !st; r++) {
@@ -88,15 +101,16 @@ tutti_status tutti_group_connect_wire(tutti_group *g, const tutti_wire_row *row,
     void *all = NULL;
     size_t nbytes = 0, stride;
     tutti_status own = row->open(g->rank, g->nranks, &g->wire, &why);
-    const void *bytes = own ? why.text : row->address(g->wire, &nbytes);
-    if (own) nbytes = strlen(why.text) + 1;
-    tutti_status st = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
+    const void *address = own ? NULL : row->address(g->wire, &nbytes);
+    const told t = own ? told_words(own, &why) : (told){address, nbytes, TUTTI_OK};
+    tutti_status st = gather(g, "addresses on the wire", &t, &all, &stride, err);
     if (st) return st;
     own = connect_far(g, all, stride, &why);
     free(all);
     if (!own) own = await_far(g, &why);
     if (g->failed) return tutti_fail(err, own, "%s", why.text);
-    st = gather(g, "the wire", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
+    const told connected = told_words(own, &why);
+    st = gather(g, "the wire", &connected, &all, &stride, err);
     if (!st) free(all);
     return st;
 }
@@ -142,8 +156,8 @@ static tutti_status check_interfaces(tutti_group *g, tutti_failure *err)
     void *all;
     size_t stride;
     const tutti_status own = tutti_wire_check_interfaces(&why);
-    const tutti_status st =
-        gather(g, "TUTTI_NET_IF", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
+    const told t = told_words(own, &why);
+    const tutti_status st = gather(g, "TUTTI_NET_IF", &t, &all, &stride, err);
     if (!st) free(all);
     return st;
 }
@@ -174,12 +188,12 @@ void tutti_group_close_wire(tutti_group *g)
 
 /* --- regions --- */
 
-tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
-                               uint64_t *addresses, tutti_failure *err)
+tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memory own_memory,
+                               tutti_wire_memory **memory, uint64_t *addresses, tutti_failure *err)
 {
-    const uint64_t own = (uint64_t)(uintptr_t)base;
+    const uint64_t own = (uint64_t)(uintptr_t)own_memory.base;
     tutti_group_lock(g);
-    tutti_status st = g->wire->row->enrol(g->wire, base, nbytes, memory, err);
+    tutti_status st = g->wire->row->enrol(g->wire, own_memory.base, own_memory.nbytes, memory, err);
     tutti_group_unlock(g);
     return st ? st : tutti_group_all_gather(g, name, &own, addresses, sizeof own, err);
 }

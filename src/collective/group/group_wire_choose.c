@@ -108,7 +108,8 @@ static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *er
     tutti_wire_memory *memory = NULL;
     trial t = {
         .group = g, .partner = find_partner(g), .mine = tutti_alloc(sizeof *t.mine), .source = tutti_alloc(BYTES)};
-    tutti_status st = tutti_group_enrol(g, "the trial of a wire", t.mine, sizeof *t.mine, &memory, there, err);
+    tutti_status st =
+        tutti_group_enrol(g, "the trial of a wire", (tutti_own_memory){t.mine, sizeof *t.mine}, &memory, there, err);
     if (!st && t.partner >= 0) {
         t.there = there[t.partner];
         t.until = tutti_clock_s() + g->deadline_s / 2;

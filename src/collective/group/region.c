@@ -313,12 +313,19 @@ static size_t own_mapped(const tutti_region *region, int rank)
     return region->enrolled ? region->part[rank].bytes : round_up(region->part[rank].bytes);
 }
 
-/* Own memory is there, or own.status and *why say why it is not; fd: what peers map, -1 = none. */
-static tutti_status join(tutti_region *region, tutti_group *g, const char *name, const region_notice *own, int fd,
-                         const tutti_failure *why, tutti_failure *err)
+/* What a rank brings to a region: its memory, or why there is none. */
+typedef struct {
+    region_notice notice;
+    int fd; /* what peers map, -1 = none */
+    tutti_failure why;
+} contribution;
+
+static tutti_status join(tutti_region *region, tutti_group *g, const char *name, const contribution *own,
+                         tutti_failure *err)
 {
+    const int fd = own->fd;
     region_notice *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    tutti_status st = exchange_notices(g, name, own, all, why, err);
+    tutti_status st = exchange_notices(g, name, &own->notice, all, &own->why, err);
     if (region->boards) {
         if (!st) adopt_threads(region, all);
     } else if (!st && g->nranks > 1) {
@@ -331,8 +338,8 @@ static tutti_status join(tutti_region *region, tutti_group *g, const char *name,
     if (!st && g->wire && !region->boards) {
         region->group = g;
         region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
-        st = tutti_group_enrol(g, name, region->part[g->rank].base, own_mapped(region, g->rank), &region->memory,
-                               region->far, err);
+        const tutti_own_memory mine = {region->part[g->rank].base, own_mapped(region, g->rank)};
+        st = tutti_group_enrol(g, name, mine, &region->memory, region->far, err);
     }
     free(all);
     return st;
@@ -342,12 +349,10 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
                                  tutti_failure *err)
 {
     tutti_region *region = begin(g, false);
-    region_notice own = {.bytes = own_bytes};
-    tutti_failure why = {0};
-    int fd = -1;
-    own.status = create_own(region, g, name, &own, &fd, &why);
-    const tutti_status st = join(region, g, name, &own, fd, &why, err);
-    if (fd >= 0) close(fd);
+    contribution own = {.notice = {.bytes = own_bytes}, .fd = -1};
+    own.notice.status = create_own(region, g, name, &own.notice, &own.fd, &own.why);
+    const tutti_status st = join(region, g, name, &own, err);
+    if (own.fd >= 0) close(own.fd);
     if (st)
         tutti_region_destroy(region);
     else
@@ -387,16 +392,17 @@ tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_en
                                 tutti_failure *err)
 {
     tutti_region *region = begin(g, true);
-    region_notice own = {.bytes = memory->nbytes, .memory = (uint64_t)(uintptr_t)memory->at};
-    tutti_failure why = {0};
-    own.offset = (uint64_t)memory->offset;
+    contribution own = {.notice = {.bytes = memory->nbytes,
+                                   .memory = (uint64_t)(uintptr_t)memory->at,
+                                   .offset = (uint64_t)memory->offset},
+                        .fd = memory->fd};
     region->part[g->rank].base = memory->at;
     region->part[g->rank].bytes = memory->nbytes;
     /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
     if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL && errno != ENOSYS &&
         errno != EPERM)
-        own.status = fail_short(g, name, memory->nbytes, &why);
-    const tutti_status st = join(region, g, name, &own, memory->fd, &why, err);
+        own.notice.status = fail_short(g, name, memory->nbytes, &own.why);
+    const tutti_status st = join(region, g, name, &own, err);
     if (st)
         tutti_region_destroy(region);
     else
