@@ -276,52 +276,35 @@ static tutti_status check_loss_scale(const tutti_job *job, const tutti_job_sourc
     return TUTTI_OK;
 }
 
-static int64_t power_of_two_from(int64_t n)
+static tutti_status check_reduction(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    int64_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
-static tutti_status check_slots(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
-{
-    int64_t slots = job->plan.slots, enough = power_of_two_from(job->ranks);
-    if (job->reduction == TUTTI_REDUCTION_FAST) {
-        if (slots == 0) return TUTTI_OK;
-        return REFUSE("slots", "they are of canonical sums only; add 'reduction: canonical'");
-    }
+    if (job->reduction == TUTTI_REDUCTION_FAST)
+        return job->plan.slots ? REFUSE("slots", "they are of canonical sums only; add 'reduction: canonical'")
+                               : TUTTI_OK;
     if (job->graph.sparse)
         return REFUSE("kernels.sparse", "canonical sums have the terms of one order; leave 'kernels.sparse: auto' out");
-    if (slots == 0)
-        return REFUSE("reduction", "canonical sums need 'slots: S', a power of two of at least %" PRId64, enough);
-    if (slots != power_of_two_from(slots))
-        return REFUSE("slots", "%" PRId64 " is no power of two; use %" PRId64, slots, power_of_two_from(slots));
-    if (slots >= job->ranks) return TUTTI_OK;
-    return REFUSE(tutti_job_source_override(source, "ranks") ? "ranks" : "slots",
-                  "%" PRId64 " slots for %" PRId64 " ranks: each rank needs one; use %" PRId64 " slots", slots,
-                  job->ranks, enough);
+    return job->plan.slots ? TUTTI_OK
+                           : REFUSE("reduction", "canonical sums need 'slots: S', a power of two of at least %d",
+                                    tutti_plan_slots_for((int)job->ranks));
 }
 
-/* The batch must divide into what shares it: ranks, or slots in canonical mode. */
-static tutti_status check_batch(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+/* What shares a batch, ranks, slots or micro-batches, and the batch, as the plan wants them; of two that do not go together the override is
+ * to blame. */
+static tutti_status check_shares(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    bool canonical = job->reduction == TUTTI_REDUCTION_CANONICAL;
-    const char *what = canonical ? "slots" : "ranks", *words = what;
-    int64_t parts = canonical ? job->plan.slots : job->ranks * job->plan.accumulate;
-    if (canonical && job->plan.accumulate > 1)
-        return REFUSE("accumulate",
-                      "canonical sums go slot by slot already; leave it out, and take more slots for smaller calls");
-    if (job->plan.accumulate > 1) words = "micro-batches (ranks * accumulate)";
-    if (tutti_job_source_override(source, "accumulate")) what = "accumulate";
-    int64_t below = job->plan.batch / parts * parts;
-    if (job->plan.batch == below) return TUTTI_OK;
-    bool blame_parts = tutti_job_source_override(source, what) && !tutti_job_source_override(source, "batch");
-    const char *key = blame_parts ? what : "batch";
-    if (!below)
-        return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " would",
-                      job->plan.batch, parts, words, below + parts);
-    return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " or %" PRId64 " would",
-                  job->plan.batch, parts, words, below, below + parts);
+    const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    const bool few = job->plan.slots && job->plan.slots < job->ranks;
+    const char *const parts[] = {"accumulate", job->plan.slots ? "slots" : "ranks"};
+    tutti_failure why = {0};
+    int64_t samples;
+    if (!tutti_plan_samples_per_call(&config, &samples, &why)) return TUTTI_OK;
+    const size_t n = strcspn(why.text, ":");
+    char key[32];
+    snprintf(key, sizeof key, "%.*s", (int)n, why.text);
+    if (few && !strcmp(key, "slots") && tutti_job_source_override(source, "ranks")) snprintf(key, sizeof key, "ranks");
+    for (int i = 0; i < 2 && !strcmp(key, "batch") && !tutti_job_source_override(source, "batch"); i++)
+        if (tutti_job_source_override(source, parts[i])) snprintf(key, sizeof key, "%s", parts[i]);
+    return REFUSE(key, "%s", why.text + n + 2);
 }
 
 /* Keys that speak of one rule of buckets go with that one. */
@@ -481,8 +464,8 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     tutti_status st = check_names(job, source, err);
     if (st == TUTTI_OK) st = check_data(job, source, err);
     if (st == TUTTI_OK) st = check_length(job, source, err);
-    if (st == TUTTI_OK) st = check_slots(&alone, source, err);
-    if (st == TUTTI_OK) st = check_batch(&alone, source, err);
+    if (st == TUTTI_OK) st = check_reduction(&alone, source, err);
+    if (st == TUTTI_OK) st = check_shares(&alone, source, err);
     if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
     if (st == TUTTI_OK) st = tutti_job_check_groups(job, err);

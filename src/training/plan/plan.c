@@ -7,6 +7,7 @@
 #include "plan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,6 @@
 
 /* ---- who computes what ---- */
 
-static int64_t nearest_multiple(int64_t value, int64_t of)
-{
-    const int64_t below = value / of * of;
-    return below == 0 || value - below > below + of - value ? below + of : below;
-}
-
 static int power_of_two_from(int value)
 {
     int p = 1;
@@ -31,40 +26,45 @@ static int power_of_two_from(int value)
     return p;
 }
 
+int tutti_plan_slots_for(int nranks)
+{
+    return power_of_two_from(nranks);
+}
+
 static tutti_status check_slots(const tutti_plan_config *c, tutti_failure *err)
 {
     const int up = power_of_two_from(c->slots);
-    if (c->slots < 0 || c->slots != up)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "%d slots: a canonical sum is a tree over a power of two; use %d",
-                          c->slots, c->slots > 0 ? up : 1);
+    if (c->slots != up) return tutti_fail(err, TUTTI_ERR_USAGE, "slots: %d is no power of two; use %d", c->slots, up);
     if (c->nranks > c->slots)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "slots: %d slots for %d ranks: each rank needs one; use %d slots",
+                          c->slots, c->nranks, tutti_plan_slots_for(c->nranks));
+    if (c->accumulate > 1)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "%d ranks share %d slots: each rank needs one at least; use %d slots, or at most %d ranks",
-                          c->nranks, c->slots, power_of_two_from(c->nranks), c->slots);
+                          "accumulate: canonical sums go slot by slot already; leave it out, and take more slots for "
+                          "smaller calls");
     return TUTTI_OK;
+}
+
+/* Between so many equal parts, "ranks". */
+static tutti_status check_batch(int64_t batch, int64_t parts, const char *words, tutti_failure *err)
+{
+    char below[32] = "";
+    if (batch >= 1 && batch % parts == 0) return TUTTI_OK;
+    if (batch > parts) snprintf(below, sizeof below, "%" PRId64 " or ", batch / parts * parts);
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "batch: batch %" PRId64 " does not divide into %" PRId64 " %s; batch %s%" PRId64 " would", batch,
+                      parts, words, below, (batch > 0 ? batch / parts + 1 : 1) * parts);
 }
 
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *c, int64_t *out, tutti_failure *err)
 {
-    if (c->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: at least 1 is needed", c->nranks);
-    const tutti_status st = c->slots ? check_slots(c, err) : TUTTI_OK;
-    if (st) return st;
-    if (c->slots && c->accumulate > 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "accumulate: canonical sums go slot by slot already; leave the key out, and take more slots "
-                          "for smaller calls");
+    if (c->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "ranks: %d: at least 1 is needed", c->nranks);
     const int64_t parts = c->slots ? c->slots : (int64_t)c->nranks * tutti_plan_naccumulated(c);
-    if (c->batch < 1 || c->batch % parts)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "batch %" PRId64 " does not divide into %" PRId64 " %s; the nearest that "
-                          "does is %" PRId64,
-                          c->batch, parts,
-                          c->slots            ? "slots"
-                          : c->accumulate > 1 ? "micro-batches (ranks * accumulate)"
-                                              : "ranks",
-                          nearest_multiple(c->batch > 0 ? c->batch : 0, parts));
-    *out = c->batch / parts;
-    return TUTTI_OK;
+    const char *shares = c->accumulate > 1 ? "micro-batches (ranks * accumulate)" : "ranks";
+    tutti_status st = c->slots ? check_slots(c, err) : TUTTI_OK;
+    if (!st) st = check_batch(c->batch, parts, c->slots ? "slots" : shares, err);
+    if (!st) *out = c->batch / parts;
+    return st;
 }
 
 static void take_share(tutti_plan *p)

@@ -327,8 +327,10 @@ static inline int tutti_plan_naccumulated(const tutti_plan_config *c)
     return c->accumulate > 1 ? c->accumulate : 1;
 }
 
-/* Samples in one kernel call, after checking that batch, ranks and slots go together: what the graph is built for.
- * TUTTI_ERR_USAGE names the nearest batch or count that works. */
+/* The fewest slots of canonical sums that so many ranks share: a power of two. */
+int tutti_plan_slots_for(int nranks);
+/* Samples in one kernel call, after checking that batch, ranks, slots and micro-batches go together: what the graph is built for.
+ * TUTTI_ERR_USAGE: the words begin with the job's key that is to blame, and say what would do: "slots: 6 is no power of two; use 8". */
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
 /* Of split layers: the ranks that share them are neighbours, the first tutti_graph_parts of them, the next ones, ...; a rank's place among

@@ -186,12 +186,12 @@ static void what_does_not_divide_is_refused_with_the_nearest_that_does(void **st
         int nranks, slots;
         const char *words;
     } cases[] = {
-        {65, 2, 0, "batch 65 does not divide into 2 ranks; the nearest that does is 64"},
-        {7, 4, 0, "the nearest that does is 8"},
-        {1, 4, 0, "the nearest that does is 4"},
-        {20, 2, 8, "batch 20 does not divide into 8 slots; the nearest that does is 16"},
-        {64, 9, 8, "9 ranks share 8 slots: each rank needs one at least; use 16 slots, or at most 8 ranks"},
-        {64, 2, 6, "6 slots: a canonical sum is a tree over a power of two; use 8"},
+        {65, 2, 0, "batch: batch 65 does not divide into 2 ranks; batch 64 or 66 would"},
+        {7, 4, 0, "batch 4 or 8 would"},
+        {1, 4, 0, "; batch 4 would"},
+        {20, 2, 8, "batch 20 does not divide into 8 slots; batch 16 or 24 would"},
+        {64, 9, 8, "slots: 8 slots for 9 ranks: each rank needs one; use 16 slots"},
+        {64, 2, 6, "slots: 6 is no power of two; use 8"},
         {64, 2, -1, "use 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

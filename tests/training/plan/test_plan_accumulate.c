@@ -116,8 +116,9 @@ static void batches_that_do_not_divide_and_canonical_sums_are_refused(void **sta
     int64_t samples;
     c.batch = 48;
     assert_int_equal(tutti_plan_samples_per_call(&c, &samples, &err), TUTTI_ERR_USAGE);
-    assert_string_equal(err.text, "batch 48 does not divide into 10 micro-batches (ranks * accumulate); the nearest "
-                                  "that does is 50");
+    assert_string_equal(err.text,
+                        "batch: batch 48 does not divide into 10 micro-batches (ranks * accumulate); batch 40 "
+                        "or 50 would");
     c.slots = 4, c.accumulate = 2;
     assert_int_equal(tutti_plan_samples_per_call(&c, &samples, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "canonical sums go slot by slot already"));
