@@ -130,10 +130,12 @@ def build_copy(source, build, copy, touched):
     cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
     same = re.findall(r"^((?:TUTTI_\w+|CMAKE_C_COMPILER|CMAKE_C_FLAGS|CMAKE_BUILD_TYPE):\w+=.*)$", cache, re.M)
     run("cmake", "-S", copy, "-B", work, "-G", "Ninja", *(f"-D{line}" for line in same))
-    shutil.copy2(build / "zoo_texts.c", work / "zoo_texts.c")
+    for made in build.glob("tutti_*.c"):  # texts of src as C
+        shutil.copy2(made, work / made.name)
     ncompiled, nall = compile_changed(source, build, copy, touched)
     (work / "tests").mkdir(exist_ok=True)
-    for target in ("libtutti_tests.a", "tutti", *(f"tests/{name}" for name in TESTS)):
+    library = (build / "libtutti.so").resolve().name
+    for target in (library, "libtutti.so", "libtutti_internal.so", "tutti", *(f"tests/{name}" for name in TESTS)):
         link(copy, target)
     print(f"built: {ncompiled} of {nall} objects compiled, the others are those of {build}")
 
