@@ -123,9 +123,9 @@ def check_tree(root, findings):
                 if not name.endswith((".c", ".h", ".py")):
                     continue
                 shown = os.path.relpath(os.path.join(folder, name), root)
-                if name in where and name != "__init__.py":
+                if name in where and name != "__init__.py" and top != "examples":
                     findings.append(f"{shown}: {where[name]} has the same name")
-                where[name] = shown
+                where.setdefault(name, shown)
                 text = open(os.path.join(root, shown), encoding="utf-8").read()
                 nlines = text.count("\n")
                 if nlines > MAX_FILE:
