@@ -126,7 +126,12 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
         if (st == TUTTI_OK) *(double *)to = real;
         return st;
     case TUTTI_FIELD_BOOL: return read_bool(field, text, to, err);
-    case TUTTI_FIELD_TEXT: *(const char **)to = text[0] ? tutti_arena_strdup(arena, text) : NULL; return TUTTI_OK;
+    case TUTTI_FIELD_TEXT:
+        if (!text[0] && field->initial && field->initial[0])
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is empty; leave the key out for '%s'", field->key,
+                              field->initial);
+        *(const char **)to = text[0] ? tutti_arena_strdup(arena, text) : NULL;
+        return TUTTI_OK;
     case TUTTI_FIELD_CHOICE: return read_choice(field, text, to, err);
     case TUTTI_FIELD_EITHER:
         st = read_choice(field, text, &choice, err);
