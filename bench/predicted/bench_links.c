@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/sort.h"
 #include "collective/exchange/executor.h"
-#include "collective/exchange/prove.h"
 #include "collective/launch/join.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "../base/file.h"
-#include "../predict/play/slowest_rank.h"
 #include "../predict/play/timeline.h"
 #include "../predict/profile/device.h"
-#include "../predict/profile/layer_table.h"
-#include "../predict/rank_memory.h"
+#include "../predict/profile/profile.h"
 #include "job_choice.h"
 #include "job_costs.h"
 #include "job_fields.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/text/strbuf.h"
-#include "../collective/exchange/prove.h"
+#include "../collective/exchange/executor.h"
 #include "../data/identity.h"
 #include "job_choice.h"
 #include "job_costs.h"

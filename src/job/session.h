@@ -46,7 +46,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
  * in this group. dir: see job_costs.h. */
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err);
-/* Kernels are to wait for the times of this layer trace (metrics/layer_trace.h), of a rank's samples of a step, and nothing is tested. Refused
+/* Kernels are to wait for the times of this layer trace (metrics/trace.h), of a rank's samples of a step, and nothing is tested. Refused
  * where those do not say what the job does. */
 tutti_status tutti_session_pretend(const char *path, tutti_session *s, tutti_failure *err);
 void tutti_session_release(tutti_session *s);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../predict/play/timeline.h"
-#include "../predict/rank_memory.h"
+#include "../predict/profile/profile.h"
 
 static const char *copy_text(tutti_arena *arena, const char *text)
 {

@@ -5,9 +5,8 @@
 #define TUTTI_STEP_VIEW_H
 
 #include "../base/arena.h"
+#include "../predict/play/timeline.h"
 #include "../predict/profile/profile.h"
-#include "../predict/step_links.h"
-#include "../predict/step_log.h"
 #include "tutti/predict.h"
 
 typedef struct {

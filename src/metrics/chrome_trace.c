@@ -3,7 +3,7 @@
  *
  * Spans of one thread must not overlap unless one encloses the other; exchanges do overlap, so they are dealt to lanes: each goes
  * to the first lane that is free when it begins. */
-#include "chrome_trace.h"
+#include "trace.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c: charges stretches of time to parts and prints what each part took. */
-#include "cost.h"
+#include "metrics.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_trace.c: prints and reads the six columns. A reader that guesses would feed a prediction with nonsense: whatever is not
  * exactly a trace is refused. */
-#include "layer_trace.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <math.h>

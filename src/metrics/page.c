@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "chart/chart.h"
-#include "chart/svg.h"
 
 static const char style[] =
     ":root{color-scheme:light dark}"

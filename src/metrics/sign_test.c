@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sign_test.c: the tail of the binomial, summed from its thin end. */
-#include "sign_test.h"
+#include "metrics.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spans.c: the memory that spans of time are recorded into. */
-#include "spans.h"
+#include "trace.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_spread.c: seconds of steps to ratios, ratios to quantiles. */
-#include "step_spread.h"
+#include "trace.h"
 
 #include <math.h>
 

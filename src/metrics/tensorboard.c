@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensorboard.c: event files. The few messages that are needed are encoded by hand: a field is a key (number * 8 + wire type), then
  * a varint (0), 8 bytes (1), length and bytes (2) or 4 bytes (5). */
-#include "tensorboard.h"
+#include "metrics.h"
 
 #include <dirent.h>
 #include <errno.h>

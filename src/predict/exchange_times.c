@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../collective/simulate/events/lines.h"
+#include "../collective/simulate/events/flows.h"
 
 typedef struct tutti_exchange_line {
     const tutti_schedule *schedule; /* as it was compiled */

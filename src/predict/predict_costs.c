@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_costs.c: costs of a plan's exchanges from simulated schedules. */
-#include "predict_costs.h"
+#include "profile/profile.h"
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_links.c: the fullest links of a step's exchanges, added up by name. */
-#include "step_links.h"
+#include "play/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
-#include "predict_costs.h"
+#include "profile/profile.h"
 
 static void add_busy(tutti_busiest_link *list, int *n, const tutti_simulation *s, double share)
 {

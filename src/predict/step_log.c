@@ -2,7 +2,7 @@
 /* step_log.c: stretches of a step, and the chain of them that is the longest. The rank's own lane is without gaps but for waits, so the
  * chain is found from its end: what was computed until then, else the exchange that was waited for; that one had waited for the lane,
  * which another exchange left, or for what was computed until it began. */
-#include "step_log.h"
+#include "play/timeline.h"
 
 #include <math.h>
 #include <stdlib.h>

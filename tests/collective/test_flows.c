@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "collective/simulate/events/due_heap.h"
 #include "collective/simulate/events/flows.h"
 #include "collective/simulate/events/max_min.h"
 

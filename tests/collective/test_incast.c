@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collective/simulate/choose/choose.h"
-#include "collective/simulate/events/lines.h"
+#include "collective/simulate/events/flows.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

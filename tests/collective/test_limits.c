@@ -11,7 +11,6 @@
 #include "collective/compile/algorithms.h"
 #include "collective/pack/simplex.h"
 #include "collective/simulate/choose/choose.h"
-#include "collective/simulate/choose/limits.h"
 #include "collective/simulate/choose/tree_rate.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"

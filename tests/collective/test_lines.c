@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collective/compile/algorithms.h"
-#include "collective/simulate/events/lines.h"
+#include "collective/simulate/events/flows.h"
 #include "collective/simulate/simulate_impl.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/simulate/events/map.h"
+#include "collective/simulate/simulate.h"
 #include "topology/parsed_topology.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "metrics/kineto.h"
+#include "metrics/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/layer_trace.h"
+#include "metrics/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

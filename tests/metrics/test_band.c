@@ -2,7 +2,7 @@
 /* test_band.c: several curves as one. */
 #include "testing.h"
 
-#include "metrics/chart/band.h"
+#include "metrics/chart/chart.h"
 
 static void curves_with_the_same_x_are_summed_up_point_by_point(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/chrome_trace.h"
+#include "metrics/trace.h"
 
 enum { FORWARD, STEP, SUMS, LOAD, OF_SOME };
 static const int32_t some[] = {3, 1};

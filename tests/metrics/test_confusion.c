@@ -8,7 +8,7 @@
 
 #include <expat.h>
 
-#include "metrics/chart/confusion.h"
+#include "metrics/chart/chart.h"
 
 static tutti_confusion make(int nclasses)
 {

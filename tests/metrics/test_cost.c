@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "metrics/cost.h"
+#include "metrics/metrics.h"
 
 static void the_parts_sum_to_the_time_between_the_first_and_the_last_look(void **state)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kineto.c: spans of PyTorch's profiler become layers as kineto.h says: a trace written by hand, whose sums are exact, and what is
+/* test_kineto.c: spans of PyTorch's profiler become layers as trace.h says: a trace written by hand, whose sums are exact, and what is
  * refused. What torch writes itself: tests/golden/kineto. */
 #include "testing.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "metrics/kineto.h"
+#include "metrics/trace.h"
 
 #define SPAN(cat, name, ts, dur, args)                                                                                 \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #ts ",\"dur\":" #dur         \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "metrics/chart/layer_chart.h"
+#include "metrics/chart/chart.h"
 
 static int count(const char *text, const char *words)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/layer_trace.h"
+#include "metrics/trace.h"
 
 static void what_is_written_is_read_back(void **state)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/command_folder.h"
-#include "metrics/metrics_read.h"
+#include "metrics/metrics.h"
 
 static tutti_run_lines read_lines(const char *text)
 {

@@ -2,7 +2,7 @@
 /* test_sign_test.c: the two-sided sign test against binomial sums worked out by hand. */
 #include "testing.h"
 
-#include "metrics/sign_test.h"
+#include "metrics/metrics.h"
 
 static void all_of_n_is_two_in_two_to_the_n(void **state)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "metrics/chart/sparsity_chart.h"
+#include "metrics/chart/chart.h"
 
 static void each_relu_has_a_bar_of_its_zeros_and_a_mark_of_the_first_test(void **state)
 {

@@ -2,7 +2,7 @@
 /* test_step_spread.c: ratios and quantiles of steps whose times are chosen so that all of it is exact. */
 #include "testing.h"
 
-#include "metrics/step_spread.h"
+#include "metrics/trace.h"
 
 static void a_few_steps_are_kept_as_ratios_to_their_mean_in_order(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "metrics/crc32c.h"
-#include "metrics/tensorboard.h"
+#include "metrics/metrics.h"
 
 static void the_checksum_is_that_of_the_published_vectors(void **state)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "predict/parsed_device.h"
-#include "predict/profile/device_fit.h"
+#include "predict/profile/device.h"
 
 static void a_fit_finds_the_device_that_made_the_times(void **state)
 {

@@ -9,8 +9,7 @@
 
 #include "parsed.h"
 #include "predict/play/timeline.h"
-#include "predict/predict_costs.h"
-#include "predict/profile/layer_table.h"
+#include "predict/profile/profile.h"
 
 static const char job_text[] =
     "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 1\noptimiser: {rule: momentum, lr: 0.1}\n"

@@ -11,9 +11,8 @@
 
 #include "base/file.h"
 #include "job/resolve.h"
-#include "metrics/layer_trace.h"
+#include "metrics/trace.h"
 #include "predict/parsed.h"
-#include "predict/profile/layer_table.h"
 #include "predict/profile/profile.h"
 
 #define JOB                                                                                                            \

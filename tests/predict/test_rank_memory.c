@@ -6,7 +6,7 @@
 
 #include "collective/exchange/executor_impl.h"
 #include "predict/parsed.h"
-#include "predict/rank_memory.h"
+#include "predict/profile/profile.h"
 
 static const char job_text[] = "model: lenet\nbatch: 8\nsteps: 10\nkernels: reference\n"
                                "optimiser: {rule: momentum, lr: 0.1}\n";

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/sort.h"
-#include "predict/play/slowest_rank.h"
+#include "predict/play/timeline.h"
 
 /* Between 0.5 and 1.5, all alike often: F(x) = x - 0.5. */
 static const tutti_step_spread even = {2, {0.5, 1.5}};

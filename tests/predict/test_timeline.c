@@ -12,7 +12,7 @@
 #include "job/resolve.h"
 #include "predict/parsed.h"
 #include "predict/play/timeline.h"
-#include "predict/predict_costs.h"
+#include "predict/profile/profile.h"
 #include "training/method/method.h"
 #include "training/some_ranks.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collective/pack/packing_of.h"
+#include "collective/pack/packers.h"
 #include "cuda/fakenvml/machine.h"
 #include "topology/parsed_topology.h"
 

@@ -3,7 +3,7 @@
 #ifndef TUTTI_COLL_ENGINES_H
 #define TUTTI_COLL_ENGINES_H
 
-#include "../../collective/simulate/engines/engines_compare.h"
+#include "../../collective/simulate/choose/choose.h"
 #include "../cli.h"
 
 /* "all", or names joined by commas. TUTTI_ERR_USAGE names those that there are. */

@@ -8,7 +8,6 @@
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../collective/pack/packers.h"
-#include "../../collective/pack/packing_of.h"
 #include "coll.h"
 
 static const tutti_flag flags[] = {

@@ -11,7 +11,7 @@
 #include "../../base/clock.h"
 #include "../../base/file.h"
 #include "../../base/text/json.h"
-#include "../../metrics/chart/times_chart.h"
+#include "../../metrics/chart/chart.h"
 #include "coll_ranges.h"
 
 static void print_json(const tutti_range *r, int64_t first, int64_t last)

@@ -5,7 +5,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/text/options.h"
-#include "../../metrics/layer_trace.h"
+#include "../../metrics/trace.h"
 #include "../../predict/plan/layers_file.h"
 #include "predict_flags.h"
 

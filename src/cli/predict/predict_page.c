@@ -9,7 +9,6 @@
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../metrics/chart/chart.h"
-#include "../../metrics/chart/strip_chart.h"
 #include "../../metrics/page.h"
 #include "../../predict/plan/planning_parts.h"
 #include "predict_flags.h"

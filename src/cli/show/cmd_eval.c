@@ -9,7 +9,7 @@
 #include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/host/memory.h"
-#include "../../metrics/chart/confusion.h"
+#include "../../metrics/chart/chart.h"
 #include "../../training/run/tell/predictions.h"
 #include "trained_flags.h"
 

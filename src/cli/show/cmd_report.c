@@ -10,10 +10,7 @@
 #include "../../base/file.h"
 #include "../../base/sort.h"
 #include "../../metrics/chart/chart.h"
-#include "../../metrics/chart/layer_chart.h"
-#include "../../metrics/chart/sparsity_chart.h"
-#include "../../metrics/cost.h"
-#include "../../metrics/metrics_read.h"
+#include "../../metrics/metrics.h"
 #include "../../svm/svm_report.h"
 #include "../cli.h"
 

@@ -2,7 +2,7 @@
 /* cmd_trace.c: `tutti trace convert`: a trace of PyTorch's profiler as a layer file. */
 #include <stdio.h>
 
-#include "../../metrics/kineto.h"
+#include "../../metrics/trace.h"
 #include "../cli.h"
 
 static const tutti_flag flags[] = {

@@ -8,7 +8,7 @@
 
 #include "../../base/sort.h"
 #include "../../job/on_card.h"
-#include "../../predict/profile/device_fit.h"
+#include "../../predict/profile/device.h"
 #include "../cli.h"
 #include "tune_verbs.h"
 #include "tutti/topology.h"

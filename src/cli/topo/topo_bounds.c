@@ -6,7 +6,7 @@
 
 #include "../../base/clock.h"
 #include "../../base/text/json.h"
-#include "../../collective/simulate/choose/limits.h"
+#include "../../collective/simulate/choose/choose.h"
 #include "../coll/coll.h"
 #include "topo.h"
 

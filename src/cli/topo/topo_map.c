@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../base/clock.h"
-#include "../../collective/simulate/events/map.h"
+#include "../../collective/simulate/simulate.h"
 #include "../coll/coll.h"
 #include "topo.h"
 #include "tutti/compile.h"

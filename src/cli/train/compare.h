@@ -4,8 +4,8 @@
 #define TUTTI_CLI_COMPARE_H
 
 #include "../../base/text/strbuf.h"
+#include "../../metrics/metrics.h"
 #include "../method_name.h"
-#include "../../metrics/metrics_read.h"
 
 enum { TUTTI_COMPARE_MAX_METHODS = 30, TUTTI_COMPARE_MAX_KEYS = 16, TUTTI_COMPARE_MAX_SETS = 64 };
 enum { TUTTI_COMPARE_MAX_HANDICAPS = 2 * 2 * 64 }; /* words: two flags, each as often as a flag may stand there */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "../../metrics/chart/band.h"
 #include "../../metrics/chart/chart.h"
 #include "../../metrics/page.h"
 #include "compare.h"

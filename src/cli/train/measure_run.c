@@ -11,7 +11,7 @@
 #include "../../base/host/program.h"
 #include "../../base/process.h"
 #include "../../base/sort.h"
-#include "../../metrics/metrics_read.h"
+#include "../../metrics/metrics.h"
 
 enum { MAX_ARGUMENTS = 160, SKIPPED_LINES = 2 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../exchange/prove.h"
+#include "../exchange/executor.h"
 #include "comm_impl.h"
 
 struct tutti_made_schedule {

@@ -4,7 +4,7 @@
  *
  * Rejected: a cache of proofs of schedules by hash on disk, which would have to be trusted. That of a whole plan, which may take seconds, is
  * kept by the run that it is of (training/run/proof.c). */
-#include "prove.h"
+#include "executor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

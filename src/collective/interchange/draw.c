@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../../base/hash.h"
-#include "../../metrics/chart/svg.h"
+#include "../../metrics/chart/chart.h"
 
 enum {
     LEFT = 70,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "packing_of.h"
+#include "packers.h"
 
 static void way_add(const tutti_topology *t, int32_t channel, int32_t src, int32_t dst, int32_t *uses)
 {

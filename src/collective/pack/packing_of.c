@@ -5,7 +5,7 @@
 
 #include "../../base/arena.h"
 #include "pack_impl.h"
-#include "packing_of.h"
+#include "packers.h"
 
 enum { MAX_PACKED_RANKS = 32, MAX_ONE_HOP_RANKS = 64 };
 

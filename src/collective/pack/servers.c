@@ -12,7 +12,7 @@
 
 #include "../../base/arena.h"
 #include "pack_impl.h"
-#include "packing_of.h"
+#include "packers.h"
 
 enum { SHARES = 840 /* divisible by 1 .. 8 */ };
 

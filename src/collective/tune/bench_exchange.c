@@ -15,7 +15,7 @@
 #include "../../base/sort.h"
 #include "../../tensor/elementwise.h"
 #include "../exchange/device_regions.h"
-#include "../exchange/prove.h"
+#include "../exchange/executor.h"
 #include "../simulate/choose/choose.h"
 #include "tutti/compile.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* band.c: interpolates curves on a grid and sums them up point by point. */
-#include "band.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "svg.h"
 
 enum {
     WIDTH = 820,

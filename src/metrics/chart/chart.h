@@ -5,8 +5,10 @@
 #define TUTTI_CHART_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "../../base/text/strbuf.h"
+#include "../trace.h"
 
 typedef struct {
     const char *name;
@@ -59,5 +61,112 @@ void tutti_chart_bars_svg(const char *title, const char *x_title, const tutti_ch
 /* For a legend, as HTML: the line of band i, the square of part i. Lines that share a colour differ in their dashes. */
 void tutti_chart_mark(int i, tutti_strbuf *out);
 void tutti_chart_square(int i, tutti_strbuf *out);
+
+/* What our pictures share: a white page, text, numbers, colours; no fonts or scripts from elsewhere. Threads: shared. */
+
+enum { TUTTI_SVG_NCOLOURS = 10 };
+const char *tutti_svg_colour(int i); /* i mod 10 */
+
+void tutti_svg_begin(int width, int height, tutti_strbuf *out);
+/* A picture inside a page of HTML, as wide as its place; .grid, .axis, .title and .quiet are the page's. words: what it shows. */
+void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out);
+/* The same, stretched to its place in both directions: for what has no words in it. */
+void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out);
+/* These classes, as CSS. */
+const char *tutti_svg_style(void);
+void tutti_svg_end(tutti_strbuf *out);
+/* attributes: of the element, "" for none; class="title" is bold, class="quiet" grey. */
+void tutti_svg_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out);
+void tutti_svg_number(double x, double y, const char *attributes, double value, tutti_strbuf *out);
+/* Text of an element or of an attribute in double quotes. */
+void tutti_svg_escape(const char *text, tutti_strbuf *out);
+/* 1, 2 or 5 times a power of ten, about range / wanted. */
+double tutti_svg_tick_step(double range, int wanted);
+
+/* Several curves of one thing as one: their mean, and the least and the most of them, on a common grid. Threads: shared. */
+
+typedef struct {
+    const double *x, *y; /* n points, x growing */
+    int n;
+} tutti_curve;
+
+typedef struct {
+    double *x, *mean, *least, *most; /* n points each */
+    int n;
+} tutti_band;
+
+/* From where every curve has begun to where the last one ends, at up to `most` points: those of the curves where they have the same x,
+ * else in equal steps. Between points a curve is a straight line; one that has ended stays at its last point. A curve without points is
+ * left out; none: n = 0. */
+tutti_band tutti_band_make(const tutti_curve *curves, int ncurves, int most);
+void tutti_band_release(tutti_band *b);
+
+/* Which class was taken for which: accuracy by class and the confusion matrix, as text and as a picture. Where classes are
+ * many, the worst are shown. Threads: owner. */
+
+/* So many classes are shown all; of more the worst few. */
+enum { TUTTI_CONFUSION_ALL = 50, TUTTI_CONFUSION_WORST = 20 };
+
+typedef struct {
+    int nclasses;
+    const char *const *name; /* of the first nnames classes; may be NULL */
+    int nnames;
+    int64_t *seen, *right; /* a class, by labels; the caller's, zero at first */
+    int64_t *count;        /* nclasses x nclasses, labels by predictions; NULL = accuracy by class alone */
+} tutti_confusion;
+
+void tutti_confusion_add(tutti_confusion *c, int label, int predicted);
+/* A line a class, the worst first; classes of no samples are left out, in a line that says so. */
+void tutti_confusion_accuracy(const tutti_confusion *c, tutti_strbuf *out);
+/* Rows are labels, columns predictions; of many classes those of the most frequent mistakes, and a column for all others. */
+void tutti_confusion_text(const tutti_confusion *c, tutti_strbuf *out);
+void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
+
+/* What goes on when, as a strip inside a page of HTML that is as wide as its place, however wide that is: no words in it, so
+ * that nothing is stretched but time. Threads: shared. */
+
+typedef struct {
+    double begin, end; /* in the unit of the lane's length */
+    int colour;        /* tutti_svg_colour */
+    const char *words; /* for who points at it */
+} tutti_strip_piece;
+
+/* words: what the lane shows. Pieces from 0 to length; what lies outside is cut off. */
+void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_piece *pieces, int n, tutti_strbuf *out);
+
+/* A layer trace as a picture: a row a layer, a bar of its forward pass, its backward pass and what its exchange
+ * takes, with its share of the sum. Pure: the same rows give the same bytes. Threads: shared. */
+
+/* Long models: the 40 layers that take longest, in the order of the model, and one row for the others. */
+void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
+
+/* How much of each ReLU's output is zero, as a picture: a row a ReLU, a bar as of the last test, a mark as of the first.
+ * Pure: the same rows give the same bytes. Threads: shared. */
+
+typedef struct {
+    const char *name;
+    double first, last; /* fractions */
+} tutti_sparsity_row;
+
+void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
+
+/* Times over sizes by powers of ten, a curve a way to do it, the chosen way marked. Threads: shared. */
+
+typedef struct {
+    const char *name;
+    const double *seconds; /* one a size; what is not above 0 is left out */
+} tutti_times_curve;
+
+typedef struct {
+    const char *title;
+    const double *bytes; /* nsizes, growing, above 0 */
+    int nsizes;
+    const tutti_times_curve *curves; /* the legend names them from the slowest at the largest size to the fastest */
+    int ncurves;
+    const int *chosen; /* the curve at each size; -1 = none */
+    double at;         /* a size of its own, in the range: a line up; 0 = none */
+} tutti_times_chart;
+
+void tutti_times_chart_svg(const tutti_times_chart *c, tutti_strbuf *out);
 
 #endif

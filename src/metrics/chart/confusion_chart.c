@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chart.h"
 #include "confusion_impl.h"
-#include "svg.h"
 
 enum {
     LETTER = 7,

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "confusion.h"
+#include "chart.h"
 
 typedef struct {
     bool all; /* else there is a last column, of all other predictions */

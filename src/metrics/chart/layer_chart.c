@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_chart.c: draws the rows of a layer trace. */
-#include "layer_chart.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "../../base/sort.h"
-#include "svg.h"
 
 enum { WIDTH = 820, LEFT = 190, RIGHT = 96, TOP = 66, ROW = 20, BAR = 12, BOTTOM = 44, MOST_ROWS = 40 };
 enum { FORWARD, BACKWARD, COMM };

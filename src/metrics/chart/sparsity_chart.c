@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparsity_chart.c: draws the zeros of ReLUs. */
-#include "sparsity_chart.h"
+#include "chart.h"
 
 #include <stdio.h>
-
-#include "svg.h"
 
 enum { WIDTH = 820, LEFT = 190, RIGHT = 96, TOP = 66, ROW = 20, BAR = 12, BOTTOM = 44, TICK = 20 };
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strip_chart.c: pieces of a lane as rectangles. */
-#include "strip_chart.h"
+#include "chart.h"
 
 #include <math.h>
-
-#include "svg.h"
 
 enum { WIDTH = 1000, HEIGHT = 24 };
 

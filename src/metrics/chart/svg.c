@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svg.c: the page and its words. */
-#include "svg.h"
+#include "chart.h"
 
 #include <math.h>
 

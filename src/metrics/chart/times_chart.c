@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* times_chart.c: both axes are logarithms, so that what costs a start and what costs a byte are a level and a slope. */
-#include "times_chart.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "svg.h"
 
 enum {
     WIDTH = 900,

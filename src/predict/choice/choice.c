@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../play/timeline.h"
-#include "../predict_costs.h"
+#include "../profile/profile.h"
 #include "contestants.h"
 
 static const double ROUNDING = 1e-3; /* what is faster by less is as fast */

@@ -3,7 +3,7 @@
  * whose turn comes first, all together.
  *
  * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies on lines
- * (collective/simulate/events/lines.h). The few that may be the fastest are put into plans with buckets of several kinds, and each plan is played
+ * (collective/simulate/events/flows.h). The few that may be the fastest are put into plans with buckets of several kinds, and each plan is played
  * (timeline.h). The fixed rule of tutti_plan_algorithms with buckets of 1 MiB is always among them, and stays unless another is faster by
  * more than the margin.
  *

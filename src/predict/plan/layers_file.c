@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../metrics/layer_trace.h"
-#include "../rank_memory.h"
+#include "../../metrics/trace.h"
+#include "../profile/profile.h"
 #include "planning_parts.h"
 
 static const double MOST_NS = 1e17; /* three years a step */

@@ -6,7 +6,6 @@
 #include "../../job/job_fields.h"
 #include "../exchange_times.h"
 #include "../play/timeline.h"
-#include "../rank_memory.h"
 #include "planning_parts.h"
 
 static const double GAIN = 0.02; /* what is faster by less is not said */

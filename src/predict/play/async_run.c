@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "../../collective/simulate/events/due_heap.h"
 #include "../../collective/simulate/events/flows.h"
 
 typedef enum { COMES, SETS_OUT, IS_THERE, IS_LOOKED_AT, LEAVES, IS_BACK, ENDS } want;

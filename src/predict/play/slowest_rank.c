@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slowest_rank.c: the typical largest of some draws. */
-#include "slowest_rank.h"
+#include "timeline.h"
 
 #include <math.h>
 

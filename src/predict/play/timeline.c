@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collective/simulate/events/credit.h"
-#include "../predict_costs.h"
+#include "../../collective/simulate/events/flows.h"
+#include "../profile/profile.h"
 #include "action_cost.h"
 #include "timeline_async.h"
 

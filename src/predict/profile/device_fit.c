@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_fit.c: efficiencies of classes of kernels from measured times. */
-#include "device_fit.h"
+#include "device.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_table.c: one row for each layer that has parameters which travel. */
-#include "layer_table.h"
+#include "profile.h"
 
 #include <math.h>
 #include <stdlib.h>

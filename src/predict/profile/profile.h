@@ -7,8 +7,11 @@
 #ifndef TUTTI_PROFILE_H
 #define TUTTI_PROFILE_H
 
-#include "../../metrics/layer_trace.h"
+#include "../../metrics/trace.h"
 #include "../../training/graph/graph.h"
+#include "../../training/plan/plan.h"
+#include "../exchange_times.h"
+#include "tutti/predict.h"
 
 typedef struct {
     const char *name;
@@ -51,5 +54,61 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
 #define TUTTI_ASSUMED_UPDATE_S 2e-9 /* an element: 20 bytes at the 10 GB/s that topologies assume of a core */
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
                                     tutti_profile *out, tutti_failure *err);
+
+/* What a plan's exchanges cost on a machine that need not be there, as a plan wants it to merge by.
+ *
+ * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers are
+ * the profile's. overlap is 0 on a host (the ranks' own cores move the bytes); on a star it is the share of those of a bucket's
+ * exchanges that are told to be ready before the rule is applied; but 1 where the plan goes by need: what comes later then has the next
+ * forward pass to hide behind. Threads: shared (pure). */
+
+/* The same of times->plan, by times that are kept. */
+tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
+                                    tutti_failure *err);
+tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                 tutti_plan_costs *out, tutti_failure *err);
+/* tutti_exchange_times_at of one exchange of n elements alone, with all that is simulated; on one rank zeros, and no bottleneck. */
+tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
+                                    tutti_simulation *out, tutti_failure *err);
+/* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
+double tutti_predict_share(const tutti_plan *plan, int exchange);
+/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied: on the rank
+ * that takes part in the most of it. */
+typedef struct {
+    double all_s, early_s;
+} tutti_bucket_time;
+tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
+
+/* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those of its parameters, by the
+ * seconds of each of the plan's exchanges; what it receives by them. */
+typedef struct {
+    double travel_s, params_s;
+    int64_t received_bytes;
+} tutti_split_time;
+tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer, const double *seconds);
+
+/* What each layer with parameters means for scaling, after Das et al. 2016 (arXiv 1602.06709): how much it
+ * computes for each byte it exchanges, how long the rest of the backward pass and the next forward pass can hide its
+ * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
+ * nothing else travelled. Threads: shared (pure). */
+
+/* out: an entry for each layer of the model; *nrows of them are filled in, model order. */
+tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                               tutti_layer_prediction *out, int *nrows, tutti_failure *err);
+
+/* How many groups of nranks / G ranks give a dense layer the least traffic, if a group splits the layer and groups split
+ * the batch: G divides nranks and has the smallest
+ *     2 batch / G (activations and errors, inside a group of several)  +  noutputs G / nranks (gradients, between groups).
+ * nranks = data parallel, 1 = model parallel; the smaller of equals. */
+int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
+
+/* The bytes that the plan's rank holds while it trains: its memories and the scratch of its exchanges. Threads: shared
+ * (pure). */
+
+/* Cost: a part of each schedule. */
+tutti_rank_memory tutti_rank_memory_of(const tutti_plan *plan);
+/* Of parameters of which nothing but their bytes in f32 is known: weights, gradients and the states of the rule; activations and exchanges
+ * are 0. false: there is no such rule, and no state is counted. */
+bool tutti_rank_memory_of_layers(const char *rule, int64_t bytes, tutti_rank_memory *out);
 
 #endif

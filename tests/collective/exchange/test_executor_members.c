@@ -4,7 +4,7 @@
 #include "testing.h"
 
 #include "base/clock.h"
-#include "collective/exchange/prove.h"
+#include "collective/exchange/executor.h"
 #include "collective/partition_sums.h"
 #include "collective/thread_ranks.h"
 

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "collective/exchange/executor.h"
-#include "collective/exchange/prove.h"
 #include "collective/group/share.h"
 #include "collective/rank_processes.h"
 #include "tutti/compile.h"

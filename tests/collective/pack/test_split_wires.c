@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "collective/pack/packing_of.h"
+#include "collective/pack/packers.h"
 #include "collective/simulate/events/events.h"
 #include "collective/simulate/simulate.h"
 #include "topology/parsed_topology.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective/pack/packing_of.h"
+#include "collective/pack/packers.h"
 #include "collective/simulate/simulate.h"
 #include "pack_graphs.h"
 #include "topology/parsed_topology.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "metrics/layer_trace.h"
+#include "metrics/trace.h"
 #include "played_job.h"
 #include "training/run/tell/tracing.h"
 

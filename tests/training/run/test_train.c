@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "metrics/cost.h"
+#include "metrics/metrics.h"
 #include "played_job.h"
 #include "training/run/keep/checkpoint.h"
 

@@ -16,7 +16,7 @@
 
 #include "../../../base/arena.h"
 #include "../../../base/divisor.h"
-#include "../../pack/packing_of.h"
+#include "../../pack/packers.h"
 #include "../compile_impl.h"
 
 enum { CHUNKS, LOSS };                           /* parameters */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
  *
- * Network: L1, L3 and L7 of limits.h, beside them L2, which holds even where switches add.
+ * Network: L1, L3 and L7 of choose.h, beside them L2, which holds even where switches add.
  * Host: each input must be read and each output written, by the cores that there are, and through the memory when the
  * vectors do not fit the caches. In an all-gather the own slice is in place and each slice is read once. */
 #include <math.h>
 
-#include "limits.h"
+#include "choose.h"
 
 double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
 {

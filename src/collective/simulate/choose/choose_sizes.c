@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../../base/arena.h"
-#include "../events/lines.h"
+#include "../events/flows.h"
 #include "../simulate_impl.h"
 #include "choose_impl.h"
 

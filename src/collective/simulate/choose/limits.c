@@ -5,7 +5,7 @@
  *     all p, the product of (k + 1) over the rounds must reach p. The cheapest such rounds, and no less than the longest of
  *     the shortest ways. L2. What must get out of a set of ranks, whoever adds on the way. L4. Everybody's slice to everybody:
  *     ForestColl's rate (Zhao et al.), attained by packed trees. L5. Edmonds 1973. L7. Sums are work of the ranks. */
-#include "limits.h"
+#include "choose.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,8 +12,7 @@
 
 #include "../../../base/arena.h"
 #include "../../pack/packers.h"
-#include "../../pack/packing_of.h"
-#include "limits.h"
+#include "choose.h"
 
 enum { MAX_STRENGTH_NODES = 64, MAX_GROUPED = 4096 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engines_compare.c: each contender's schedule, put to each engine. */
-#include "engines_compare.h"
+#include "../choose/choose.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* credit.c: one bucket for a network, in seconds of its links. */
-#include "credit.h"
+#include "flows.h"
 
 #include <math.h>
 

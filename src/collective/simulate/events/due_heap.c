@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* due_heap.c: what is due moves up or down until its parent comes before it and its children do not. */
-#include "due_heap.h"
+#include "flows.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

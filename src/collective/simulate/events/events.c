@@ -15,7 +15,6 @@
 #include "../engines/actor_read.h"
 #include "../engines/actor_writer.h"
 #include "../simulate_impl.h"
-#include "due_heap.h"
 #include "flows.h"
 
 /* A message that was sent, or somebody who wants one. */

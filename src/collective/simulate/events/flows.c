@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
-#include "due_heap.h"
 #include "max_min.h"
 
 /* Bytes that are fewer than this are rounding. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c: one simulation where all slices are whole, or two on a host, whose caches hold small vectors. */
-#include "lines.h"
+#include "flows.h"
 
 #include <math.h>
 

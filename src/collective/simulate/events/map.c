@@ -4,7 +4,7 @@
  * changes the routes of two ranks' messages only, so it costs their hops. Worse seatings are taken with a probability that
  * falls to nothing (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with equal messages (a ring's) are
  * one pattern with a weight. */
-#include "map.h"
+#include "../simulate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../../base/arena.h"
-#include "credit.h"
+#include "flows.h"
 
 /* One is that of so many which follow each other: what the first finds empty its successors find as it was left. */
 enum { INVOCATIONS = 8 };

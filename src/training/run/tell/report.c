@@ -8,7 +8,7 @@
 
 #include "../../../base/clock.h"
 #include "../../../base/hash.h"
-#include "../../../metrics/metrics_read.h"
+#include "../../../metrics/metrics.h"
 #include "tracing.h"
 
 enum { MAX_METRICS = 16 };

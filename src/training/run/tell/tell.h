@@ -9,7 +9,6 @@
 #define TUTTI_TELL_H
 
 #include "../../../metrics/metrics.h"
-#include "../../../metrics/tensorboard.h"
 #include "../keep/keep.h"
 #include "../step/evaluate.h"
 #include "../step/step.h"

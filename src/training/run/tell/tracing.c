@@ -12,8 +12,7 @@
 
 #include "../../../base/clock.h"
 #include "../../../base/file.h"
-#include "../../../metrics/chrome_trace.h"
-#include "../../../metrics/layer_trace.h"
+#include "../../../metrics/trace.h"
 
 enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans a rank, and of all ranks, in one message */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracing.h: traces some steps of a run: records on every rank, gathers on rank 0, which writes trace.json (chrome_trace.h) and
- * layers.txt (layer_trace.h) into the folder. Threads: owner of the group. */
+ * layers.txt (metrics/trace.h) into the folder. Threads: owner of the group. */
 #ifndef TUTTI_TRACING_H
 #define TUTTI_TRACING_H
 
