@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compare_figures.c: what `tutti compare` makes of tests. src/cli belongs to the program, so its files themselves are taken in. */
+/* test_compare_figures.c: what `tutti compare` makes of tests. */
 #include "testing.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/train/compare_csv.c"
-#include "cli/train/compare_figures.c"
+#include "compare/compare.h"
 
 enum { SEEDS = 5 };
 

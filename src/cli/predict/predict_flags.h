@@ -26,12 +26,6 @@ bool tutti_predict_plans_weakly(const tutti_flags *f);
 tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json, const tutti_strbuf *text,
                                  tutti_failure *err);
 
-/* ---- predict_page.c ---- */
-
-/* Where --svg and --html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing else. */
-tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const tutti_predict_answers *a,
-                                          tutti_failure *err);
-
 /* ---- other files than jobs ---- */
 
 /* Whether the first argument is a layer file, by what it is or by flags that only layer files have. */

@@ -11,7 +11,7 @@
 #include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../cli.h"
-#include "compare.h"
+#include "compare_cmd.h"
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {

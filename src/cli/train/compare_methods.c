@@ -10,7 +10,8 @@
 #include "../../base/text/options.h"
 #include "../../job/resolve.h"
 #include "../cli.h"
-#include "compare.h"
+#include "../method_name.h"
+#include "compare_cmd.h"
 
 static char *text_of(tutti_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static char *text_of(tutti_arena *arena, const char *format, ...)

@@ -18,7 +18,7 @@
 #include "../../base/process.h"
 #include "../../job/job_choice.h"
 #include "../progress.h"
-#include "compare.h"
+#include "compare_cmd.h"
 
 enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
 static const char HANDICAPS[] = "handicaps.txt";

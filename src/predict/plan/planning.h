@@ -97,4 +97,8 @@ void tutti_predict_answers_release(tutti_predict_answers *a);
 void tutti_predict_print(const tutti_predict_question *q, tutti_strbuf *out);
 void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out);
 
+/* Writes where a->svg and a->html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing else. */
+tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const tutti_predict_answers *a,
+                                          tutti_failure *err);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_page.c: `tutti predict JOB --svg FILE --html FILE`: how a job scales as a picture, and all answers as one page that needs nothing
+/* planning_page.c: how a job scales as a picture, and all answers as one page that needs nothing
  * else, no network and no script. */
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "../../base/file.h"
 #include "../../metrics/chart/chart.h"
 #include "../../metrics/page.h"
-#include "../../predict/plan/planning_parts.h"
-#include "predict_flags.h"
+#include "planning_parts.h"
 
 /* ---- the picture ---- */
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../base/arena.h"
-#include "../../metrics/chart/chart.h"
-#include "../../metrics/page.h"
+#include "../base/arena.h"
+#include "../metrics/chart/chart.h"
+#include "../metrics/page.h"
 #include "compare.h"
 
 #define FIGURES "div class=\"figures\" style=\"--least:23rem\""

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../metrics/metrics.h"
+#include "../metrics/metrics.h"
 #include "compare.h"
 
 enum { LEAST_SHOWN = 5 }; /* pairs: fewer say nothing whatever they say */
