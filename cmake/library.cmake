@@ -96,7 +96,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/picture/resample_rows
 
 # plain loops that become vectors, and sums of several vectors that stay in registers, at this level only
 foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
-  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule/rule_[^/]*|centre)\\.c$|/kernel/op/op_(conv|dense)\\.c$")
+  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/rule/rule_[^/]*\\.c$|/plan/action/(action|element)_[^/]*\\.c$|/kernel/op/op_(conv|dense)\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()

@@ -23,7 +23,7 @@ MAY_PRINT = ("src/cli/", "src/collective/simulate/simgrid/", "src/base/arena.c",
 # control plane's call, a key's default in the table of jobs, commands and predictions about collectives themselves.
 METHODS_OWN = re.compile(r"reduce[-_]scatter|(?<!tutti_group_)all[-_]gather|momentum|\bgate[ds]?\b", re.I)
 KNOWS_NO_METHOD = ("src/training/graph/", "src/training/plan/", "src/training/run/", "src/job/", "src/predict/", "src/cli/")
-MAY_KNOW = ("src/job/job_table.c", "src/job/job_presets.c", "src/predict/svm_scaling.", "src/cli/coll/")
+MAY_KNOW = ("src/training/plan/action/action_", "src/job/job_table.c", "src/job/job_presets.c", "src/predict/svm_scaling.", "src/cli/coll/")
 # A status is called `st`; a second one in a function by what it is the status of.
 STATUS = re.compile(r"\btutti_status (status|s|ret|rc|res|result|code) = ")
 # Data that is written once with a value that never changes: not state.

@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "tensor/isa.h"
-#include "training/method/centre.h"
 #include "training/method/rule/rule.h"
 
 #if defined(__x86_64__)
@@ -68,9 +67,19 @@ static void play(const timed *t, bool moves)
     else if (t->looks)
         look(t, &step);
     else if (t->elastic)
-        tutti_centre_elastic(0.1f, 4, s->w, s->sum, s->n);
+        tutti_elements_run(&(tutti_elements){.loop = tutti_action_row_of(TUTTI_DO_ELASTIC)->loop,
+                                             .alpha = 0.1f,
+                                             .nworkers = 4,
+                                             .to = s->w,
+                                             .from = (float *)s->sum,
+                                             .n = s->n});
     else if (t->outer)
-        tutti_centre_outer(&rule, s->w, s->state[0], s->state[1], s->n);
+        tutti_elements_run(&(tutti_elements){.loop = tutti_action_row_of(TUTTI_DO_OUTER)->loop,
+                                             .rule = rule,
+                                             .to = s->w,
+                                             .other = s->state[0],
+                                             .from = s->state[1],
+                                             .n = s->n});
     else
         tutti_update_apply(&t->update, &step, TUTTI_PARAM_WEIGHT, s);
 }

@@ -16,7 +16,7 @@ tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_
 /* Whether the exchange is told to be ready while the backward pass runs: before the rule is applied to anything. */
 static bool is_early(const tutti_loop *l, int exchange)
 {
-    for (int i = 0; i < l->nactions && l->actions[i].kind != TUTTI_DO_APPLY; i++)
+    for (int i = 0; i < l->nactions && !tutti_action_updates(&l->actions[i]); i++)
         if (l->actions[i].exchange == exchange && l->actions[i].when & TUTTI_WHEN_READY) return true;
     return false;
 }
@@ -24,7 +24,7 @@ static bool is_early(const tutti_loop *l, int exchange)
 static bool tells_ready(const tutti_loop *beside, int exchange)
 {
     for (int i = 0; i < beside->nactions; i++)
-        if (beside->actions[i].exchange == exchange && beside->actions[i].kind == TUTTI_DO_TELL) return true;
+        if (beside->actions[i].exchange == exchange && tutti_action_tells(&beside->actions[i])) return true;
     return false;
 }
 

@@ -286,17 +286,18 @@ static void norms_of_tensors_are_those_of_the_cpu(void **state)
 
 /* ---- the centre ---- */
 
-/* Checks one kind of work on the centre. in_place: what a worker sees of the centre takes the place of what the worker brought. */
-static void check_centre(cuda_rig *r, tutti_work_kind kind, int64_t n, const int *shift, bool in_place)
+/* Checks one loop over elements. in_place: what a worker sees of the centre takes the place of what the worker brought. */
+static void check_loop(cuda_rig *r, const tutti_element_loop *loop, int64_t n, const int *shift, bool in_place)
 {
     vector centre = make(r, n, WILD, shift[0]), from = make(r, n, PLAIN, shift[2]), other = make(r, n, PLAIN, shift[3]);
-    tutti_centre_work host = {.rule = {0.9, 0.7, 0.8}, .nworkers = 3, .centre = centre.host, .from = from.host, .n = n};
-    tutti_centre_work card = host;
-    card.centre = centre.card, card.from = from.card;
+    tutti_elements host = {
+        .loop = loop, .rule = {0.9, 0.7, 0.8}, .nworkers = 3, .to = centre.host, .from = from.host, .n = n};
+    tutti_elements card = host;
+    card.to = centre.card, card.from = from.card;
     host.other = in_place ? from.host : other.host, card.other = in_place ? from.card : other.card;
     for (int round = 0; round < ROUNDS; round++) {
         host.alpha = card.alpha = 0.4f / (float)(round + 1);
-        launch(r, kind, &card, &host);
+        launch(r, TUTTI_WORK_ELEMENTS, &card, &host);
     }
     check_and_free(r, &centre, "centre"), check_and_free(r, &from, "from"), check_and_free(r, &other, "other");
     rig_release(r);
@@ -307,9 +308,13 @@ static void the_centre_moves_as_on_the_cpu(void **state)
     if (!*state) skip();
     prepare(*state, NULL);
     for (int s = 0; s < NSIZES; s++)
-        for (int kind = TUTTI_WORK_ELASTIC; kind <= TUTTI_WORK_READ; kind++)
-            for (int in_place = 0; in_place <= (kind == TUTTI_WORK_MEET); in_place++)
-                check_centre(*state, (tutti_work_kind)kind, sizes[s], shifts[(s + kind) % NSHIFTS], in_place);
+        for (int kind = 0; kind < TUTTI_NACTIONS; kind++) {
+            const tutti_action_row *row = tutti_action_row_of((tutti_action_kind)kind);
+            const tutti_element_loop *const loops[] = {row->loop, row->statistics};
+            for (int i = 0; i < 2; i++)
+                for (int in_place = 0; loops[i] && in_place <= (kind == TUTTI_DO_MEET); in_place++)
+                    check_loop(*state, loops[i], sizes[s], shifts[(s + kind) % NSHIFTS], in_place);
+        }
 }
 
 /* ---- small things ---- */

@@ -132,7 +132,8 @@ static inline void some_list(tutti_plan_builder *b, some_scheme *scheme)
         for (int i = 0; i < p->nbuckets && first >= 0; i++) tutti_builder_wait(b, first + i);
     }
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action whole = {.bucket = i,
+        const tutti_action whole = {.kind = TUTTI_DO_APPLY,
+                                    .bucket = i,
                                     .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
                                     .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
                                     .verdict = -1,
@@ -140,7 +141,7 @@ static inline void some_list(tutti_plan_builder *b, some_scheme *scheme)
                                     .share = 1,
                                     .first = p->buckets[i].offset,
                                     .count = p->buckets[i].count};
-        tutti_builder_apply(b, &whole);
+        tutti_builder_do(b, &whole);
     }
     tutti_builder_wait(b, p->nexchanges - 1);
 }

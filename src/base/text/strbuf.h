@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-typedef struct {
+typedef struct tutti_strbuf {
     char *text;
     size_t length, capacity;
 } tutti_strbuf; /* zero-initialise */

@@ -62,14 +62,14 @@ static void compute(player *p, double seconds)
 
 static tutti_stretch_kind stretch_of(const player *p, const tutti_action *a)
 {
-    if (a->kind != TUTTI_DO_KERNEL) return TUTTI_STRETCH_UPDATE;
+    if (a->node < 0) return TUTTI_STRETCH_UPDATE;
     return p->plan->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD ? TUTTI_STRETCH_FORWARD : TUTTI_STRETCH_BACKWARD;
 }
 
 static void action_compute(player *p, const tutti_action *a)
 {
     const double from = p->now;
-    const bool kernel = a->kind == TUTTI_DO_KERNEL;
+    const bool kernel = a->node >= 0;
     compute(p, tutti_action_seconds(&p->costs, a));
     tutti_step_log_add(p->log, stretch_of(p, a), kernel ? p->plan->graph->nodes[a->node].layer : -1, from, p->now);
 }
@@ -109,9 +109,9 @@ static void parts_read(player *p)
     for (int i = 0; i < p->plan->nexchanges; i++) p->exchanges[i].first = NOTHING;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange, update_s = 0;
-        if (a->kind == TUTTI_DO_APPLY) update_s += tutti_action_seconds(&p->costs, a);
-        if (a->kind != TUTTI_DO_TELL) continue;
+        if (tutti_action_awaits(a) && !a->when) first = a->exchange, update_s = 0;
+        if (tutti_action_updates(a)) update_s += tutti_action_seconds(&p->costs, a);
+        if (!tutti_action_tells(a)) continue;
         p->exchanges[a->exchange].first = first;
         p->exchanges[a->exchange].update_s = update_s;
     }
@@ -171,20 +171,17 @@ static void find_due(player *p, int exchange)
 static void action_play(player *p, const tutti_action *a)
 {
     exchange_state *x = a->exchange >= 0 ? &p->exchanges[a->exchange] : NULL;
-    switch (a->kind) {
-    case TUTTI_DO_START:
-    case TUTTI_DO_TELL:
+    if (tutti_action_tells(a)) {
         for (int i; p->overlaps && (i = next_due(p)) >= 0 && begins(p, &p->exchanges[i]) <= p->now;)
             enter(p, &p->exchanges[i]);
         if (x->first == NOTHING) tell(p, x, a->when);
         find_due(p, a->exchange);
-        break;
-    case TUTTI_DO_WAIT:
+    } else if (tutti_action_awaits(a)) {
         while (x->is_due) enter(p, &p->exchanges[next_due(p)]);
         p->now = fmax(p->now, x->ends);
         x->is_ready = false;
-        break;
-    default: action_compute(p, a); break;
+    } else {
+        action_compute(p, a);
     }
 }
 

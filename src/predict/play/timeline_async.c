@@ -19,8 +19,8 @@ static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double
         const double seconds = tutti_action_seconds(&p->costs, a) * p->turns;
         if (tutti_action_is_due(a, false)) *other_s += seconds;
         if (!tutti_action_is_due(a, true)) continue;
-        if (a->kind == TUTTI_DO_ENTER) part = visit_s;
-        if (a->kind == TUTTI_DO_LEAVE || a->kind == TUTTI_DO_WAIT) part = after_s;
+        if (tutti_action_enters(a)) part = visit_s;
+        if (tutti_action_leaves(a) || tutti_action_awaits(a)) part = after_s;
         *part += seconds;
     }
 }
@@ -41,8 +41,8 @@ static void read_far(const tutti_async_timeline *p, double load_s, tutti_async_f
     const tutti_loop part = tutti_loop_part(&loops[TUTTI_EACH_ARRIVAL], worker);
     double *at = &out->look_s;
     for (int i = 0; i < part.nactions; i++) {
-        if (part.actions[i].kind == TUTTI_DO_ENTER) at = &out->visit_s;
-        if (part.actions[i].kind == TUTTI_DO_LEAVE) at = &behind;
+        if (tutti_action_enters(&part.actions[i])) at = &out->visit_s;
+        if (tutti_action_leaves(&part.actions[i])) at = &behind;
         *at += tutti_action_seconds(&p->costs, &part.actions[i]) * p->turns;
     }
     tutti_arena_release(&work);

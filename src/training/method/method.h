@@ -6,7 +6,6 @@
 #define TUTTI_METHOD_H
 
 #include "../plan/plan.h"
-#include "centre.h"
 
 enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
 

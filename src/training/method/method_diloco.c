@@ -49,13 +49,15 @@ static void list_outer(tutti_plan_builder *b)
         tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
-        const tutti_action outer = {.bucket = bucket,
+        const tutti_action outer = {.kind = TUTTI_DO_OUTER,
+                                    .bucket = bucket,
                                     .from = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
                                     .to = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                                    .other = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
                                     .first = p->buckets[bucket].offset,
                                     .count = p->buckets[bucket].count};
         tutti_builder_wait(b, bucket);
-        tutti_builder_outer(b, &outer);
+        tutti_builder_do(b, &outer);
     }
 }
 
@@ -68,7 +70,7 @@ static void list(tutti_plan_builder *b)
     tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_action update = tutti_method_local_update(p, i);
-        tutti_builder_apply(b, &update);
+        tutti_builder_do(b, &update);
     }
     tutti_builder_wait(b, tutti_method_control(p));
     tutti_builder_loop(b, TUTTI_EACH_PERIOD);

@@ -84,7 +84,8 @@ static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const names n = names_of(p);
-    *out = (tutti_action){.bucket = bucket,
+    *out = (tutti_action){.kind = TUTTI_DO_ELASTIC,
+                          .bucket = bucket,
                           .from = n.sums,
                           .to = n.centre,
                           .first = p->buckets[bucket].offset,
@@ -99,14 +100,14 @@ static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
     const names n = names_of(tutti_builder_plan(b));
     tutti_action rule = tutti_method_local_update(tutti_builder_plan(b), bucket), elastic;
     tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
-    tutti_builder_apply(b, &rule);
+    tutti_builder_do(b, &rule);
     rule.pulled = true;
-    rule.centre = n.centre;
+    rule.other = n.centre;
     tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
     tutti_builder_wait(b, bucket);
     tutti_builder_wait(b, n.gathers + bucket);
-    tutti_builder_apply(b, &rule);
-    if (own_centre(b, e, bucket, &elastic)) tutti_builder_elastic(b, &elastic);
+    tutti_builder_do(b, &rule);
+    if (own_centre(b, e, bucket, &elastic)) tutti_builder_do(b, &elastic);
     tutti_builder_start(b, n.gathers + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }

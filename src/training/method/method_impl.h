@@ -43,6 +43,9 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
 /* The same where every rank has weights of its own, and so sees all norms itself: what they tell each other is whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
+/* The rule to a whole bucket, from sums over all ranks, without a verdict; and the look at what an update goes by, before it. */
+tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to);
+void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights);
 /* Where every rank has weights of its own: the rule to a whole bucket, by the rank's own gradients. */
 tutti_action tutti_method_local_update(const tutti_plan *p, int bucket);
 /* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them

@@ -80,7 +80,7 @@ static void list(tutti_plan_builder *b)
     tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_action update = tutti_method_local_update(p, tutti_builder_bucket_in_turn(b, i));
-        tutti_builder_apply(b, &update);
+        tutti_builder_do(b, &update);
     }
     tutti_builder_wait(b, n.control);
 

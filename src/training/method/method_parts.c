@@ -170,17 +170,38 @@ tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure
     return tutti_method_declare_check(b, !shares_verdict(&tutti_builder_plan(b)->config), err);
 }
 
+tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to)
+{
+    return (tutti_action){.kind = TUTTI_DO_APPLY,
+                          .bucket = bucket,
+                          .from = from,
+                          .to = to,
+                          .verdict = -1,
+                          .norm = -1,
+                          .share = 1,
+                          .first = p->buckets[bucket].offset,
+                          .count = p->buckets[bucket].count};
+}
+
+void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights)
+{
+    tutti_action look = *update;
+    look.kind = TUTTI_DO_LOOK;
+    look.to = flag;
+    look.begins = update->bucket == 0;
+    look.weights = weights;
+    tutti_builder_do(b, &look);
+}
+
 tutti_action tutti_method_local_update(const tutti_plan *p, int bucket)
 {
     const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2), shared = shares_verdict(&p->config);
-    return (tutti_action){.bucket = bucket,
-                          .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-                          .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                          .verdict = tutti_method_looks(&p->config) ? flag + shared : -1,
-                          .norm = p->config.norms ? flag : -1, /* of its own gradients */
-                          .share = p->config.nranks,
-                          .first = p->buckets[bucket].offset,
-                          .count = p->buckets[bucket].count};
+    tutti_action a = tutti_method_update(p, bucket, tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+                                         tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0));
+    a.verdict = tutti_method_looks(&p->config) ? flag + shared : -1;
+    a.norm = p->config.norms ? flag : -1; /* of its own gradients */
+    a.share = p->config.nranks;
+    return a;
 }
 
 void tutti_method_list_looks(tutti_plan_builder *b)
@@ -188,11 +209,8 @@ void tutti_method_list_looks(tutti_plan_builder *b)
     const tutti_plan *p = tutti_builder_plan(b);
     const int check = tutti_method_control(p) + 1;
     for (int i = 0; i < p->nbuckets && tutti_method_looks(&p->config); i++) {
-        tutti_action look = tutti_method_local_update(p, i);
-        look.to = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
-        look.begins = i == 0;
-        look.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
-        tutti_builder_look(b, &look);
+        const tutti_action update = tutti_method_local_update(p, i);
+        tutti_method_look(b, &update, tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2), update.to);
     }
     if (!shares_verdict(&p->config)) return;
     tutti_builder_start(b, check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
@@ -214,13 +232,14 @@ void tutti_method_declare_sent(tutti_plan_builder *b)
 static void convert(tutti_plan_builder *b, int bucket, bool own, tutti_memory_role from, tutti_memory_role to)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_action a = {.bucket = bucket,
+    tutti_action a = {.kind = TUTTI_DO_CONVERT,
+                      .bucket = bucket,
                       .from = tutti_plan_find_memory(p, from, 0),
                       .to = tutti_plan_find_memory(p, to, 0),
                       .first = p->buckets[bucket].offset,
                       .count = p->buckets[bucket].count};
     if (own) tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
-    tutti_builder_convert(b, &a);
+    tutti_builder_do(b, &a);
 }
 
 void tutti_method_round(tutti_plan_builder *b, int bucket)

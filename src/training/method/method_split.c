@@ -285,10 +285,10 @@ static void update(tutti_plan_builder *b, int bucket)
     const tutti_plan *p = tutti_builder_plan(b);
     const layout l = layout_of(p);
     const int sum = sum_of(p, bucket, tutti_builder_rank(b)), gather = gather_of(p, bucket, tutti_builder_rank(b));
-    tutti_action a = {.bucket = bucket, .from = l.gradients, .to = l.weights, .verdict = -1, .norm = -1, .share = 1};
+    tutti_action a = tutti_method_update(p, bucket, l.gradients, l.weights);
     tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
     if (sum >= 0) tutti_builder_wait(b, sum);
-    tutti_builder_apply(b, &a);
+    tutti_builder_do(b, &a);
     if (gather >= 0) tutti_builder_tell(b, gather, TUTTI_WHEN_READY);
 }
 

@@ -114,14 +114,9 @@ static void free_weights(tutti_plan_builder *b, int bucket)
 static tutti_action own_part(const tutti_plan_builder *b, int bucket, const names *n)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_action a = {.bucket = bucket,
-                      .from = n->gradients,
-                      .to = n->weights,
-                      .verdict = n->verdict,
-                      .norm = p->config.norms ? n->verdict : -1,
-                      .share = 1,
-                      .first = p->buckets[bucket].offset,
-                      .count = p->buckets[bucket].count};
+    tutti_action a = tutti_method_update(p, bucket, n->gradients, n->weights);
+    a.verdict = n->verdict;
+    a.norm = p->config.norms ? n->verdict : -1;
     if (!p->config.replicated) tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
     return a;
 }
@@ -137,12 +132,9 @@ static void wait_sums(tutti_plan_builder *b, int bucket)
 static void look_at_all(tutti_plan_builder *b, const names *n)
 {
     for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
-        tutti_action look = own_part(b, i, n);
-        look.to = n->flag;
-        look.begins = i == 0;
-        look.weights = n->weights;
+        const tutti_action update = own_part(b, i, n);
         wait_sums(b, i);
-        tutti_builder_look(b, &look);
+        tutti_method_look(b, &update, n->flag, n->weights);
     }
     if (n->flag == n->verdict) return;
     tutti_builder_start(b, n->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
@@ -164,7 +156,7 @@ static void list_step(tutti_plan_builder *b, const names *n)
             tutti_builder_wait(b, bucket); /* that it was looked at */
         else
             wait_sums(b, bucket);
-        tutti_builder_apply(b, &update);
+        tutti_builder_do(b, &update);
         if (n->gathers >= 0) tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
     }
     tutti_builder_wait(b, n->control);
@@ -180,7 +172,7 @@ static void list_beside(tutti_plan_builder *b, const names *n)
         const tutti_action update = own_part(b, bucket, n);
         tutti_builder_wait(b, bucket);
         tutti_builder_wait_told(b, n->gathers + bucket, TUTTI_WHEN_FREE);
-        tutti_builder_apply(b, &update);
+        tutti_builder_do(b, &update);
         tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
     }
 }

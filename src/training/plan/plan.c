@@ -187,10 +187,10 @@ void tutti_plan_destroy(tutti_plan *p)
 
 /* ---- what is where ---- */
 
-int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange)
+int tutti_loop_find_start(const tutti_loop *l, int exchange)
 {
     for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].kind == kind && l->actions[i].exchange == exchange) return i;
+        if (tutti_action_starts(&l->actions[i]) && l->actions[i].exchange == exchange) return i;
     return -1;
 }
 

@@ -28,6 +28,7 @@
 #include "../../base/headway.h"
 #include "../../collective/lower/prepare.h"
 #include "../graph/graph.h"
+#include "action/action.h"
 #include "costs.h"
 #include "tutti/schedule.h"
 #include "tutti/types.h"
@@ -178,63 +179,10 @@ typedef struct {
 
 /* ---- loops ---- */
 
-typedef enum {
-    TUTTI_DO_KERNEL, /* the node's, of a slot; of a sum node: the parts of a gradient are added up */
-    TUTTI_DO_FOLD,   /* canonical: a bucket's copy dst += copy src of the gradients; of the control numbers: of those */
-    TUTTI_DO_START,  /* an exchange, with the conditions that hold */
-    TUTTI_DO_TELL,   /* an exchange under way that more conditions hold */
-    TUTTI_DO_WAIT, /* until the exchange that was started last has ended; nothing if it was waited for already. With conditions: until
-                      * these have been told */
-    TUTTI_DO_PACE,  /* wait until no worker is more than config.staleness local steps behind */
-    TUTTI_DO_ENTER, /* begin a visit to the common memories, when the plan's admission lets this rank in */
-    TUTTI_DO_LEAVE, /* end it */
-    TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where norms are wanted, adds squares
-                    * to the numbers behind it (tensor/squares.h): theirs, or those of tensors, as tutti_plan_norms_of places them */
-    TUTTI_DO_APPLY,   /* the rule to elements of the weights, from the sums in `from` */
-    TUTTI_DO_ELASTIC, /* the elastic rule to elements of the centre, from the sum of all workers' weights in `from` */
-    TUTTI_DO_OUTER, /* the outer rule to elements of the centre, from the mean of all workers' weights in `from`; they become the centre's */
-    TUTTI_DO_MEET, /* the elastic rule between one worker and the centre: elements of the centre, from the worker's weights in `from`; what
-                      the centre was before goes to the memory `centre` */
-    TUTTI_DO_COPY,    /* elements of `from` to those of `to` */
-    TUTTI_DO_CONVERT, /* the same, in the type of `to`: rounded to nearest even, or widened */
-    TUTTI_NACTIONS
-} tutti_action_kind;
-const char *tutti_action_kind_name(tutti_action_kind k);
-
-/* Of the steps of a period. */
-typedef enum { TUTTI_IN_EVERY_STEP, TUTTI_IN_LAST_STEP, TUTTI_IN_OTHER_STEPS } tutti_action_steps;
-
-typedef struct {
-    tutti_action_kind kind;
-    tutti_action_steps steps; /* in which it is done */
-    int slot;                 /* kernel, fold: local slot, or micro-batch (0 .. my_nslots); else 0 */
-    int node;                 /* kernel: of the graph, else -1 */
-    int bucket;               /* fold, look, and what changes weights: whose elements */
-    int dst, src;             /* fold: of copies; kernel: dst is the copy that it writes to */
-    int exchange;             /* start, tell, wait: of plan->exchanges, else -1 */
-    unsigned when;            /* start, tell, wait: TUTTI_WHEN_* */
-    int64_t first, count;     /* look, and what changes weights: elements */
-    int from, to;             /* the same: memories */
-    int verdict;              /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
-    int norm; /* apply: memory of what was looked at: the squares behind its first number; -1 = it does not go by them */
-    int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
-    bool begins; /* look: the numbers in `to` are 0 before it */
-    int weights; /* look, where norms of tensors are wanted: memory of those weights */
-    bool pulled; /* apply: the weights are pulled towards the memory `centre` too, by what both were before */
-    int centre;  /* apply that is pulled, meet */
-    int worker;  /* in the loop of arrivals: whose part it belongs to; else 0 */
-} tutti_action;
-
 /* Whether this step, counted from 0, is the last one of a period. */
 static inline bool tutti_ends_period(int64_t step, int64_t period)
 {
     return (step + 1) % period == 0;
-}
-
-/* Whether it is done in a step that ends a period, or does not. */
-static inline bool tutti_action_is_due(const tutti_action *a, bool ends_period)
-{
-    return a->steps == TUTTI_IN_EVERY_STEP || (a->steps == TUTTI_IN_LAST_STEP) == ends_period;
 }
 
 /* How ranks that take steps of their own come to a common memory. Where there is none they go step by step together. */
@@ -275,10 +223,10 @@ static inline int tutti_plan_member(const tutti_plan_exchange *x, int place)
 }
 int tutti_plan_place(const tutti_plan_exchange *x, int rank);
 
-/* The first action of a kind that concerns the exchange; -1 = there is none. */
-int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange);
+/* The first action that starts the exchange; -1 = there is none. */
+int tutti_loop_find_start(const tutti_loop *l, int exchange);
 
-typedef struct {
+typedef struct tutti_plan {
     tutti_plan_config config;
     const tutti_graph *graph; /* borrowed */
     int *order;               /* params in exchange order, then control numbers, then frozen ones */

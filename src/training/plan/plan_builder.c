@@ -244,62 +244,12 @@ void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when)
     add_for_exchange(b, TUTTI_DO_WAIT, exchange, when);
 }
 
-void tutti_builder_pace(tutti_plan_builder *b)
-{
-    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_PACE, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
-}
-
-void tutti_builder_enter(tutti_plan_builder *b)
-{
-    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_ENTER, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
-}
-
-void tutti_builder_leave(tutti_plan_builder *b)
-{
-    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_LEAVE, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
-}
-
-static void add_on_elements(tutti_plan_builder *b, tutti_action_kind kind, const tutti_action *what)
+void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what)
 {
     tutti_action a = *what;
-    a.kind = kind;
     a.node = a.exchange = -1;
+    if (!tutti_action_row_of(a.kind)->types) a.bucket = TUTTI_NO_BUCKET;
     tutti_builder_add(b, a);
-}
-
-void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_LOOK, what);
-}
-
-void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_APPLY, what);
-}
-
-void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_ELASTIC, what);
-}
-
-void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_OUTER, what);
-}
-
-void tutti_builder_meet(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_MEET, what);
-}
-
-void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_COPY, what);
-}
-
-void tutti_builder_convert(tutti_plan_builder *b, const tutti_action *what)
-{
-    add_on_elements(b, TUTTI_DO_CONVERT, what);
 }
 
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i)

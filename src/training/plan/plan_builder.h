@@ -58,16 +58,8 @@ void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_wait(tutti_plan_builder *b, int exchange);
 /* ... until another loop has told it this. */
 void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when);
-void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
-void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
-void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
-void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
-void tutti_builder_meet(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
-void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
-void tutti_builder_convert(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
-void tutti_builder_pace(tutti_plan_builder *b);
-void tutti_builder_enter(tutti_plan_builder *b);
-void tutti_builder_leave(tutti_plan_builder *b);
+/* Anything else: its kind, and what the row says of its fields; those of kernels and exchanges are filled in. */
+void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what);
 
 /* All kernels of all slots of the rank, and the folds of their gradients; between them the method is asked. NULL: nothing. */
 typedef struct {

@@ -7,9 +7,9 @@
 static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf *sb)
 {
     if (a->exchange < 0) return;
-    if (a->kind == TUTTI_DO_WAIT && of_before)
+    if (tutti_action_awaits(a) && of_before)
         tutti_strbuf_printf(sb, "  x%d -> a%d [label=\"next step\" style=dotted constraint=false];\n", a->exchange, i);
-    else if (a->kind == TUTTI_DO_WAIT)
+    else if (tutti_action_awaits(a))
         tutti_strbuf_printf(sb, "  x%d -> a%d;\n", a->exchange, i);
     else
         tutti_strbuf_printf(sb, "  a%d -> x%d [label=\"%s%s%s\"%s];\n", i, a->exchange,
@@ -20,7 +20,7 @@ static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf 
 
 static bool was_started(const tutti_loop *l, int exchange, int before)
 {
-    const int at = tutti_loop_find(l, TUTTI_DO_START, exchange);
+    const int at = tutti_loop_find_start(l, exchange);
     return at >= 0 && at < before;
 }
 
@@ -42,8 +42,8 @@ static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
     const tutti_loop *l = &p->loops[TUTTI_EACH_END];
     for (int i = 0, first = -1; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange;
-        if (a->kind == TUTTI_DO_TELL)
+        if (tutti_action_awaits(a) && !a->when) first = a->exchange;
+        if (tutti_action_tells(a))
             tutti_strbuf_printf(sb, "  x%d -> x%d [label=\"update bucket %d\"];\n", first, a->exchange, a->bucket);
     }
 }
@@ -58,8 +58,8 @@ static void add_arrivals(const tutti_plan *p, tutti_strbuf *sb)
         tutti_plan_print_action(p, a, sb);
         tutti_strbuf_puts(sb, "\"];\n");
         if (i && a->worker == a[-1].worker) tutti_strbuf_printf(sb, "  s%d -> s%d [weight=10];\n", i - 1, i);
-        if (a->kind == TUTTI_DO_START) tutti_strbuf_printf(sb, "  s%d -> x%d;\n", i, a->exchange);
-        if (a->kind == TUTTI_DO_WAIT) tutti_strbuf_printf(sb, "  x%d -> s%d;\n", a->exchange, i);
+        if (tutti_action_starts(a)) tutti_strbuf_printf(sb, "  s%d -> x%d;\n", i, a->exchange);
+        if (tutti_action_awaits(a)) tutti_strbuf_printf(sb, "  x%d -> s%d;\n", a->exchange, i);
     }
 }
 

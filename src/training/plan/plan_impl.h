@@ -51,7 +51,7 @@ void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
 tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err);
 tutti_status tutti_plan_check_served(const tutti_plan *p, tutti_failure *err);
 /* Memories that an action touches, by itself; returns how many. */
-enum { TUTTI_MOST_TOUCHED = 8 };
+enum { TUTTI_MOST_TOUCHED = 2 * TUTTI_MOST_ACTION_FLOWS };
 int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI_MOST_TOUCHED]);
 /* "rank 0, each step: 'update bucket 0' touches .."; a: NULL = no action. */
 tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a,

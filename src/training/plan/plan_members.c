@@ -119,7 +119,7 @@ static void note_starts(tutti_plan *p, int rank, const tutti_loop *l, bool *star
 {
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind != TUTTI_DO_START || started[a->exchange]) continue;
+        if (!tutti_action_starts(a) || started[a->exchange]) continue;
         started[a->exchange] = true;
         tutti_plan_exchange *x = &p->exchanges[a->exchange];
         const bool rarely = a->steps == TUTTI_IN_LAST_STEP;
@@ -151,7 +151,7 @@ void tutti_plan_find_drivers(tutti_plan *p)
     loops[TUTTI_EACH_STEP] = p->loops[TUTTI_EACH_STEP];
     if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops); /* rank 0 sees to its pace */
     for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++)
-        p->is_paced |= loops[TUTTI_EACH_STEP].actions[i].kind == TUTTI_DO_PACE;
+        p->is_paced |= tutti_action_paces(&loops[TUTTI_EACH_STEP].actions[i]);
     tutti_arena_reset(&work);
     for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
         if (r == p->config.rank) continue;

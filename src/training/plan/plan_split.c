@@ -178,17 +178,17 @@ static tutti_status play_node(tag_play *y, const tutti_node *n, tutti_failure *e
 static tutti_status play_action(tag_play *y, const tutti_action *a, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;
-    if (a->kind == TUTTI_DO_KERNEL) return play_node(y, &g->nodes[a->node], err);
+    if (a->node >= 0) return play_node(y, &g->nodes[a->node], err);
     const tutti_plan_exchange *x = a->exchange < 0 ? NULL : &y->plan->exchanges[a->exchange];
     if (!x || !x->is_travel) return TUTTI_OK;
     const tutti_node *n = &g->nodes[x->node];
     const int from = tutti_graph_split_place(g, n->reads[0].index), to = tutti_graph_split_place(g, n->writes[0].index);
-    if (a->kind == TUTTI_DO_START) {
+    if (tutti_action_starts(a)) {
         const tutti_status st = reads_tag(y, n, n->reads[0].index, err);
         y->holds[to] = NOTHING;
         return st;
     }
-    if (a->kind == TUTTI_DO_WAIT) {
+    if (tutti_action_awaits(a)) {
         if (from != to && y->holds[from] != n->reads[0].index) return reads_tag(y, n, n->reads[0].index, err);
         y->holds[to] = n->writes[0].index;
     }

@@ -128,7 +128,7 @@ static const tutti_action *find_told(const tutti_plan *p, int exchange, unsigned
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < p->loops[d].nactions; i++) {
             const tutti_action *a = &p->loops[d].actions[i];
-            if (a->exchange != exchange || a->kind == TUTTI_DO_WAIT || !(a->when & when)) continue;
+            if (a->exchange != exchange || !tutti_action_tells(a) || !(a->when & when)) continue;
             int before = i - 1;
             while (before >= 0 && p->loops[d].actions[before].exchange >= 0) before--;
             if (before >= 0 && p->loops[d].actions[before].worker != a->worker) before = -1;
@@ -243,30 +243,6 @@ static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
 
 /* ---- loops ---- */
 
-static const char *const action_names[] = {
-    [TUTTI_DO_KERNEL] = "kernel",
-    [TUTTI_DO_FOLD] = "fold",
-    [TUTTI_DO_START] = "start",
-    [TUTTI_DO_TELL] = "tell",
-    [TUTTI_DO_WAIT] = "wait",
-    [TUTTI_DO_LOOK] = "look",
-    [TUTTI_DO_APPLY] = "update",
-    [TUTTI_DO_ELASTIC] = "move the centre of",
-    [TUTTI_DO_OUTER] = "outer step of",
-    [TUTTI_DO_PACE] = "wait for the slowest worker",
-    [TUTTI_DO_ENTER] = "begin a visit",
-    [TUTTI_DO_LEAVE] = "end the visit",
-    [TUTTI_DO_MEET] = "meet the centre with",
-    [TUTTI_DO_COPY] = "copy",
-    [TUTTI_DO_CONVERT] = "convert",
-};
-_Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
-
-const char *tutti_action_kind_name(tutti_action_kind k)
-{
-    return (unsigned)k < TUTTI_NACTIONS ? action_names[k] : "?";
-}
-
 static const char *const admission_words[] = {"none", "one at a time, in order of arrival",
                                               "one at a time, in rank order", "as they come, several at a time"};
 _Static_assert(sizeof admission_words / sizeof *admission_words == TUTTI_ADMIT_EVERYBODY + 1, "words for each");
@@ -296,14 +272,8 @@ static void add_bucket(const tutti_action *a, tutti_strbuf *sb)
 
 void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)
 {
-    if (a->kind == TUTTI_DO_KERNEL) {
-        const tutti_node *n = &p->graph->nodes[a->node];
-        const bool moves = n->kind == TUTTI_NODE_MOVE;
-        tutti_strbuf_printf(sb, "%s %s%s", moves ? tutti_hop_name(n->hop) : tutti_node_kind_name(n->kind),
-                            moves ? "of " : "", p->graph->model->layers[n->layer].name);
-        return;
-    }
-    tutti_strbuf_puts(sb, tutti_action_kind_name(a->kind));
+    const tutti_action_row *row = tutti_action_row_of(a->kind);
+    tutti_strbuf_puts(sb, row->words);
     if (a->exchange >= 0)
         tutti_strbuf_printf(sb, " %s", p->exchanges[a->exchange].name);
     else
@@ -312,16 +282,7 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
         tutti_strbuf_printf(sb, ": %s%s%s", a->when & TUTTI_WHEN_READY ? "ready" : "",
                             a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
                             a->when & TUTTI_WHEN_FREE ? "free" : "");
-    if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": copy %d += %d", a->dst, a->src);
-    if (a->kind == TUTTI_DO_CONVERT)
-        tutti_strbuf_printf(sb, ": %s to %s", p->memories[a->from].name, tutti_dtype_name(p->memories[a->to].type));
-    if (a->kind == TUTTI_DO_COPY)
-        tutti_strbuf_printf(sb, " of %s to %s", p->memories[a->from].name, p->memories[a->to].name);
-    if (a->kind == TUTTI_DO_APPLY && p->memories[a->to].is_common)
-        tutti_strbuf_printf(sb, " of the %s", p->memories[a->to].name);
-    if (a->kind == TUTTI_DO_LOOK && p->config.norms == TUTTI_NORMS_OF_TENSORS)
-        tutti_strbuf_puts(sb, ": norms of its tensors");
-    if (a->pulled) tutti_strbuf_puts(sb, ", pulled to the centre");
+    if (row->describe) row->describe(p, a, sb);
     if (a->steps == TUTTI_IN_LAST_STEP) tutti_strbuf_puts(sb, " (last step of a period)");
     if (a->steps == TUTTI_IN_OTHER_STEPS) tutti_strbuf_puts(sb, " (other steps)");
 }
@@ -336,7 +297,7 @@ static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
         const tutti_action *a = &l->actions[i];
         if (a->worker != worker) tutti_strbuf_printf(sb, "  of rank %d\n", a->worker);
         worker = a->worker;
-        if (in_slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {
+        if (in_slots && a->slot != slot && a->node >= 0) {
             slot = a->slot;
             tutti_strbuf_printf(sb, "  %s %d into copy %d of the gradients\n", p->config.slots ? "slot" : "micro-batch",
                                 p->my_first_slot + slot, a->dst);

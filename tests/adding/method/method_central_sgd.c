@@ -55,7 +55,8 @@ static void start_control(tutti_plan_builder *b)
 static void update(tutti_plan_builder *b, int bucket)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const tutti_action whole = {.bucket = bucket,
+    const tutti_action whole = {.kind = TUTTI_DO_APPLY,
+                                .bucket = bucket,
                                 .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
                                 .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
                                 .verdict = -1,
@@ -64,7 +65,7 @@ static void update(tutti_plan_builder *b, int bucket)
                                 .first = p->buckets[bucket].offset,
                                 .count = p->buckets[bucket].count};
     tutti_builder_wait(b, bucket);
-    if (tutti_builder_rank(b) == 0) tutti_builder_apply(b, &whole);
+    if (tutti_builder_rank(b) == 0) tutti_builder_do(b, &whole);
     tutti_builder_tell(b, weights_of(p, bucket), TUTTI_WHEN_READY);
 }
 

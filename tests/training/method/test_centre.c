@@ -8,11 +8,16 @@
 
 #include "base/rng.h"
 #include "tensor/isa.h"
-#include "training/method/centre.h"
 #include "training/method/method.h"
 #include "training/method/rule/rule.h"
 
 enum { N = 101, MAX_WORKERS = 8 };
+
+/* By the loop of one instruction set. */
+static void move(int isa, tutti_action_kind kind, tutti_elements e)
+{
+    tutti_action_row_of(kind)->loop->run[isa](&e);
+}
 
 /* One step of all workers and the centre, by what was there before. */
 static void step_all(int nworkers, float w[][N], float *centre, float g[][N], double lr, double rho, int n)
@@ -28,7 +33,9 @@ static void step_all(int nworkers, float w[][N], float *centre, float g[][N], do
             .w = w[i], .sum = g[i], .n = n, .centre = centre, .alpha = tutti_centre_alpha(&rule, lr)};
         tutti_update_apply(&u, &s, TUTTI_PARAM_WEIGHT, &slice);
     }
-    tutti_centre_elastic(tutti_centre_alpha(&rule, lr), nworkers, centre, sum, n);
+    move(TUTTI_ISA_GENERIC, TUTTI_DO_ELASTIC,
+         (tutti_elements){
+             .alpha = tutti_centre_alpha(&rule, lr), .nworkers = nworkers, .to = centre, .from = sum, .n = n});
 }
 
 /* lr 0.5, alpha 0.25, two workers: 8 - 0.5 * 2 - 0.25 * (8 - 4) = 6; 2 + 0.5 - 0.25 * (2 - 4) = 3; 4 + 0.25 * (10 - 2 * 4) = 4.5 */
@@ -65,7 +72,8 @@ static void an_outer_step_is_that_of_pytorch(void **state)
     (void)state;
     const tutti_centre rule = {.outer_rate = 0.5, .outer_mu = 0.5};
     float centre = 8, v = 2, w = 4;
-    tutti_centre_outer(&rule, &centre, &v, &w, 1);
+    move(TUTTI_ISA_GENERIC, TUTTI_DO_OUTER,
+         (tutti_elements){.rule = rule, .to = &centre, .other = &v, .from = &w, .n = 1});
     assert_true(centre == 4.75f && v == 5 && w == 4.75f);
 }
 
@@ -73,8 +81,9 @@ static void statistics_of_the_centre_are_the_mean(void **state)
 {
     (void)state;
     float centre = NAN;
-    const float sum = 12;
-    tutti_centre_mean(3, &centre, &sum, 1);
+    float sum = 12;
+    tutti_elements_run(&(tutti_elements){
+        .loop = tutti_action_row_of(TUTTI_DO_ELASTIC)->statistics, .nworkers = 3, .to = &centre, .from = &sum, .n = 1});
     assert_true(centre == 4);
 }
 
@@ -93,21 +102,26 @@ static vectors drawn(void)
     return d;
 }
 
+static void move_cut(int isa, vectors *x, int first, int n)
+{
+    const tutti_centre rule = {.outer_rate = 0.7, .outer_mu = 0.9};
+    move(isa, TUTTI_DO_ELASTIC,
+         (tutti_elements){.alpha = 0.3f, .nworkers = 3, .to = x->centre + first, .from = x->sum + first, .n = n});
+    move(isa, TUTTI_DO_OUTER,
+         (tutti_elements){.rule = rule, .to = x->centre + first, .other = x->v + first, .from = x->w + first, .n = n});
+}
+
 static void every_instruction_set_and_cut_gives_the_same_bits(void **state)
 {
     (void)state;
     for (int n = 0; n <= 70; n++)
         for (int isa = 0; isa < TUTTI_NISAS; isa++) {
-            const tutti_centre_loops *fast = tutti_centre_rows[isa], *plain = tutti_centre_rows[TUTTI_ISA_GENERIC];
             if (!tutti_isa_runs(isa)) continue;
             vectors want = drawn(), have = want;
             const int cut = n / 3;
-            plain->elastic(0.3f, 3, want.centre, want.sum, n);
-            plain->outer(0.7f, 0.9f, want.centre, want.v, want.w, n);
-            fast->elastic(0.3f, 3, have.centre, have.sum, cut);
-            fast->elastic(0.3f, 3, have.centre + cut, have.sum + cut, n - cut);
-            fast->outer(0.7f, 0.9f, have.centre, have.v, have.w, cut);
-            fast->outer(0.7f, 0.9f, have.centre + cut, have.v + cut, have.w + cut, n - cut);
+            move_cut(TUTTI_ISA_GENERIC, &want, 0, n);
+            move_cut(isa, &have, 0, cut);
+            move_cut(isa, &have, cut, n - cut);
             assert_memory_equal(&have, &want, sizeof have);
         }
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "training/method/centre.h"
 #include "training/method/method.h"
 #include "training/method/rule/rule.h"
 
@@ -97,6 +96,16 @@ static double bound_of(const setting *s)
 
 /* ---- by the rules that run ---- */
 
+static void meet(float alpha, float *centre, float *w, float *seen, int64_t n)
+{
+    tutti_elements_run(&(tutti_elements){.loop = tutti_action_row_of(TUTTI_DO_MEET)->loop,
+                                         .alpha = alpha,
+                                         .to = centre,
+                                         .from = w,
+                                         .other = seen,
+                                         .n = n});
+}
+
 typedef struct {
     const setting *s;
     tutti_update update;
@@ -133,7 +142,7 @@ static void play_period(play *p, int worker)
 {
     float seen = NAN;
     for (int t = 1; t < p->s->period; t++) apply(p, worker, NULL);
-    tutti_centre_meet(p->alpha, &p->centre, &p->w[worker], &seen, 1);
+    meet(p->alpha, &p->centre, &p->w[worker], &seen, 1);
     apply(p, worker, &seen);
 }
 
@@ -240,8 +249,8 @@ static double farthest_with_lost_moves(const setting *s, double alpha, int nvisi
         const int one = (int)(r.word[0] % (uint32_t)s->nworkers);
         const int other = (one + 1 + (int)(r.word[1] % (uint32_t)(s->nworkers - 1))) % s->nworkers;
         float moved[2] = {p.centre, p.centre}, seen[2];
-        tutti_centre_meet(p.alpha, &moved[0], &p.w[one], &seen[0], 1);
-        tutti_centre_meet(p.alpha, &moved[1], &p.w[other], &seen[1], 1);
+        meet(p.alpha, &moved[0], &p.w[one], &seen[0], 1);
+        meet(p.alpha, &moved[1], &p.w[other], &seen[1], 1);
         p.centre = moved[r.word[2] % 2];
         apply(&p, one, &seen[0]);
         apply(&p, other, &seen[1]);
@@ -307,8 +316,8 @@ static void what_the_centre_was_may_take_the_place_of_what_was_brought(void **st
             seat[i] = w[i] = sinf((float)i);
             centre[0][i] = centre[1][i] = cosf(0.3F * (float)i);
         }
-        tutti_centre_meet(0.3F, centre[0], w, seen, lengths[k]);
-        tutti_centre_meet(0.3F, centre[1], seat, seat, lengths[k]);
+        meet(0.3F, centre[0], w, seen, lengths[k]);
+        meet(0.3F, centre[1], seat, seat, lengths[k]);
         assert_memory_equal(centre[0], centre[1], sizeof centre[0]);
         assert_memory_equal(seat, seen, sizeof *seat * (size_t)lengths[k]);
         assert_memory_equal(seat + lengths[k], w + lengths[k], sizeof *w * (size_t)(MOST - lengths[k]));

@@ -12,6 +12,12 @@ typedef struct {
     tutti_plan *plan;
 } world;
 
+/* An action of which its kind says all. */
+static inline void do_kind(tutti_plan_builder *b, tutti_action_kind kind)
+{
+    tutti_builder_do(b, &(tutti_action){.kind = kind});
+}
+
 static inline void make_frozen(world *w, const char *method, tutti_plan_config config, tutti_frozen frozen)
 {
     static const char *const states[] = {"exp_avg", "exp_avg_sq"};

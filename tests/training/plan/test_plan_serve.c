@@ -268,7 +268,7 @@ MISTAKE(a_neighbour_is_served)
 MISTAKE(a_visit_from_afar)
 {
     UNUSED;
-    if (b->rank == 1) tutti_builder_loop(b, TUTTI_EACH_STEP), tutti_builder_enter(b), tutti_builder_leave(b);
+    if (b->rank == 1) tutti_builder_loop(b, TUTTI_EACH_STEP), do_kind(b, TUTTI_DO_ENTER), do_kind(b, TUTTI_DO_LEAVE);
 }
 
 MISTAKE(the_worker_goes_on_too_soon)
@@ -292,7 +292,7 @@ MISTAKE(the_worker_wants_first)
 MISTAKE(a_visit_too_many)
 {
     UNUSED;
-    if (b->rank == 0) tutti_builder_part(b, 2), tutti_builder_enter(b), tutti_builder_leave(b);
+    if (b->rank == 0) tutti_builder_part(b, 2), do_kind(b, TUTTI_DO_ENTER), do_kind(b, TUTTI_DO_LEAVE);
 }
 
 typedef struct {

@@ -60,16 +60,17 @@ static const tutti_emitter *right;
 static void list_with(tutti_plan_builder *b, int what)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const tutti_action copy = {.bucket = 0,
+    const tutti_action copy = {.kind = TUTTI_DO_COPY,
+                               .bucket = 0,
                                .from = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
                                .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
                                .count = p->buckets[0].count};
     right->list(b);
-    if (what == 0) tutti_builder_copy(b, &copy);
-    if (what == 1) tutti_builder_enter(b);
-    if (what == 2) tutti_builder_leave(b);
-    if (what == 3) tutti_builder_enter(b), tutti_builder_pace(b), tutti_builder_leave(b);
-    if (what == 4 && tutti_builder_rank(b) == 1) tutti_builder_enter(b), tutti_builder_leave(b);
+    if (what == 0) tutti_builder_do(b, &copy);
+    if (what == 1) do_kind(b, TUTTI_DO_ENTER);
+    if (what == 2) do_kind(b, TUTTI_DO_LEAVE);
+    if (what == 3) do_kind(b, TUTTI_DO_ENTER), do_kind(b, TUTTI_DO_PACE), do_kind(b, TUTTI_DO_LEAVE);
+    if (what == 4 && tutti_builder_rank(b) == 1) do_kind(b, TUTTI_DO_ENTER), do_kind(b, TUTTI_DO_LEAVE);
 }
 
 static void list_0(tutti_plan_builder *b)
@@ -127,8 +128,8 @@ static void list_sync_that_enters(tutti_plan_builder *b)
 {
     tutti_method_find("sync-sgd")->emitter->list(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
-    tutti_builder_enter(b);
-    tutti_builder_leave(b);
+    do_kind(b, TUTTI_DO_ENTER);
+    do_kind(b, TUTTI_DO_LEAVE);
 }
 
 static void a_visit_without_admission_is_refused(void **state)

@@ -133,9 +133,10 @@ tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting 
 
 /* ---- what a worker does ---- */
 
-static tutti_action of_bucket(const tutti_plan *p, int bucket, int from, int to)
+static tutti_action of_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to)
 {
-    return (tutti_action){.bucket = bucket,
+    return (tutti_action){.kind = kind,
+                          .bucket = bucket,
                           .from = from,
                           .to = to,
                           .first = p->buckets[bucket].offset,
@@ -144,7 +145,7 @@ static tutti_action of_bucket(const tutti_plan *p, int bucket, int from, int to)
 
 static tutti_action rule_of(const tutti_plan *p, int bucket, const names *n, int to)
 {
-    tutti_action a = of_bucket(p, bucket, n->gradients, to);
+    tutti_action a = tutti_method_update(p, bucket, n->gradients, to);
     a.verdict = n->flag;
     a.norm = p->config.norms ? n->flag : -1;
     a.share = p->config.nranks;
@@ -155,36 +156,34 @@ static void look_at_all(tutti_plan_builder *b, const names *n)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     for (int i = 0; i < p->nbuckets && n->flag >= 0; i++) {
-        tutti_action look = of_bucket(p, i, n->gradients, n->flag);
-        look.begins = i == 0;
-        look.weights = n->weights;
-        look.share = p->config.nranks;
-        tutti_builder_look(b, &look);
+        const tutti_action update = rule_of(p, i, n, n->weights);
+        tutti_method_look(b, &update, n->flag, n->weights);
     }
 }
 
 static void visit_with_gradients(tutti_plan_builder *b, const names *n)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_builder_enter(b);
+    tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action rule = rule_of(p, i, n, n->centre), copy = of_bucket(p, i, n->centre, n->weights);
-        tutti_builder_apply(b, &rule);
-        tutti_builder_copy(b, &copy);
+        const tutti_action rule = rule_of(p, i, n, n->centre),
+                           copy = of_bucket(p, TUTTI_DO_COPY, i, n->centre, n->weights);
+        tutti_builder_do(b, &rule);
+        tutti_builder_do(b, &copy);
     }
-    tutti_builder_leave(b);
+    tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
 static void visit_with_weights(tutti_plan_builder *b, const names *n)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_builder_enter(b);
+    tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        tutti_action meet = of_bucket(p, i, n->weights, n->centre);
-        meet.centre = n->seen;
-        tutti_builder_meet(b, &meet);
+        tutti_action meet = of_bucket(p, TUTTI_DO_MEET, i, n->weights, n->centre);
+        meet.other = n->seen;
+        tutti_builder_do(b, &meet);
     }
-    tutti_builder_leave(b);
+    tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
 /* The worker's own rule: with what it has seen of the centre where it has visited, else without. */
@@ -194,11 +193,11 @@ static void update_elastically(tutti_plan_builder *b, const names *n)
     for (int i = 0; i < p->nbuckets; i++) {
         tutti_action rule = rule_of(p, i, n, n->weights);
         tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
-        tutti_builder_apply(b, &rule);
+        tutti_builder_do(b, &rule);
         rule.pulled = true;
-        rule.centre = n->seen;
+        rule.other = n->seen;
         tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
-        tutti_builder_apply(b, &rule);
+        tutti_builder_do(b, &rule);
     }
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
@@ -235,7 +234,7 @@ static void serve(tutti_plan_builder *b, const tutti_visiting *v, int k)
     const int worker = far_rank(p, k), verdict = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 3 + k);
     names n = names_of(p);
     tutti_builder_part(b, worker);
-    if (v->is_paced) tutti_builder_pace(b);
+    if (v->is_paced) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
     tutti_builder_start(b, tutti_plan_push_of(p, worker), WHOLE);
     tutti_builder_wait(b, tutti_plan_push_of(p, worker));
     n.weights = n.gradients = n.seen = seat_of(p, k);
@@ -271,7 +270,7 @@ void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
     const bool is_far = tutti_plan_is_far(p, tutti_builder_rank(b));
     const names n = names_of(p);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
-    if (v->is_paced && !is_far) tutti_builder_pace(b);
+    if (v->is_paced && !is_far) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
     tutti_builder_walk(b, &walk);
     if (!v->by_gradients || !is_far) look_at_all(b, &n);
     visit(b, v, &n);

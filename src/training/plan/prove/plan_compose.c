@@ -63,7 +63,7 @@ static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
 {
     int n = 0;
     for (int i = 0; i < l->nactions; i++)
-        n += l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange &&
+        n += tutti_action_starts(&l->actions[i]) && l->actions[i].exchange == exchange &&
              tutti_action_is_due(&l->actions[i], ends_period);
     return n;
 }
@@ -235,7 +235,7 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions; i++) {
             const tutti_action *a = &loops[d].actions[i];
-            if (a->kind < TUTTI_DO_LOOK) continue; /* on no elements of its own */
+            if (!tutti_action_row_of(a->kind)->types) continue; /* on no elements of its own */
             add_edge(e, a->first);
             add_edge(e, a->first + a->count);
         }

@@ -6,12 +6,7 @@
  *   a kernel reads a parameter          copy weights -> seen
  *   a kernel writes a gradient          copy the slot's leaf -> the copy of the gradients
  *   a fold                              reduce of two copies
- *   the rule is applied                 copies sums -> each state, sums -> weights; after a look at the verdict, if there is one
- *   weights are pulled to the centre    copy centre -> seen, before that
- *   the elastic rule, the outer rule    copies sums -> centre, and to what is kept beside it; outer: centre -> weights
- *   a conversion                        copy gradients -> as they travel, or back
- *   a worker meets the centre, a copy   copies
- *   a look                              copies sums -> seen, anything -> flag
+ *   anything on elements                a copy for each flow of its row (action.h): what is only read goes to `seen`
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
  * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is
  * waited for there alone may be started again when the one that its part makes ready has been waited for.

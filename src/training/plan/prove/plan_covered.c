@@ -156,9 +156,9 @@ uint64_t tutti_plan_covered(const tutti_plan *p)
 
 static void add_action(tutti_hasher *h, const tutti_action *a)
 {
-    const int64_t values[] = {a->kind,     a->steps, a->slot,   a->node,    a->bucket, a->dst,    a->src,
-                              a->exchange, a->when,  a->first,  a->count,   a->from,   a->to,     a->verdict,
-                              a->norm,     a->share, a->begins, a->weights, a->pulled, a->centre, a->worker};
+    const int64_t values[] = {a->kind,     a->steps, a->slot,   a->node,    a->bucket, a->dst,   a->src,
+                              a->exchange, a->when,  a->first,  a->count,   a->from,   a->to,    a->verdict,
+                              a->norm,     a->share, a->begins, a->weights, a->pulled, a->other, a->worker};
     tutti_hasher_add(h, values, sizeof values);
 }
 

@@ -32,7 +32,7 @@ static bool add_looks(const tutti_loop *l, int memory, stretches *out)
     bool first = true, good = true;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind != TUTTI_DO_LOOK || a->to != memory) continue;
+        if (!tutti_action_looks(a) || a->to != memory) continue;
         good = good && a->begins == first;
         first = false;
         out->at = tutti_grow(out->at, out->n, &out->capacity, sizeof *out->at);
@@ -77,14 +77,14 @@ static tutti_status check_whole(const tutti_plan *p, const char *who, int memory
 static int find_norms(const tutti_loop *l)
 {
     for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].kind == TUTTI_DO_APPLY && l->actions[i].norm >= 0) return l->actions[i].norm;
+        if (tutti_action_updates(&l->actions[i]) && l->actions[i].norm >= 0) return l->actions[i].norm;
     return -1;
 }
 
 static bool all_go_by(const tutti_loop *l, int memory)
 {
     for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].kind == TUTTI_DO_APPLY && l->actions[i].norm != memory) return false;
+        if (tutti_action_updates(&l->actions[i]) && l->actions[i].norm != memory) return false;
     return true;
 }
 
@@ -111,7 +111,7 @@ static tutti_loop updates_of(const tutti_plan *p, int rank, tutti_arena *work)
     tutti_plan_list_loops(p, 0, work, loops);
     const tutti_loop part = tutti_loop_part(&loops[TUTTI_EACH_ARRIVAL], rank);
     for (int i = 0; i < part.nactions; i++)
-        if (part.actions[i].kind == TUTTI_DO_APPLY) return part;
+        if (tutti_action_updates(&part.actions[i])) return part;
     tutti_plan_list_loops(p, rank, work, loops);
     return rank == p->config.rank ? p->loops[TUTTI_EACH_STEP] : loops[TUTTI_EACH_STEP];
 }

@@ -141,19 +141,6 @@ static void add_kernel(writer *w, const tutti_action *a)
         if (g->nodes[i].kind == TUTTI_NODE_LOAD) add_gradients(w, &g->nodes[i], a);
 }
 
-static void add_fold(writer *w, const tutti_action *a)
-{
-    const tutti_plan *p = w->c->plan;
-    const tutti_bucket *b = tutti_plan_bucket_at(p, a->bucket);
-    const int memory = tutti_plan_gradient_memory(p, p->order[b->first_param]);
-    const tutti_stretch range = tutti_composition_stretch(w->c, memory, b->offset, b->count);
-    tutti_loop_step *s = add(w, TUTTI_STEP_REDUCE);
-    s->from[0] = s->to = copy_of(w, memory, a->dst);
-    s->from[1] = copy_of(w, memory, a->src);
-    s->first = range.first;
-    s->last = range.last;
-}
-
 /* ---- exchanges ---- */
 
 /* It has been started, and not more often than by the rank that counts. */
@@ -223,83 +210,32 @@ static void wait_in_turn(writer *w, const tutti_action *a)
     wait_for(w, a->exchange);
 }
 
-/* ---- the rule ---- */
+/* ---- all others ---- */
 
-static void add_look(writer *w, const tutti_action *a)
+/* Each flow of the row is a copy, or a sum of two. */
+static void add_flow(writer *w, const tutti_element_flow *f)
 {
-    const tutti_stretch range = tutti_composition_stretch(w->c, a->from, a->first, a->count);
-    int state;
-    add_copy(w, copy_of(w, a->from, 0), seen(w), range);
-    if (w->c->plan->config.norms == TUTTI_NORMS_OF_TENSORS) {
-        add_copy(w, copy_of(w, a->weights, 0), seen(w), range);
-        for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
-            add_copy(w, copy_of(w, state, 0), seen(w), range);
-    }
-    add_copy(w, 0, copy_of(w, a->to, 0), all_of(w, a->to)); /* any value */
+    const bool is_read = f->to < 0;
+    const tutti_stretch range = tutti_composition_stretch(w->c, is_read ? f->from : f->to, f->first, f->count);
+    const int from = f->from < 0 ? 0 : copy_of(w, f->from, f->from_copy); /* 0: any value */
+    const int to = is_read ? seen(w) : copy_of(w, f->to, f->to_copy);
+    tutti_loop_step *s = add_copy(w, from, to, range);
+    if (f->kind != TUTTI_FLOW_ADDS) return;
+    s->kind = TUTTI_STEP_REDUCE;
+    s->from[0] = to;
+    s->from[1] = from;
 }
 
-static void add_apply(writer *w, const tutti_action *a)
-{
-    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
-    const int from = copy_of(w, a->from, 0);
-    int state;
-    if (a->verdict >= 0) add_copy(w, copy_of(w, a->verdict, 0), seen(w), all_of(w, a->verdict));
-    if (a->pulled) add_copy(w, copy_of(w, a->centre, 0), seen(w), range);
-    for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
-        add_copy(w, from, copy_of(w, state, 0), range);
-    add_copy(w, from, copy_of(w, a->to, 0), range);
-}
-
-/* The elastic rule; the outer one also writes what it keeps, which is the memory behind the centre, and the weights. */
-static void add_centre_rule(writer *w, const tutti_action *a)
-{
-    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
-    const int from = copy_of(w, a->from, 0), to = copy_of(w, a->to, 0);
-    add_copy(w, from, to, range);
-    if (a->kind == TUTTI_DO_ELASTIC) return;
-    add_copy(w, from, copy_of(w, tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_CENTRE, 1), 0), range);
-    add_copy(w, to, from, range);
-}
-
-/* As they are, or rounded. */
-static void add_elements(writer *w, const tutti_action *a)
-{
-    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
-    add_copy(w, copy_of(w, a->from, 0), copy_of(w, a->to, 0), range);
-}
-
-/* What comes back is of the centre: which of its values, before the visit's change or after it, is not told apart. */
-static void add_meet(writer *w, const tutti_action *a)
-{
-    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
-    const int to = copy_of(w, a->to, 0);
-    add_copy(w, copy_of(w, a->from, 0), to, range);
-    add_copy(w, to, copy_of(w, a->centre, 0), range);
-}
-
+/* Visits, and waits for other workers, touch nothing: plan_visits.c. */
 static void add_action(writer *w, const tutti_action *a)
 {
-    switch (a->kind) {
-    case TUTTI_DO_KERNEL: add_kernel(w, a); break;
-    case TUTTI_DO_FOLD: add_fold(w, a); break;
-    case TUTTI_DO_START:
-        start(w, a->exchange);
-        tell(w, a->exchange, a->when);
-        break;
-    case TUTTI_DO_TELL: tell(w, a->exchange, a->when); break;
-    case TUTTI_DO_WAIT: wait_in_turn(w, a); break;
-    case TUTTI_DO_LOOK: add_look(w, a); break;
-    case TUTTI_DO_APPLY: add_apply(w, a); break;
-    case TUTTI_DO_ELASTIC:
-    case TUTTI_DO_OUTER: add_centre_rule(w, a); break;
-    case TUTTI_DO_MEET: add_meet(w, a); break;
-    case TUTTI_DO_COPY:
-    case TUTTI_DO_CONVERT: add_elements(w, a); break;
-    case TUTTI_DO_PACE: /* of ranks that take steps of their own: plan_visits.c */
-    case TUTTI_DO_ENTER:
-    case TUTTI_DO_LEAVE:
-    case TUTTI_NACTIONS: break;
-    }
+    tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];
+    const int nflows = tutti_action_flows(w->c->plan, a, flows);
+    if (a->node >= 0) add_kernel(w, a);
+    if (tutti_action_starts(a)) start(w, a->exchange);
+    if (tutti_action_tells(a)) tell(w, a->exchange, a->when);
+    if (tutti_action_awaits(a)) wait_in_turn(w, a);
+    for (int i = 0; i < nflows; i++) add_flow(w, &flows[i]);
 }
 
 /* ---- what no race would show ---- */
@@ -314,11 +250,11 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind == TUTTI_DO_LOOK && a->to == verdict) v.asked = v.known = i; /* each rank for itself */
+        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* each rank for itself */
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
         v.flag = p->exchanges[a->exchange].in.memory;
-        if (a->kind == TUTTI_DO_START) v.asked = i;
-        if (a->kind == TUTTI_DO_WAIT) v.known = i;
+        if (tutti_action_starts(a)) v.asked = i;
+        if (tutti_action_awaits(a)) v.known = i;
     }
     return v;
 }
@@ -327,7 +263,7 @@ static bool was_looked_at(tutti_norms norms, const tutti_loop *l, const tutti_ac
 {
     for (int i = 0; i <= v->asked; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind == TUTTI_DO_LOOK && a->from == apply->from && a->to == v->flag && a->first <= apply->first &&
+        if (tutti_action_looks(a) && a->from == apply->from && a->to == v->flag && a->first <= apply->first &&
             a->first + a->count >= apply->first + apply->count &&
             (norms != TUTTI_NORMS_OF_TENSORS || a->weights == apply->to))
             return true;
@@ -341,7 +277,7 @@ static tutti_status check_verdicts(const tutti_composition *c, int rank, const t
     const tutti_plan *p = c->plan;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite && !p->config.norms)) continue;
+        if (!tutti_action_updates(a) || (a->verdict < 0 && !p->config.only_finite && !p->config.norms)) continue;
         const verdict_path v = find_verdict(p, l, a->verdict);
         const char *wrong = a->verdict < 0 || v.asked < 0 ? "is updated without the verdict"
                             : !was_looked_at(p->config.norms, l, a, &v)

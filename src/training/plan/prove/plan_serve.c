@@ -47,20 +47,28 @@ static tutti_status own_touched(const owners *o, const tutti_action *a, int by, 
     return st ? st : own(o, tutti_plan_member(x, 0) ? x->out.memory : x->in.memory, by, err);
 }
 
+static bool goes(const tutti_element_flow *flows, int n, int from, int to)
+{
+    for (int i = 0; i < n; i++)
+        if (flows[i].from == from && flows[i].to == to) return true;
+    return false;
+}
+
 /* Each bucket of what was brought goes to the centre, and what comes back is of the centre. */
 static tutti_status check_ways(const tutti_plan *p, int worker, const tutti_loop *part, tutti_failure *err)
 {
     const int seat = p->exchanges[tutti_plan_push_of(p, worker)].out.memory;
+    const int centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0);
     for (int b = 0; b < p->nbuckets; b++) {
         int there = 0, back = 0;
         for (int i = 0; i < part->nactions; i++) {
             const tutti_action *a = &part->actions[i];
-            const bool meets = a->kind == TUTTI_DO_MEET, takes = meets || a->kind == TUTTI_DO_APPLY;
+            tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];
             const bool whole = a->first == p->buckets[b].offset && a->count == p->buckets[b].count;
             if (a->bucket != b || !whole) continue;
-            there += takes && a->from == seat && p->memories[a->to].is_common;
-            back += (meets && a->centre == seat) ||
-                    (a->kind == TUTTI_DO_COPY && a->to == seat && p->memories[a->from].is_common);
+            const int n = tutti_action_flows(p, a, flows);
+            there += goes(flows, n, seat, centre);
+            back += goes(flows, n, centre, seat);
         }
         if (there != 1 || back != 1)
             return tutti_fail(
@@ -125,7 +133,7 @@ static void list_one(tutti_plan_builder *b)
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     for (int i = 0; i < l->nactions; i++) {
         tutti_action a = l->actions[i];
-        if (a.kind == TUTTI_DO_FOLD || a.dst > 0) continue;
+        if (a.dst > 0 || a.src > 0) continue;
         if (a.exchange >= 0) a.exchange = a.exchange == both->number[1];
         tutti_builder_steps(b, tutti_builder_rank(b) ? a.steps
                                : both->rarely        ? TUTTI_IN_LAST_STEP
@@ -150,7 +158,7 @@ static void make_pair(const tutti_plan *p, int worker, const tutti_loop *part, c
         out->exchanges[i] = p->exchanges[out->number[i]];
         out->exchanges[i].members = i ? NULL : brings;
     }
-    const int at = tutti_loop_find(step, TUTTI_DO_START, out->number[0]);
+    const int at = tutti_loop_find_start(step, out->number[0]);
     out->rarely = at >= 0 && step->actions[at].steps == TUTTI_IN_LAST_STEP;
     tutti_plan *two = &out->plan;
     two->config.rank = 0;

@@ -86,10 +86,11 @@ static tutti_status check_exchange(const tutti_plan *p, const tutti_plan_exchang
 
 static bool has_types(const tutti_plan *p, const tutti_action *a)
 {
-    if (a->kind < TUTTI_DO_LOOK) return true;
+    const tutti_action_types types = tutti_action_row_of(a->kind)->types;
+    if (types == TUTTI_ON_NO_ELEMENTS) return true;
     const tutti_dtype from = p->memories[a->from].type, to = p->memories[a->to].type;
-    if (a->kind == TUTTI_DO_CONVERT) return (from == TUTTI_F32 && is_half(to)) || (is_half(from) && to == TUTTI_F32);
-    return from == TUTTI_F32 && to == (a->kind == TUTTI_DO_LOOK ? TUTTI_I64 : TUTTI_F32);
+    if (types == TUTTI_CONVERTED) return (from == TUTTI_F32 && is_half(to)) || (is_half(from) && to == TUTTI_F32);
+    return from == TUTTI_F32 && to == (types == TUTTI_COUNTED ? TUTTI_I64 : TUTTI_F32);
 }
 
 static tutti_status check_actions(const tutti_plan *p, int rank, const tutti_loop *l, tutti_failure *err)

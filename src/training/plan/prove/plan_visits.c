@@ -14,28 +14,17 @@
 
 int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI_MOST_TOUCHED])
 {
-    const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, 0);
-    int found[TUTTI_MOST_TOUCHED] = {a->to, a->from, -1, -1, -1, -1}, n = 0;
-    switch (a->kind) {
-    case TUTTI_DO_APPLY:
-        found[2] = state, found[3] = a->verdict, found[4] = a->norm, found[5] = a->pulled ? a->centre : -1;
-        break;
-    case TUTTI_DO_MEET: found[2] = a->centre; break;
-    case TUTTI_DO_LOOK:
-        if (p->config.norms == TUTTI_NORMS_OF_TENSORS) found[2] = a->weights, found[3] = state;
-        break;
-    case TUTTI_DO_ELASTIC:
-    case TUTTI_DO_OUTER:
-    case TUTTI_DO_COPY:
-    case TUTTI_DO_CONVERT: break;
-    case TUTTI_DO_KERNEL:
-        found[0] = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
-        found[1] = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
-        break;
-    default: return 0;
+    tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];
+    const int nflows = tutti_action_flows(p, a, flows);
+    int n = 0;
+    if (a->node >= 0) { /* a kernel */
+        out[n++] = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+        out[n++] = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
     }
-    for (int i = 0; i < TUTTI_MOST_TOUCHED - 2; i++)
-        if (found[i] >= 0) out[n++] = found[i];
+    for (int i = 0; i < nflows; i++) {
+        if (flows[i].from >= 0) out[n++] = flows[i].from;
+        if (flows[i].to >= 0) out[n++] = flows[i].to;
+    }
     return n;
 }
 
@@ -47,11 +36,6 @@ static bool touches_common(const tutti_plan *p, const tutti_action *a)
     for (int i = 0; i < n; i++)
         if (p->memories[touched[i]].is_common) return true;
     return false;
-}
-
-static bool waits(const tutti_action *a)
-{
-    return a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_PACE || a->kind == TUTTI_DO_ENTER;
 }
 
 tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a,
@@ -84,13 +68,13 @@ static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *
         const tutti_action *a = &l->actions[i];
         const char *wrong = NULL;
         if (!tutti_action_is_due(a, ends_period)) continue;
-        if (a->kind == TUTTI_DO_ENTER && !tutti_plan_is_async(p))
+        if (tutti_action_enters(a) && !tutti_plan_is_async(p))
             wrong = "has nobody who admits it: ranks go step by step together";
-        else if (is_far && (a->kind == TUTTI_DO_ENTER || a->kind == TUTTI_DO_PACE || touches_common(p, a)))
+        else if (is_far && (tutti_action_enters(a) || tutti_action_paces(a) || touches_common(p, a)))
             wrong = "wants what lies on another host, at rank 0";
-        else if (inside && waits(a))
+        else if (inside && tutti_action_row_of(a->kind)->waits)
             wrong = "waits inside a visit, which then may never end for others";
-        else if (a->kind == TUTTI_DO_LEAVE && !inside)
+        else if (tutti_action_leaves(a) && !inside)
             wrong = "ends a visit that nobody began";
         else if (!inside && touches_common(p, a))
             wrong = "touches a memory that others visit, outside a visit";
@@ -99,8 +83,8 @@ static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *
         else if (inside && a->exchange >= 0)
             wrong = "exchanges inside a visit, which others wait for";
         if (wrong) return tutti_plan_refuse(p, rank, l->driver, a, wrong, err);
-        *nvisits += a->kind == TUTTI_DO_ENTER;
-        inside = a->kind == TUTTI_DO_ENTER || (inside && a->kind != TUTTI_DO_LEAVE);
+        *nvisits += tutti_action_enters(a);
+        inside = tutti_action_enters(a) || (inside && !tutti_action_leaves(a));
     }
     return inside ? tutti_plan_refuse(p, rank, l->driver, NULL, "a visit is not ended", err) : TUTTI_OK;
 }
@@ -144,11 +128,11 @@ tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_
 static void count_served(const tutti_plan *p, int rank, const tutti_loop *step, const tutti_loop *part, int nvisits[2])
 {
     int each = 0;
-    for (int i = 0; i < part->nactions; i++) each += part->actions[i].kind == TUTTI_DO_ENTER;
+    for (int i = 0; i < part->nactions; i++) each += tutti_action_enters(&part->actions[i]);
     for (int last = 0; last < 2; last++)
         for (int i = 0; i < step->nactions; i++) {
             const tutti_action *a = &step->actions[i];
-            if (a->kind == TUTTI_DO_START && a->exchange == tutti_plan_push_of(p, rank) && tutti_action_is_due(a, last))
+            if (tutti_action_starts(a) && a->exchange == tutti_plan_push_of(p, rank) && tutti_action_is_due(a, last))
                 nvisits[last] += each;
         }
 }

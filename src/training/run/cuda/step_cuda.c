@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../../base/host/memory.h"
 #include "../../../device/cuda/cuda.h"
@@ -357,50 +358,74 @@ static void clear_work(const tutti_device *d, const void *clear_work, const void
     tutti_cuda_fill(tutti_cuda_of(d), w->numbers, 0, sizeof *w->numbers * (size_t)w->n);
 }
 
-/* ---- the centre ---- */
+/* ---- loops over elements, by name ---- */
 
-static void elastic_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void elastic_work(const tutti_device *d, const void *elements, const void *varying)
 {
-    tutti_centre_work w = *(const tutti_centre_work *)centre_work;
+    tutti_elements w = *(const tutti_elements *)elements;
     float nworkers = (float)w.nworkers;
-    int32_t skew = SKEW_OF(w.centre, w.from);
+    int32_t skew = SKEW_OF(w.to, w.from);
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->elastic, w.n, skew, (void *[]){&w.centre, &w.from, &w.n, &skew, &nworkers, &varying});
+    run_over(c, step_of(c)->elastic, w.n, skew, (void *[]){&w.to, &w.from, &w.n, &skew, &nworkers, &varying});
 }
 
-static void outer_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void outer_work(const tutti_device *d, const void *elements, const void *varying)
 {
     (void)varying;
-    tutti_centre_work w = *(const tutti_centre_work *)centre_work;
+    tutti_elements w = *(const tutti_elements *)elements;
     float rate = (float)w.rule.outer_rate, mu = (float)w.rule.outer_mu;
-    int32_t skew = SKEW_OF(w.centre, w.other, w.from);
+    int32_t skew = SKEW_OF(w.to, w.other, w.from);
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->outer, w.n, skew, (void *[]){&w.centre, &w.other, &w.from, &w.n, &skew, &rate, &mu});
+    run_over(c, step_of(c)->outer, w.n, skew, (void *[]){&w.to, &w.other, &w.from, &w.n, &skew, &rate, &mu});
 }
 
-static void meet_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void meet_work(const tutti_device *d, const void *elements, const void *varying)
 {
-    tutti_centre_work w = *(const tutti_centre_work *)centre_work;
-    int32_t skew = SKEW_OF(w.centre, w.from, w.other);
+    tutti_elements w = *(const tutti_elements *)elements;
+    int32_t skew = SKEW_OF(w.to, w.from, w.other);
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->meet, w.n, skew, (void *[]){&w.centre, &w.from, &w.other, &w.n, &skew, &varying});
+    run_over(c, step_of(c)->meet, w.n, skew, (void *[]){&w.to, &w.from, &w.other, &w.n, &skew, &varying});
 }
 
-static void mean_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void mean_work(const tutti_device *d, const void *elements, const void *varying)
 {
     (void)varying;
-    tutti_centre_work w = *(const tutti_centre_work *)centre_work;
+    tutti_elements w = *(const tutti_elements *)elements;
     float nworkers = (float)w.nworkers;
-    int32_t skew = SKEW_OF(w.centre, w.from);
+    int32_t skew = SKEW_OF(w.to, w.from);
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->mean, w.n, skew, (void *[]){&w.centre, &w.from, &w.n, &skew, &nworkers});
+    run_over(c, step_of(c)->mean, w.n, skew, (void *[]){&w.to, &w.from, &w.n, &skew, &nworkers});
 }
 
-static void read_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void read_work(const tutti_device *d, const void *elements, const void *varying)
 {
     (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_cuda_move(tutti_cuda_of(d), w->other, w->centre, sizeof *w->centre * (size_t)w->n);
+    const tutti_elements *w = elements;
+    tutti_cuda_move(tutti_cuda_of(d), w->to, w->from, sizeof *w->to * (size_t)w->n);
+}
+
+static const struct {
+    const char *name;
+    void (*work)(const tutti_device *d, const void *elements, const void *varying);
+} element_loops[] = {
+    {"elastic", elastic_work}, {"outer", outer_work}, {"meet", meet_work}, {"mean", mean_work}, {"read", read_work}};
+enum { NLOOPS = sizeof element_loops / sizeof *element_loops };
+
+static int loop_of(const tutti_element_loop *loop)
+{
+    int i = 0;
+    while (i < NLOOPS && strcmp(element_loops[i].name, loop->name)) i++;
+    return i;
+}
+
+bool tutti_step_has_loop_cuda(const tutti_element_loop *loop)
+{
+    return loop_of(loop) < NLOOPS;
+}
+
+static void elements_work(const tutti_device *d, const void *elements, const void *varying)
+{
+    element_loops[loop_of(((const tutti_elements *)elements)->loop)].work(d, elements, varying);
 }
 
 const tutti_queue_work tutti_works_cuda[TUTTI_NWORKS] = TUTTI_STEP_TABLE;

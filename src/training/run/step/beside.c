@@ -43,15 +43,14 @@ static void play(void *arg, bool beside)
 static bool read_part(const tutti_loop *l, int *at, part *out)
 {
     const tutti_action *a = &l->actions[*at], *end = l->actions + l->nactions;
-    if (end - a < 4 || a[0].kind != TUTTI_DO_WAIT || a[0].when) return false;
-    if (a[1].kind != TUTTI_DO_WAIT || a[1].when != TUTTI_WHEN_FREE) return false;
+    if (end - a < 4 || !tutti_action_awaits(&a[0]) || a[0].when) return false;
+    if (!tutti_action_awaits(&a[1]) || a[1].when != TUTTI_WHEN_FREE) return false;
     out->awaited = a[0].exchange;
     out->told = a[1].exchange;
     out->actions = a + 2;
-    for (a += 2; a < end && a->kind == TUTTI_DO_APPLY && a->verdict < 0; a++) out->nactions++;
+    for (a += 2; a < end && tutti_action_updates(a) && a->verdict < 0; a++) out->nactions++;
     *at = (int)(a + 1 - l->actions);
-    return a < end && out->nactions && a->kind == TUTTI_DO_TELL && a->exchange == out->told &&
-           a->when == TUTTI_WHEN_READY;
+    return a < end && out->nactions && tutti_action_tells(a) && a->exchange == out->told && a->when == TUTTI_WHEN_READY;
 }
 
 tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err)

@@ -84,7 +84,7 @@ static tutti_status create_memory(tutti_shared *s, int m, tutti_failure *err)
 
 static bool starts(const tutti_plan *plan, tutti_loop_driver driver, int exchange)
 {
-    return tutti_loop_find(&plan->loops[driver], TUTTI_DO_START, exchange) >= 0;
+    return tutti_loop_find_start(&plan->loops[driver], exchange) >= 0;
 }
 
 /* All exchanges that are bound are made together, in as many rounds as one: by all ranks, members or not. */

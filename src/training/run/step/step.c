@@ -15,11 +15,35 @@
  * 2^20. */
 static const float ENDS = 0x1p22F, SAVES = 1;
 
+/* ---- kernels and what they have written ---- */
+
+static tutti_status play_kernel(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)err;
+    tutti_step_run_node(s, play, a);
+    return TUTTI_OK;
+}
+
+static tutti_status play_fold(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)play, (void)err;
+    tutti_step_fold(s, a);
+    return TUTTI_OK;
+}
+
+static tutti_status play_look(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)err;
+    tutti_step_look(s, play, a);
+    return TUTTI_OK;
+}
+
 /* ---- an update ---- */
 
-static void apply(tutti_stepping *s, tutti_step_common *play, const tutti_action *a)
+static tutti_status play_apply(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_plan_config *c = &s->plan->config;
+    (void)err;
     if (c->only_finite || c->norms != TUTTI_NO_NORMS || s->plan->memories[a->to].is_common) tutti_step_sync(s);
     if (c->only_finite && tutti_step_count_bad(s, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? tutti_step_clip(s, play, a) : 1;
@@ -32,73 +56,73 @@ static void apply(tutti_stepping *s, tutti_step_common *play, const tutti_action
     if (is_common) tutti_step_sync(s);
     if (is_common) tutti_visits_change_end(s->visits, a->bucket, begun);
     tutti_did(&s->account, is_common ? TUTTI_DID_CENTRE : TUTTI_DID_UPDATE, a->bucket);
+    return TUTTI_OK;
 }
 
-/* ---- the centre ---- */
+/* ---- elements that move by the loop of the action's row ---- */
+
+/* Elements [first, end) of the packed vector. */
+static void move_elements(tutti_stepping *s, const tutti_elements *like, const tutti_action *a, int64_t first,
+                          int64_t end)
+{
+    tutti_elements e = *like;
+    e.to = tutti_shared_vector(&s->shared, a->to, 0) + first;
+    e.from = tutti_shared_vector(&s->shared, a->from, 0) + first;
+    e.other = tutti_shared_vector(&s->shared, a->other, 0) + first;
+    e.n = end - first;
+    tutti_step_launch(s, TUTTI_WORK_ELEMENTS, &e);
+}
 
 static void move_param(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a, int p)
 {
     const tutti_plan *plan = s->plan;
+    const tutti_action_row *row = tutti_action_row_of(a->kind);
+    const bool learned = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
+    const tutti_elements e = {.loop = learned ? row->loop : row->statistics,
+                              .rule = s->config->centre,
+                              .alpha = learned ? tutti_centre_alpha(&s->config->centre, play->update.lr)
+                                               : 1 / (float)plan->config.nranks,
+                              .nworkers = plan->config.nranks};
     int64_t first = a->first, end = a->first + a->count;
-    if (!tutti_step_cut(plan, p, &first, &end)) return;
-    const bool counts = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
-    tutti_centre_work w = {.rule = s->config->centre,
-                           .alpha = tutti_centre_alpha(&s->config->centre, play->update.lr),
-                           .nworkers = plan->config.nranks,
-                           .centre = tutti_shared_vector(&s->shared, a->to, 0) + first,
-                           .from = tutti_shared_vector(&s->shared, a->from, 0) + first,
-                           .n = end - first};
-    tutti_work_kind work = counts ? TUTTI_WORK_ELASTIC : TUTTI_WORK_MEAN;
-    if (a->kind == TUTTI_DO_MEET) { /* running statistics: each worker brings its part of their mean */
-        work = TUTTI_WORK_MEET;
-        w.other = tutti_shared_vector(&s->shared, a->centre, 0) + first;
-        if (!counts) w.alpha = 1 / (float)plan->config.nranks;
-    } else if (a->kind == TUTTI_DO_OUTER && counts) {
-        work = TUTTI_WORK_OUTER;
-        w.other = tutti_shared_of_role(&s->shared, TUTTI_ROLE_CENTRE, 1) + first;
-    } else if (a->kind == TUTTI_DO_OUTER) {
-        w.nworkers = 1;
-    }
-    tutti_step_launch(s, work, &w);
+    if (tutti_step_cut(plan, p, &first, &end)) move_elements(s, &e, a, first, end);
 }
 
-/* Workers that skip a step are not pulled in it, so the centre stays too: what one end gives the other gets. */
-static void move_centre(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
+static void move_all(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
+    const tutti_action_row *row = tutti_action_row_of(a->kind);
     const tutti_bucket *bucket = &s->plan->buckets[a->bucket];
-    const bool stays = play->skips && a->kind == TUTTI_DO_ELASTIC;
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && !stays; i++)
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && row->statistics; i++)
         move_param(s, play, a, s->plan->order[i]);
-    tutti_did(&s->account, TUTTI_DID_CENTRE, a->bucket);
+    if (!row->statistics) move_elements(s, &(tutti_elements){.loop = row->loop}, a, a->first, a->first + a->count);
 }
 
-static void meet_centre(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
+/* Others may touch what is common as soon as this ends. */
+static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
-    const int64_t begun = tutti_visits_change_begin(s->visits, a->bucket);
-    move_centre(s, play, a);
-    tutti_step_sync(s);
-    tutti_visits_change_end(s->visits, a->bucket, begun);
-}
-
-static void copy(tutti_stepping *s, const tutti_action *a)
-{
-    const tutti_centre_work w = {.centre = tutti_shared_vector(&s->shared, a->from, 0) + a->first,
-                                 .other = tutti_shared_vector(&s->shared, a->to, 0) + a->first,
-                                 .n = a->count};
-    tutti_step_launch(s, TUTTI_WORK_READ, &w);
-    tutti_step_sync(s); /* the centre may go on */
+    const tutti_plan_memory *memories = s->plan->memories;
+    const bool changes = memories[a->to].is_common;
+    const int64_t begun = changes ? tutti_visits_change_begin(s->visits, a->bucket) : 0;
+    (void)err;
+    if (!play->skips || !tutti_action_row_of(a->kind)->stays) move_all(s, play, a);
+    if (changes || memories[a->from].is_common) tutti_step_sync(s);
+    if (changes) tutti_visits_change_end(s->visits, a->bucket, begun);
     tutti_did(&s->account, TUTTI_DID_CENTRE, a->bucket);
+    return TUTTI_OK;
 }
 
 /* One of the two is f32. */
-static void convert(tutti_stepping *s, const tutti_action *a)
+static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_dtype from = s->plan->memories[a->from].type, to = s->plan->memories[a->to].type;
     const char *in = s->shared.memory[a->from] + (size_t)a->first * tutti_dtype_bytes(from);
     char *out = s->shared.memory[a->to] + (size_t)a->first * tutti_dtype_bytes(to);
+    (void)play, (void)err;
     s->device->convert(s->device, from, in, to, out, a->count);
     tutti_did(&s->account, TUTTI_DID_CONVERT, a->bucket);
+    return TUTTI_OK;
 }
+
+/* ---- visits ---- */
 
 /* The rule's states lie with the centre and have seen all visits, or they are the rank's own. */
 static int64_t count_updates(const tutti_stepping *s)
@@ -109,19 +133,34 @@ static int64_t count_updates(const tutti_stepping *s)
            (is_common ? s->first_step * s->nranks + tutti_visits_count(s->visits) : s->local_steps);
 }
 
-/* Whoever is let in knows how often the states that lie there were updated before. */
-static tutti_status wait_to_visit(tutti_stepping *s, tutti_step_common *play, tutti_action_kind kind,
-                                  tutti_failure *err)
+static tutti_status play_pace(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
+    (void)play, (void)a;
     tutti_did(&s->account, TUTTI_DID_OTHER, 0);
-    const tutti_status st =
-        kind == TUTTI_DO_PACE ? tutti_visits_pace(s->visits, err) : tutti_visits_enter(s->visits, err);
+    const tutti_status st = tutti_visits_pace(s->visits, err);
     tutti_did(&s->account, TUTTI_DID_VISIT, 0);
-    if (!st && kind == TUTTI_DO_ENTER) play->update.nupdates = count_updates(s) + 1;
     return st;
 }
 
-/* ---- actions ---- */
+/* Whoever is let in knows how often the states that lie there were updated before. */
+static tutti_status play_enter(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)a;
+    tutti_did(&s->account, TUTTI_DID_OTHER, 0);
+    const tutti_status st = tutti_visits_enter(s->visits, err);
+    tutti_did(&s->account, TUTTI_DID_VISIT, 0);
+    if (!st) play->update.nupdates = count_updates(s) + 1;
+    return st;
+}
+
+static tutti_status play_leave(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)play, (void)a, (void)err;
+    tutti_visits_leave(s->visits);
+    return TUTTI_OK;
+}
+
+/* ---- exchanges ---- */
 
 static tutti_status wait_for(tutti_stepping *s, int x, tutti_failure *err)
 {
@@ -142,41 +181,47 @@ tutti_status tutti_step_wait_all(tutti_stepping *s, tutti_failure *err)
     return st;
 }
 
-static void start(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
+static tutti_status play_wait(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)play;
+    return wait_for(s, a->exchange, err);
+}
+
+static tutti_status play_start(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const atomic_bool *gone = tutti_visits_gone_flag(s->visits, a->exchange);
-    if (gone && atomic_load(gone)) return; /* it never ends */
-    if (s->nranks > 1) tutti_step_sync(s); /* alone nobody else looks: the queue keeps the order */
+    (void)err;
+    if (gone && atomic_load(gone)) return TUTTI_OK; /* it never ends */
+    if (s->nranks > 1) tutti_step_sync(s);          /* alone nobody else looks: the queue keeps the order */
     tutti_beside_starts(s, a->exchange, &play->update);
     tutti_shared_start(&s->shared, a->exchange, a->when);
     tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
+    return TUTTI_OK;
 }
+
+static tutti_status play_tell(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
+{
+    (void)play, (void)err;
+    if (s->nranks > 1) tutti_step_sync(s);
+    tutti_exchange_tell(s->shared.exchange[a->exchange], a->when);
+    tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
+    return TUTTI_OK;
+}
+
+/* ---- actions ---- */
+
+/* NULL: the action's row has a loop. */
+static tutti_status (*const players[TUTTI_NACTIONS])(tutti_stepping *s, tutti_step_common *play, const tutti_action *a,
+                                                     tutti_failure *err) = {
+    [TUTTI_DO_KERNEL] = play_kernel, [TUTTI_DO_FOLD] = play_fold,       [TUTTI_DO_START] = play_start,
+    [TUTTI_DO_TELL] = play_tell,     [TUTTI_DO_WAIT] = play_wait,       [TUTTI_DO_PACE] = play_pace,
+    [TUTTI_DO_ENTER] = play_enter,   [TUTTI_DO_LEAVE] = play_leave,     [TUTTI_DO_LOOK] = play_look,
+    [TUTTI_DO_APPLY] = play_apply,   [TUTTI_DO_CONVERT] = play_convert,
+};
 
 static tutti_status play_action(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
-    switch (a->kind) {
-    case TUTTI_DO_KERNEL: tutti_step_run_node(s, play, a); break;
-    case TUTTI_DO_FOLD: tutti_step_fold(s, a); break;
-    case TUTTI_DO_START: start(s, play, a); break;
-    case TUTTI_DO_TELL:
-        if (s->nranks > 1) tutti_step_sync(s);
-        tutti_exchange_tell(s->shared.exchange[a->exchange], a->when);
-        tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
-        break;
-    case TUTTI_DO_WAIT: return wait_for(s, a->exchange, err);
-    case TUTTI_DO_LOOK: tutti_step_look(s, play, a); break;
-    case TUTTI_DO_APPLY: apply(s, play, a); break;
-    case TUTTI_DO_ELASTIC:
-    case TUTTI_DO_OUTER: move_centre(s, play, a); break;
-    case TUTTI_DO_PACE:
-    case TUTTI_DO_ENTER: return wait_to_visit(s, play, a->kind, err);
-    case TUTTI_DO_LEAVE: tutti_visits_leave(s->visits); break;
-    case TUTTI_DO_MEET: meet_centre(s, play, a); break;
-    case TUTTI_DO_COPY: copy(s, a); break;
-    case TUTTI_DO_CONVERT: convert(s, a); break;
-    case TUTTI_NACTIONS: break;
-    }
-    return TUTTI_OK;
+    return (players[a->kind] ? players[a->kind] : play_elements)(s, play, a, err);
 }
 
 static float look_at(const tutti_stepping *s, const float *at)
@@ -202,8 +247,7 @@ double tutti_step_own_loss(const tutti_stepping *s)
 
 static bool makes_loss(const tutti_plan *p, const tutti_action *a)
 {
-    return a->kind == TUTTI_DO_FOLD ||
-           (a->kind == TUTTI_DO_KERNEL && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
+    return a->kind == TUTTI_DO_FOLD || (a->node >= 0 && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
 }
 
 /* Before which action a worker of another host asks for its next share (visitor.h); -1: it does not, it sees the board. */
@@ -214,7 +258,7 @@ static int asks_before(const tutti_stepping *s, bool last)
     if (!s->visits || !tutti_plan_is_far(s->plan, s->rank)) return -1;
     for (int i = 0; i < l->nactions; i++) {
         if (!tutti_action_is_due(&l->actions[i], last)) continue;
-        if (l->actions[i].kind == TUTTI_DO_START) return i;
+        if (tutti_action_starts(&l->actions[i])) return i;
         if (makes_loss(s->plan, &l->actions[i])) known = i + 1;
     }
     return known;

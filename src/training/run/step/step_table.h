@@ -30,11 +30,7 @@
         TUTTI_STEP_VARYING(NORMS, norms, tutti_norms_work, numbers, sizeof((tutti_norms_work *)0)->numbers)            \
         TUTTI_STEP_FIXED(ZEROS, zeros, tutti_zeros_work)                                                               \
         TUTTI_STEP_FIXED(CLEAR, clear, tutti_clear_work)                                                               \
-        TUTTI_STEP_VARYING(ELASTIC, elastic, tutti_centre_work, alpha, sizeof(float))                                  \
-        TUTTI_STEP_FIXED(OUTER, outer, tutti_centre_work)                                                              \
-        TUTTI_STEP_VARYING(MEET, meet, tutti_centre_work, alpha, sizeof(float))                                        \
-        TUTTI_STEP_FIXED(MEAN, mean, tutti_centre_work)                                                                \
-        TUTTI_STEP_FIXED(READ, read, tutti_centre_work)                                                                \
+        TUTTI_STEP_VARYING(ELEMENTS, elements, tutti_elements, alpha, sizeof(float))                                   \
     }
 
 #endif

@@ -172,7 +172,7 @@ static void update_param(const tutti_stepping *s, updating *u, const tutti_updat
     w->varying[i].alpha = a->pulled ? tutti_centre_alpha(&s->config->centre, step->lr) : 0;
     if (w->varying[i].alpha != 0)
         w->slices[i].centre =
-            tutti_shared_vector(&s->shared, a->centre, 0) + (slice->w - tutti_shared_vector(&s->shared, a->to, 0));
+            tutti_shared_vector(&s->shared, a->other, 0) + (slice->w - tutti_shared_vector(&s->shared, a->to, 0));
     tutti_update_step own = *step;
     own.trust = trust_of(s, step, a, p);
     own.lr *= s->groups[p].rate;

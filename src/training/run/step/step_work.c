@@ -129,41 +129,10 @@ static void clear_work(const tutti_device *d, const void *clear_work, const void
     memset(w->numbers, 0, sizeof *w->numbers * (size_t)w->n);
 }
 
-/* ---- the centre ---- */
-
-static void elastic_work(const tutti_device *d, const void *centre_work, const void *varying)
+static void elements_work(const tutti_device *d, const void *elements, const void *varying)
 {
     (void)d, (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_centre_elastic(w->alpha, w->nworkers, w->centre, w->from, w->n);
-}
-
-static void outer_work(const tutti_device *d, const void *centre_work, const void *varying)
-{
-    (void)d, (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_centre_outer(&w->rule, w->centre, w->other, w->from, w->n);
-}
-
-static void meet_work(const tutti_device *d, const void *centre_work, const void *varying)
-{
-    (void)d, (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_centre_meet(w->alpha, w->centre, w->from, w->other, w->n);
-}
-
-static void mean_work(const tutti_device *d, const void *centre_work, const void *varying)
-{
-    (void)d, (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_centre_mean(w->nworkers, w->centre, w->from, w->n);
-}
-
-static void read_work(const tutti_device *d, const void *centre_work, const void *varying)
-{
-    (void)d, (void)varying;
-    const tutti_centre_work *w = centre_work;
-    tutti_centre_read(w->centre, w->other, w->n);
+    tutti_elements_run(elements);
 }
 
 /* ---- the tables ---- */
@@ -180,4 +149,11 @@ const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kin
 tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err)
 {
     return d->kind == TUTTI_DEVICE_CUDA ? tutti_step_prepare_cuda(d, rule, err) : TUTTI_OK;
+}
+
+tutti_status tutti_step_prepare_loop(const tutti_device *d, const tutti_element_loop *loop, const char *words,
+                                     tutti_failure *err)
+{
+    if (!loop || d->kind != TUTTI_DEVICE_CUDA || tutti_step_has_loop_cuda(loop)) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "'%s' has no loop for a card; use 'device: cpu' or another method", words);
 }

@@ -6,8 +6,8 @@
 #define TUTTI_STEP_WORK_H
 
 #include "../../../device/device_row.h"
-#include "../../method/centre.h"
 #include "../../method/rule/rule.h"
+#include "../../plan/action/action.h"
 
 typedef enum {
     TUTTI_WORK_FORWARD, /* tutti_kernel_work */
@@ -25,11 +25,7 @@ typedef enum {
     TUTTI_WORK_NORMS,
     TUTTI_WORK_ZEROS,
     TUTTI_WORK_CLEAR,
-    TUTTI_WORK_ELASTIC, /* tutti_centre_work */
-    TUTTI_WORK_OUTER,
-    TUTTI_WORK_MEET,
-    TUTTI_WORK_MEAN,
-    TUTTI_WORK_READ, /* from the centre into other */
+    TUTTI_WORK_ELEMENTS, /* tutti_elements: of an action whose row has a loop */
     TUTTI_NWORKS
 } tutti_work_kind;
 /* The row of this kind of work in the table of the device's kind. */
@@ -134,13 +130,9 @@ typedef struct {
     int64_t *numbers, n;
 } tutti_clear_work;
 
-/* The centre moves (centre.h): other is its own state, or what a worker has seen of it. */
-typedef struct {
-    tutti_centre rule;
-    float alpha; /* varies */
-    int nworkers;
-    float *centre, *other, *from;
-    int64_t n;
-} tutti_centre_work;
+/* Whether the device has this loop; TUTTI_ERR_FAILED with words. words: of the action. */
+tutti_status tutti_step_prepare_loop(const tutti_device *d, const tutti_element_loop *loop, const char *words,
+                                     tutti_failure *err);
+bool tutti_step_has_loop_cuda(const tutti_element_loop *loop);
 
 #endif

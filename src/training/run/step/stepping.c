@@ -32,11 +32,23 @@ tutti_stepping tutti_stepping_begin(tutti_group *group, const tutti_train_config
     return s;
 }
 
+static tutti_status prepare_loops(const tutti_stepping *s, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        for (int i = 0; i < s->plan->loops[d].nactions && !st; i++) {
+            const tutti_action_row *row = tutti_action_row_of(s->plan->loops[d].actions[i].kind);
+            st = tutti_step_prepare_loop(s->device, row->loop, row->words, err);
+        }
+    return st;
+}
+
 tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err)
 {
     const tutti_plan *p = s->plan;
     s->groups = tutti_groups_make(s->config);
     tutti_status st = tutti_step_prepare(s->device, s->config->update.rule, err);
+    if (!st) st = prepare_loops(s, err);
     if (!st) st = tutti_shared_create(s->group, s->device, p, s->config->dir != NULL, &s->shared, err);
     if (!st) st = tutti_staging_make(s->device, p->my_nsamples, &p->graph->model->input, &s->staging, err);
     if (!st && s->device->bring) st = tutti_staging_make_ahead(&s->staging, err);

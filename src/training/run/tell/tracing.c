@@ -321,10 +321,10 @@ static double count_updated(const tutti_plan *p)
     for (int d = TUTTI_EACH_STEP; d <= TUTTI_EACH_END; d++)
         for (int i = 0; i < p->loops[d].nactions; i++) {
             const tutti_action *a = &p->loops[d].actions[i];
-            if (a->kind == TUTTI_DO_LOOK) return (double)NAN;
-            if (a->kind != TUTTI_DO_APPLY) continue;
+            if (tutti_action_looks(a)) return (double)NAN;
+            if (!tutti_action_updates(a)) continue;
             if (a->steps != TUTTI_IN_EVERY_STEP) return (double)NAN;
-            n += (double)a->count * (3 + 2 * p->config.nstates + a->pulled) / 5;
+            n += tutti_action_bytes(p, a) / 20;
         }
     return n > 0 ? n : (double)NAN;
 }

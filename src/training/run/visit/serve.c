@@ -91,7 +91,7 @@ static bool rest(tutti_serve *serve, int64_t nserved)
 
 static bool may_wait_for(const tutti_action *a)
 {
-    return a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_TELL;
+    return a->exchange >= 0;
 }
 
 /* From now on the worker's next ask may arrive, before it is looked at. */
@@ -164,13 +164,13 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
     for (int i = s->before, n; i < l->nactions; i += n) {
         const tutti_action *a = &l->actions[i];
         n = 1;
-        if (a->kind == TUTTI_DO_START) {
+        if (tutti_action_starts(a)) {
             if (a->exchange == push && !bring_begin(s)) return false;
             if (has_lost_its_worker(s)) return false;
             tutti_exchange_start(own->shared.exchange[a->exchange], a->when);
-        } else if (a->kind == TUTTI_DO_TELL) {
+        } else if (tutti_action_tells(a)) {
             tutti_exchange_tell(own->shared.exchange[a->exchange], a->when);
-        } else if (a->kind == TUTTI_DO_WAIT) {
+        } else if (tutti_action_awaits(a)) {
             if (!await_end(s, own->shared.exchange[a->exchange])) return false;
             if (a->exchange == push) tutti_visits_bring_end(own->visits), end_turn(s);
         } else {

@@ -150,13 +150,13 @@ static bool count_visits(const tutti_plan *plan, int rank, int nvisits[2])
         tutti_plan_list_loops(plan, 0, &arena, of_zero);
         const tutti_loop part = tutti_loop_part(&of_zero[TUTTI_EACH_ARRIVAL], rank);
         each = 0;
-        for (int i = 0; i < part.nactions; i++) each += part.actions[i].kind == TUTTI_DO_ENTER;
+        for (int i = 0; i < part.nactions; i++) each += tutti_action_enters(&part.actions[i]);
     }
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions && d != TUTTI_EACH_ARRIVAL; i++) {
             const tutti_action *a = &loops[d].actions[i];
-            const bool visits = is_far ? a->kind == TUTTI_DO_START && a->exchange == tutti_plan_push_of(plan, rank)
-                                       : a->kind == TUTTI_DO_ENTER;
+            const bool visits = is_far ? tutti_action_starts(a) && a->exchange == tutti_plan_push_of(plan, rank)
+                                       : tutti_action_enters(a);
             known = known && (!visits || d == TUTTI_EACH_STEP);
             for (int last = 0; last < 2 && visits; last++) nvisits[last] += tutti_action_is_due(a, last) ? each : 0;
         }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_meet.c: the elastic rule between one worker and the centre: elements of the centre `to`, from the worker's weights in `from`; `other`
+ * gets what the centre was before, and may be `from` (the asynchronous and the original EASGD: Zhang, Choromanska and LeCun 2015), in the
+ * centre's own order of all of them:
+ *   C   <- C + alpha * (W_i - C);  W_i <- rule(W_i, g_i) - alpha * (W_i - C), by the C from before
+ * Of running statistics each worker brings its part of their mean. Others may do the same to the same elements at the same time: then one of
+ * both moves is lost. For the proof what comes back is of the centre: which of its values, before the visit's change or after it, is not
+ * told apart. */
+#include <string.h>
+
+#include "../../../tensor/relaxed.h"
+#include "element_loop.h"
+
+/* Each element of the centre is read once. */
+TUTTI_ELEMENTS apart(float alpha, float *c, const float *restrict w, float *restrict seen, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float old = tutti_relaxed_read(&c[i]);
+        tutti_relaxed_write(&c[i], old + alpha * (w[i] - old));
+        seen[i] = old;
+    }
+}
+
+/* What comes takes the place of what was brought. */
+TUTTI_ELEMENTS meet(float alpha, float *c, const float *w, float *seen, int64_t n)
+{
+    enum { BLOCK = 1024 };
+    float old[BLOCK];
+    if (seen != w) apart(alpha, c, w, seen, n);
+    for (int64_t at = 0; at < n && seen == w; at += BLOCK) {
+        const int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        apart(alpha, c + at, w + at, old, m);
+        memcpy(seen + at, old, sizeof *old * (size_t)m);
+    }
+}
+
+#define LOOP(isa, target)                                                                                              \
+    target static void meet_##isa(const tutti_elements *e)                                                             \
+    {                                                                                                                  \
+        meet(e->alpha, e->to, e->from, e->other, e->n);                                                                \
+    }
+TUTTI_ISA_EACH(LOOP)
+static const tutti_element_loop loop = {"meet", TUTTI_ISA_LIST(meet)};
+
+const tutti_action_row tutti_action_meet = {
+    .words = "meet the centre with",
+    .types = TUTTI_ON_F32,
+    .flows = {{TUTTI_FLOW_CHANGES, TUTTI_AT_FROM, TUTTI_AT_TO}, {TUTTI_FLOW_WRITES, TUTTI_AT_TO, TUTTI_AT_OTHER}},
+    .loop = &loop,
+    .statistics = &loop,
+};
