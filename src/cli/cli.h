@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../job/outputs.h"
 #include "tutti/failure.h"
 
 struct tutti_job;
@@ -74,19 +75,9 @@ typedef struct {
  * code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
-/* A file that a command reads or writes; what is read may be a folder: a run's, a checkpoint or one with data. */
-typedef struct {
-    const char *what;     /* "the data", "--trace" */
-    const char *path;     /* NULL: it does not */
-    bool written, is_run; /* is_run: the folder of a run that is written */
-} tutti_cli_file;
-/* TUTTI_ERR_USAGE: one that is written has no name, or is one that is read, or another that is written. */
-tutti_status tutti_cli_check_files(const tutti_cli_file *files, int n, tutti_failure *err);
-/* TUTTI_ERR_USAGE: one that is written has no place: no such folder, one that cannot be written to, a folder of that name. */
-tutti_status tutti_cli_try_files(const tutti_cli_file *files, int n, tutti_failure *err);
-/* The first of all flags, and of what they and the other words and the environment name. */
+/* tutti_outputs_check of all flags, and of what they and the other words and the environment name. */
 tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
-/* The second of all flags; for the one process that writes. */
+/* tutti_outputs_try of all flags; for the one process that writes. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
 /* To be called by what reads a file that no word of the command names: what = "the job's model". TUTTI_ERR_USAGE: an output among the flags
  * would be written over it. f or path NULL: nothing is looked at. */
@@ -96,8 +87,6 @@ tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const 
 tutti_status tutti_cli_check_kept(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
 /* Checks every file that a job names (model, data, tuned kernels, initial weights) and this host's figures by the two above. */
 tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *job, tutti_failure *err);
-/* Whether both name one regular file, or would if they were made. */
-bool tutti_cli_same_file(const char *a, const char *b);
 
 /* runs/<name of the job file without folder and ending><suffix>; to be freed by the caller. */
 char *tutti_cli_run_folder(const char *job, const char *suffix);

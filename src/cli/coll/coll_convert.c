@@ -90,9 +90,9 @@ static tutti_status write_as(const format *to, const tutti_schedule *s, const tu
 {
     char *text = NULL;
     tutti_export_options o = {0};
-    const tutti_cli_file file = {.what = "--out", .path = tutti_cli_value(f, "out", NULL), .written = true};
+    const tutti_output file = {.what = "--out", .path = tutti_cli_value(f, "out", NULL), .written = true};
     tutti_status st = read_options(f, to, &o, err);
-    if (st == TUTTI_OK && !to->write_folder) st = tutti_cli_try_files(&file, 1, err);
+    if (st == TUTTI_OK && !to->write_folder) st = tutti_outputs_try(&file, 1, err);
     if (st != TUTTI_OK) return st;
     if (to->write_folder) return to->write_folder(s, &o, tutti_cli_value(f, "out", NULL), err);
     st = to->write ? to->write(s, &text, err) : to->write_sized(s, &o, &text, err);

@@ -51,9 +51,9 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
 static tutti_status make_place(const char *path, tutti_failure *err)
 {
     char *folder = tutti_file_folder(path);
-    const tutti_cli_file file = {.what = "the figures", .path = path, .written = true};
+    const tutti_output file = {.what = "the figures", .path = path, .written = true};
     tutti_status st = tutti_file_make_dir(folder, err);
-    if (!st) st = tutti_cli_try_files(&file, 1, err);
+    if (!st) st = tutti_outputs_try(&file, 1, err);
     free(folder);
     return st;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
-#include "../../job/trained.h"
+#include "../../job/trained/trained.h"
 #include "../../training/run/train.h"
 #include "../cli.h"
 

@@ -180,13 +180,13 @@ static tutti_status check_out(const char *dir, const char *picture, tutti_failur
     tutti_strbuf layers_picture = {0}, relus_picture = {0};
     tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
     tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
-    const tutti_cli_file files[] = {{.what = "the run", .path = dir},
+    const tutti_output files[] = {{.what = "the run", .path = dir},
                                     {.what = "the picture", .path = picture, .written = true},
                                     {.what = "the layers' picture", .path = layers_picture.text, .written = true},
                                     {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
     const int n = sizeof files / sizeof *files;
-    tutti_status st = tutti_cli_check_files(files, n, err);
-    if (!st && tutti_file_is_folder(dir)) st = tutti_cli_try_files(files, n, err);
+    tutti_status st = tutti_outputs_check(files, n, err);
+    if (!st && tutti_file_is_folder(dir)) st = tutti_outputs_try(files, n, err);
     tutti_strbuf_release(&layers_picture);
     tutti_strbuf_release(&relus_picture);
     return st;
@@ -200,9 +200,9 @@ static tutti_status report_svm(const char *path, const char *picture, tutti_fail
     const int stem = dot && !strcmp(dot, ".jsonl") ? (int)(dot - path) : (int)strlen(path);
     tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
     if (!picture) picture = name.text;
-    const tutti_cli_file files[] = {{.what = "the trace", .path = path},
+    const tutti_output files[] = {{.what = "the trace", .path = path},
                                     {.what = "the picture", .path = picture, .written = true}};
-    tutti_status st = tutti_cli_check_files(files, 2, err);
+    tutti_status st = tutti_outputs_check(files, 2, err);
     if (!st) st = tutti_svm_trace_report(path, &text, &svg, err);
     if (!st) st = tutti_cli_write(picture, svg.text, err);
     if (!st) printf("%spicture      %s\n", text.text, picture);

@@ -124,12 +124,12 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
         *(w->given[i].letter == 'b' ? &o.probability : &o.quiet) = n != 0;
     }
     if (!st && f->nrest != 3) st = tutti_fail(err, TUTTI_ERR_USAGE, "wants three files: [options] DATA MODEL OUT");
-    const tutti_cli_file files[] = {{.what = "the data", .path = f->rest[0]},
+    const tutti_output files[] = {{.what = "the data", .path = f->rest[0]},
                                     {.what = "the model", .path = f->rest[1]},
                                     {.what = "OUT", .path = f->rest[2], .written = true},
                                     {.what = "--decisions", .path = o.decisions, .written = true}};
-    if (!st) st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
-    if (!st) st = tutti_cli_try_files(files, sizeof files / sizeof *files, err);
+    if (!st) st = tutti_outputs_check(files, sizeof files / sizeof *files, err);
+    if (!st) st = tutti_outputs_try(files, sizeof files / sizeof *files, err);
     if (st) return st;
     tutti_svm_model model = {0};
     tutti_svm_data data = {0};

@@ -158,11 +158,11 @@ static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *er
     const bool first = tutti_group_rank(group) == 0;
     tutti_failure found = {0};
     const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK); /* then it is read first */
-    const tutti_cli_file files[] = {
+    const tutti_output files[] = {
         {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
         {.what = "--trace", .path = o->trace, .written = true},
         {.what = "--checkpoint", .path = begun ? NULL : o->config.checkpoint, .written = true}};
-    tutti_status st = first ? tutti_cli_try_files(files, sizeof files / sizeof *files, &found) : TUTTI_OK;
+    tutti_status st = first ? tutti_outputs_try(files, sizeof files / sizeof *files, &found) : TUTTI_OK;
     if (!st)
         st = tutti_svm_progress_begin(o->progress, &o->config, first ? o->trace : NULL, tutti_group_nranks(group),
                                       &t->progress, &found);

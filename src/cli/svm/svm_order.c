@@ -178,11 +178,11 @@ static void name_model(tutti_svm_order *o)
 
 static tutti_status check_files(const tutti_svm_order *o, tutti_failure *err)
 {
-    const tutti_cli_file files[] = {{.what = "the data", .path = o->data},
+    const tutti_output files[] = {{.what = "the data", .path = o->data},
                                     {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
                                     {.what = "--trace", .path = o->trace, .written = true},
                                     {.what = "--checkpoint", .path = o->config.checkpoint, .written = true}};
-    return tutti_cli_check_files(files, sizeof files / sizeof *files, err);
+    return tutti_outputs_check(files, sizeof files / sizeof *files, err);
 }
 
 tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tutti_failure *err)

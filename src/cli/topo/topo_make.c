@@ -112,11 +112,11 @@ static tutti_status check_outputs(const request *q, tutti_failure *err)
     char *tuned = tutti_topology_tuned_path();
     const char *dot = q->dot && strcmp(q->dot, "-") ? q->dot : NULL,
                *svg = q->svg && strcmp(q->svg, "-") ? q->svg : NULL;
-    const tutti_cli_file files[] = {
+    const tutti_output files[] = {
         {"--dot", dot, true, false}, {"--svg", svg, true, false}, {"this host's figures", tuned, false, false}};
     const int n = sizeof files / sizeof *files;
-    tutti_status st = tutti_cli_check_files(files, n, err);
-    if (!st) st = tutti_cli_try_files(files, n, err);
+    tutti_status st = tutti_outputs_check(files, n, err);
+    if (!st) st = tutti_outputs_try(files, n, err);
     free(tuned);
     return st;
 }

@@ -217,7 +217,7 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
     size_t nbytes;
     if (asprintf(&written, "%s/job.yaml", dir) < 0) tutti_no_memory(strlen(dir));
     tutti_status st = TUTTI_OK;
-    if (tutti_cli_same_file(path, written) &&
+    if (tutti_outputs_same(path, written) &&
         !tutti_file_read(path, SIZE_MAX / 2, TUTTI_ERR_USAGE, &given, &nbytes, NULL) && strcmp(given, resolved) != 0)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: the run would write its resolved job over it: give another --out",
                         path);

@@ -163,7 +163,7 @@ static tutti_status check_places(const tutti_compare *c, const tutti_compare_run
     char *table = NULL, *page = NULL;
     if (asprintf(&table, "%s/compare.csv", c->dir) < 0 || asprintf(&page, "%s/compare.html", c->dir) < 0)
         tutti_no_memory(strlen(c->dir));
-    const tutti_cli_file files[] = {{.what = "the table", .path = table, .written = true},
+    const tutti_output files[] = {{.what = "the table", .path = table, .written = true},
                                     {.what = "the page", .path = page, .written = true},
                                     {.what = "a run", .path = r->dir, .written = true, .is_run = true},
                                     {.what = "the job", .path = c->path},
@@ -171,7 +171,7 @@ static tutti_status check_places(const tutti_compare *c, const tutti_compare_run
                                     {.what = "the job's data", .path = job->data.path},
                                     {.what = "the job's tuned kernels", .path = job->kernels.tuned},
                                     {.what = "the initial weights", .path = job->train.init.from}};
-    const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
+    const tutti_status st = tutti_outputs_check(files, sizeof files / sizeof *files, err);
     free(table);
     free(page);
     return st;

@@ -3,10 +3,10 @@
 #ifndef TUTTI_JOB_TRAINED_H
 #define TUTTI_JOB_TRAINED_H
 
-#include "../data/identity.h"
-#include "../data/picture/pictures.h"
-#include "../training/run/train.h"
-#include "job_fields.h"
+#include "../../data/identity.h"
+#include "../../data/picture/pictures.h"
+#include "../../training/run/train.h"
+#include "../job_fields.h"
 
 /* What is to be opened. */
 typedef struct {

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/file.h"
-#include "../base/text/strbuf.h"
-#include "../training/run/train.h"
-#include "session.h"
+#include "../../base/file.h"
+#include "../../base/text/strbuf.h"
+#include "../../training/run/train.h"
+#include "../session.h"
 
 enum { MAX_DATA = 16, MAX_SET = 64 };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/arena.h"
-#include "../training/run/train.h"
-#include "job_fields.h"
+#include "../../base/arena.h"
+#include "../../training/run/train.h"
+#include "../job_fields.h"
 #include "trained.h"
 
 typedef struct {
