@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_candidates.c: every line of the table of candidates for products, asked for by name: outputs and gradients are the reference's, in every order
- * that it fits, in f32 and bf16, with a ReLU merged. Numbers are small and whole, so most sums are exact; a candidate whose arithmetic
+ * that it fits, by one thread and, in training, by two, in f32 and bf16, with a ReLU merged. Numbers are small and whole, so most sums are exact; a candidate whose arithmetic
  * is not gets the tolerance of its precision. New lines are run without being named here. */
 #include "kernel/kernel_rig.h"
 
@@ -43,6 +43,7 @@ typedef struct {
     tutti_order order;
     tutti_precision precision;
     bool training;
+    int nthreads;
 } setting;
 
 static int taken[64]; /* how often a line of the table computed a pass */
@@ -79,9 +80,9 @@ static void assert_near(const kernel_case *c, const setting *at, const char *wha
     for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs((double)want[i]));
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)want[i] - (double)got[i]) <= most * largest))
-            fail_msg("%s, %s by %s in %s, %s%s: %s[%d] is %.9g, the reference has %.9g", c->op, c->what, at->name,
-                     tutti_order_name(at->order), tutti_precision_name(at->precision), at->training ? ", training" : "",
-                     what, (int)i, (double)got[i], (double)want[i]);
+            fail_msg("%s, %s by %s in %s, %s%s, %d threads: %s[%d] is %.9g, the reference has %.9g", c->op, c->what,
+                     at->name, tutti_order_name(at->order), tutti_precision_name(at->precision),
+                     at->training ? ", training" : "", at->nthreads, what, (int)i, (double)got[i], (double)want[i]);
 }
 
 static void compare_values(const kernel_case *c, const setting *at, const char *what, const tutti_value *v,
@@ -124,7 +125,7 @@ static void compare(const kernel_case *c, const setting *at)
                               .in = &in,
                               .precision = at->precision,
                               .training = at->training,
-                              .nthreads = 1,
+                              .nthreads = at->nthreads,
                               .order = at->order};
     rig want, got;
     rig_make(&got, c, NULL, &r);
@@ -148,8 +149,11 @@ static void run_case(const kernel_case *c)
     const char *name;
     for (int i = 0; (name = tutti_candidate_name_at(i)); i++)
         for (int at = 0; at < (c->in.ndims == 4 ? 3 : 1) * 2 * 2; at++) {
-            const setting s = {name, orders[at / 4], precisions[at / 2 % 2], at % 2};
-            if (strcmp(name, "reference") != 0) compare(c, &s);
+            setting s = {name, orders[at / 4], precisions[at / 2 % 2], at % 2, 1};
+            if (!strcmp(name, "reference")) continue;
+            compare(c, &s);
+            s.nthreads = 2;
+            if (s.training) compare(c, &s);
         }
 }
 

@@ -89,9 +89,9 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
 static const tutti_kernel_candidate rows[] = {
     ONEDNN("conv", TUTTI_IN_F32, tutti_onednn_conv),
     ONEDNN("conv", TUTTI_IN_BF16, tutti_onednn_bf16_conv),
-    {"lanes", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_DEVICE_CPU, TUTTI_THREADS_ONE,
-     TUTTI_ISA_GENERIC, TUTTI_SUMS_LIBRARY, true, tutti_conv_lanes_fits, tutti_conv_lanes_seconds, &tutti_conv_lanes},
-    {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_DEVICE_CPU, TUTTI_THREADS_ONE, TUTTI_ISA_AVX512,
+    {"lanes", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, SPLIT, TUTTI_SUMS_LIBRARY, true,
+     tutti_conv_lanes_fits, tutti_conv_lanes_seconds, &tutti_conv_lanes},
+    {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_AVX512,
      TUTTI_SUMS_LIBRARY, true, tutti_conv_tiles_fits, tutti_conv_tiles_seconds, &tutti_conv_tiles},
     {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, OURS, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
      tutti_winograd_seconds, &tutti_winograd_conv},

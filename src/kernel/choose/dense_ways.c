@@ -68,7 +68,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     const tutti_dense_attrs *at = k->attrs;
     const float *b = a->param[0];
     if (w->turns) {
-        tutti_transpose(TUTTI_F32, b, w->n, w->k, TUTTI_F32, a->scratch, w->nthreads);
+        tutti_transpose(&(tutti_transposition){TUTTI_F32, TUTTI_F32, b, a->scratch, w->n, w->k}, w->nthreads);
         b = a->scratch;
     }
     if (at->bias) fill_bias(w, a->param[1], a->out);
@@ -82,7 +82,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
                                                     .adds = at->bias,
                                                     .nthreads = w->nthreads});
     if (at->relu)
-        tutti_lane_map(tutti_lane_here()->map.relu, TUTTI_F32, a->out, NULL, a->out, w->m * w->n, w->nthreads);
+        tutti_lane_map(tutti_lane_here()->map.relu, &(tutti_map_call){.x = a->out, .to = a->out}, w->m * w->n,
+                       w->nthreads);
 }
 
 #define WAY(way)                                                                                                       \
@@ -171,6 +172,6 @@ double tutti_dense_gemm_seconds(const tutti_kernel *k, const tutti_kernel_reques
     if (pass == TUTTI_PASS_FORWARD) return seconds(k, r, pass, "gemm");
     if (!tutti_library_multiplies()) return usual_seconds(k, r, pass);
     const bool by_eight = tutti_gemm_row_is_here("avx2") && !tutti_gemm_row_is_here("avx512");
-    const bool is_sooner = r->nthreads <= 1 && tutti_isa_by_amd() && by_eight && gemm_beats_the_library(k, pass);
+    const bool is_sooner = tutti_isa_by_amd() && by_eight && gemm_beats_the_library(k, pass);
     return is_sooner ? SOONER * usual_seconds(k, r, pass) : -1;
 }

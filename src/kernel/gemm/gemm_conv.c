@@ -64,7 +64,7 @@ double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request
     const tutti_conv_attrs *at = k->attrs;
     const int64_t in = k->in[0].shape.dim[1], out = at->out_channels;
     const int64_t positions = k->out.shape.dim[0] * k->out.shape.dim[2] * k->out.shape.dim[3];
-    if (r->precision != TUTTI_PRECISION_BF16 || r->nthreads > 1 || !tutti_gemm_row_is_here("amx")) return -1;
+    if (r->precision != TUTTI_PRECISION_BF16 || !tutti_gemm_row_is_here("amx")) return -1;
     const bool weights = in >= MANY && out >= HALF, few = in >= MANY && out >= MANY && positions <= FEW_POSITIONS,
                data = few || (at->stride > 1 && in >= HALF && out >= HALF);
     if (pass == TUTTI_PASS_FORWARD || !(pass == TUTTI_PASS_PARAMS ? weights : data)) return -1;

@@ -139,7 +139,7 @@ double tutti_implicit_conv_seconds(const tutti_kernel *k, const tutti_kernel_req
     static const double OF_LIBRARY = 0.8;
     const tutti_conv_attrs *at = k->attrs;
     const bool half = r->precision == TUTTI_PRECISION_BF16;
-    if (!tutti_isa_by_amd() || r->nthreads > 1 || at->groups > 1) return -1;
+    if (!tutti_isa_by_amd() || at->groups > 1) return -1;
     const bool is_faster = tutti_gemm_row_is_here(half ? "avx512-bf16" : "avx512")
                                ? pass == TUTTI_PASS_PARAMS && beats_longer_vectors(k, half)
                                : !half && tutti_gemm_row_is_here("avx2") && beats_vectors_of_eight(k);

@@ -40,11 +40,14 @@
  * 0.48 0.46), less than a vector.
  *
  * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs (docs/kernels.md), and the
- * library keeps the rest. So it does with more threads, whose weight gradients would have to be summed. */
+ * library keeps the rest.
+ *
+ * Threads share the samples. Each sums gradients of weights and bias on its own; these sums are added in the order of threads. */
 #include <string.h>
 
 #include "../../tensor/convert.h"
 #include "../../tensor/elementwise.h"
+#include "../crew.h"
 #include "../library/onednn_impl.h"
 #include "lane_impl.h"
 #include "tile_conv.h"
@@ -86,6 +89,41 @@ static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
 static void *scratch_at(const tutti_kernel_args *a, size_t at)
 {
     return (char *)a->scratch + at;
+}
+
+/* What a pass has made before threads share its samples. */
+typedef struct {
+    const tutti_onednn_windows *w;
+    const tutti_kernel_args *a;
+    tutti_conv_call call;
+} shared;
+
+/* Bytes of n numbers for one thread, in whole lines. */
+static size_t lines_of(int64_t n, size_t number)
+{
+    enum { LINE = 64 };
+    return ((size_t)n * number + LINE - 1) / LINE * LINE;
+}
+
+/* Numbers of the sums of one thread: of weights, then of the bias. */
+static int64_t sums_of(const tutti_onednn_windows *w)
+{
+    return w->size * w->out_channels + w->out_channels;
+}
+
+static float *sums_at(const tutti_onednn_windows *w, const tutti_kernel_args *a, int thread)
+{
+    return scratch_at(a, w->product_at + (size_t)thread * lines_of(sums_of(w), sizeof(float)));
+}
+
+/* Those of the other threads to those of the first. */
+static void join_sums(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const int64_t nparts = w->nthreads < samples_of(w) ? w->nthreads : samples_of(w);
+    float *first = sums_at(w, a, 0);
+    for (int t = 1; t < nparts; t++) tutti_elementwise_add(first, sums_at(w, a, t), sums_of(w));
+    if (w->bias && a->dparam[1])
+        memcpy(a->dparam[1], first + w->size * w->out_channels, (size_t)w->out_channels * sizeof *first);
 }
 
 static tutti_conv_call call_of(const tutti_onednn_windows *w)
@@ -134,20 +172,25 @@ static bool is_padded_copy(const tutti_onednn_windows *w)
     return w->pad || w->in_type != w->type;
 }
 
+static void *plane_at(const tutti_onednn_windows *w, const tutti_kernel_args *a, tutti_dtype type, int thread)
+{
+    return scratch_at(a, w->tile_at + (size_t)thread * lines_of(padded_plane_of(w), tutti_dtype_bytes(type)));
+}
+
 /* Sample i in the type of the products with zeros around it; they are there already. */
-static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i)
+static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i, int thread)
 {
     const plane in = {(void *)(uintptr_t)sample(a->in[0], i, plane_of(w), w->in_type), w->in_type};
-    const plane to = {scratch_at(a, w->tile_at), w->type};
+    const plane to = {plane_at(w, a, w->type, thread), w->type};
     const int64_t row = w->width * w->channels;
     if (!is_padded_copy(w)) return in.memory;
     for (int64_t y = 0; y < w->height; y++) copy_numbers(in, y * row, to, begin_of_row(w, y), row);
     return to.memory;
 }
 
-static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args *a, int thread)
 {
-    if (w->pad) memset(scratch_at(a, w->tile_at), 0, (size_t)padded_plane_of(w) * tutti_dtype_bytes(w->type));
+    if (w->pad) memset(plane_at(w, a, w->type, thread), 0, (size_t)padded_plane_of(w) * tutti_dtype_bytes(w->type));
 }
 
 /* --- pairs --- */
@@ -165,23 +208,29 @@ static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kerne
 }
 
 /* Each number of a sample with that of the next position. */
-static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in)
+static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in, int thread)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
     const int64_t n = padded_plane_of(w) - w->channels;
-    uint32_t *to = scratch_at(a, w->pairs_at);
+    uint32_t *to = scratch_at(a, w->pairs_at + (size_t)thread * lines_of(padded_plane_of(w), sizeof *to));
     if (!loops->join) return in;
     loops->join(w->type, in, w->channels, 2, n, to);
     loops->join(w->type, (const uint16_t *)in + n, w->channels, 1, w->channels, to + n);
     return to;
 }
 
+static int64_t gradient_words_of(const tutti_onednn_windows *w)
+{
+    return w->out_height * words_of(w, w->out_width) * w->out_channels;
+}
+
 /* Gradients of two positions of a row. */
-static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout)
+static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout,
+                                  int thread)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
     const int64_t row = w->out_width * w->out_channels, words = words_of(w, w->out_width) * w->out_channels;
-    uint32_t *to = scratch_at(a, w->gradients_at);
+    uint32_t *to = scratch_at(a, w->gradients_at + (size_t)thread * lines_of(gradient_words_of(w), sizeof *to));
     if (!loops->join) return dout;
     for (int64_t y = 0; y < w->out_height; y++)
         loops->join(w->type, (const uint16_t *)dout + y * row, w->out_channels, w->out_width, w->out_channels,
@@ -206,19 +255,25 @@ static const void *left_weights(const tutti_onednn_windows *w, const tutti_kerne
 
 /* --- the passes --- */
 
+static void forward_samples(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const shared *s = arg;
+    tutti_conv_call call = s->call;
+    clear_padding(s->w, s->a, thread);
+    for (int64_t i = begin; i < end; i++) {
+        call.in = padded(s->w, s->a, i, thread);
+        call.out = (void *)(uintptr_t)sample(s->a->out, i, out_plane_of(s->w), s->w->type);
+        loops_for(s->w->type)->forward(&call);
+    }
+}
+
 static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    const tutti_conv_loops *loops = loops_for(w->type);
-    tutti_conv_call call = call_of(w);
-    call.weights = pair_weights(w, a, w->kernel * w->channels, w->out_channels);
-    call.left = w->nleft ? left_weights(w, a) : NULL;
-    call.bias = w->bias ? a->param[1] : NULL;
-    clear_padding(w, a);
-    for (int64_t i = 0; i < samples_of(w); i++) {
-        call.in = padded(w, a, i);
-        call.out = (void *)(uintptr_t)sample(a->out, i, out_plane_of(w), w->type);
-        loops->forward(&call);
-    }
+    shared s = {w, a, call_of(w)};
+    s.call.weights = pair_weights(w, a, w->kernel * w->channels, w->out_channels);
+    s.call.left = w->nleft ? left_weights(w, a) : NULL;
+    s.call.bias = w->bias ? a->param[1] : NULL;
+    tutti_crew_run(w->nthreads, samples_of(w), forward_samples, &s);
 }
 
 enum { SUMS = 256 }; /* more than the output channels that fit (onednn_conv_rules.c) */
@@ -230,22 +285,28 @@ static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float
     tutti_elementwise_add(dbias, sums, w->out_channels);
 }
 
+static void weight_gradient_samples(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const shared *s = arg;
+    const tutti_onednn_windows *w = s->w;
+    tutti_conv_call call = s->call;
+    call.dweights = sums_at(w, s->a, thread);
+    memset(call.dweights, 0, (size_t)sums_of(w) * sizeof(float));
+    clear_padding(w, s->a, thread);
+    for (int64_t i = begin; i < end; i++) {
+        const void *dout = sample(s->a->dout, i, out_plane_of(w), w->type);
+        call.in = pair_inputs(w, s->a, padded(w, s->a, i, thread), thread);
+        call.dout = pair_gradients(w, s->a, dout, thread);
+        loops_for(w->type)->weight_gradient(&call);
+        if (w->bias) add_bias_sums(w, dout, call.dweights + w->size * w->out_channels);
+    }
+}
+
 static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    const tutti_conv_loops *loops = loops_for(w->type);
-    float *dbias = w->bias ? a->dparam[1] : NULL;
-    tutti_conv_call call = call_of(w);
-    call.dweights = scratch_at(a, w->product_at);
-    memset(call.dweights, 0, (size_t)(w->size * w->out_channels) * sizeof(float));
-    if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
-    clear_padding(w, a);
-    for (int64_t i = 0; i < samples_of(w); i++) {
-        const void *dout = sample(a->dout, i, out_plane_of(w), w->type);
-        call.in = pair_inputs(w, a, padded(w, a, i));
-        call.dout = pair_gradients(w, a, dout);
-        loops->weight_gradient(&call);
-        if (dbias) add_bias_sums(w, dout, dbias);
-    }
+    shared s = {w, a, call_of(w)};
+    tutti_crew_run(w->nthreads, samples_of(w), weight_gradient_samples, &s);
+    join_sums(w, a);
 }
 
 static tutti_tile_conv tiles_of(const tutti_onednn_windows *w)
@@ -274,45 +335,59 @@ static int64_t tiled_samples(const tutti_tile_conv *c)
     return fit > 1 ? fit : 1;
 }
 
-static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+static void tiled_samples_of_thread(void *arg, int64_t begin, int64_t end, int thread)
 {
+    const shared *s = arg;
+    const tutti_onednn_windows *w = s->w;
     const tutti_tile_conv tiles = tiles_of(w);
     const tutti_tile_conv_loops *loops = tutti_tile_conv_here();
-    const int64_t nturned = loops->turned(&tiles), npairs = loops->pairs(&tiles);
-    float *dbias = w->bias ? a->dparam[1] : NULL, *sums = scratch_at(a, w->product_at);
-    uint16_t *turned = scratch_at(a, w->gradients_at);
-    uint32_t *pairs = scratch_at(a, w->pairs_at);
-    memset(sums, 0, (size_t)(w->size * w->out_channels) * sizeof *sums);
-    if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
-    clear_padding(w, a);
-    const int64_t most = tiled_samples(&tiles);
-    for (int64_t first = 0; first < samples_of(w); first += most) {
-        const int64_t left = samples_of(w) - first, n = left < most ? left : most;
+    const int64_t most = tiled_samples(&tiles), nturned = loops->turned(&tiles), npairs = loops->pairs(&tiles);
+    float *sums = sums_at(w, s->a, thread);
+    uint16_t *turned = scratch_at(s->a, w->gradients_at + (size_t)thread * lines_of(most * nturned, sizeof *turned));
+    uint32_t *pairs = scratch_at(s->a, w->pairs_at + (size_t)thread * lines_of(most * npairs, sizeof *pairs));
+    memset(sums, 0, (size_t)sums_of(w) * sizeof *sums);
+    clear_padding(w, s->a, thread);
+    for (int64_t first = begin; first < end; first += most) {
+        const int64_t n = end - first < most ? end - first : most;
         for (int64_t i = 0; i < n; i++) {
-            const void *dout = sample(a->dout, first + i, out_plane_of(w), w->type);
+            const void *dout = sample(s->a->dout, first + i, out_plane_of(w), w->type);
             loops->turn(&tiles, dout, turned + i * nturned);
-            loops->pair(&tiles, padded(w, a, first + i), pairs + i * npairs);
-            if (dbias) add_bias_sums(w, dout, dbias);
+            loops->pair(&tiles, padded(w, s->a, first + i, thread), pairs + i * npairs);
+            if (w->bias) add_bias_sums(w, dout, sums + w->size * w->out_channels);
         }
         loops->multiply(&tiles, n, turned, pairs, sums);
     }
 }
 
-static void input_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    const tutti_conv_loops *loops = loops_for(w->type);
-    const plane sums = {scratch_at(a, w->tile_at), TUTTI_F32};
+    shared s = {.w = w, .a = a};
+    tutti_crew_run(w->nthreads, samples_of(w), tiled_samples_of_thread, &s);
+    join_sums(w, a);
+}
+
+static void input_gradient_samples(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const shared *s = arg;
+    const tutti_onednn_windows *w = s->w;
+    const plane sums = {plane_at(w, s->a, TUTTI_F32, thread), TUTTI_F32};
     const int64_t row = w->width * w->channels;
-    tutti_conv_call call = call_of(w);
-    call.weights = pair_weights(w, a, w->out_channels, w->size);
+    tutti_conv_call call = s->call;
     call.din = sums.memory;
-    for (int64_t i = 0; i < samples_of(w); i++) {
-        const plane din = {(void *)(uintptr_t)sample(a->din[0], i, plane_of(w), w->type), w->type};
-        call.dout = sample(a->dout, i, out_plane_of(w), w->type);
+    for (int64_t i = begin; i < end; i++) {
+        const plane din = {(void *)(uintptr_t)sample(s->a->din[0], i, plane_of(w), w->type), w->type};
+        call.dout = sample(s->a->dout, i, out_plane_of(w), w->type);
         memset(call.din, 0, (size_t)padded_plane_of(w) * sizeof(float));
-        loops->input_gradient(&call);
+        loops_for(w->type)->input_gradient(&call);
         for (int64_t y = 0; y < w->height; y++) copy_numbers(sums, begin_of_row(w, y), din, y * row, row);
     }
+}
+
+static void input_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    shared s = {w, a, call_of(w)};
+    s.call.weights = pair_weights(w, a, w->out_channels, w->size);
+    tutti_crew_run(w->nthreads, samples_of(w), input_gradient_samples, &s);
 }
 
 /* --- building them --- */
@@ -323,10 +398,17 @@ static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
     w.in_type = k->in[0].dtype;
     w.type = k->out.dtype;
     w.nleft = tutti_conv_left(tutti_lane_here()->width, w.kernel * w.channels, w.out_channels);
+    w.nthreads = ((const tutti_onednn_state *)k->state)->nthreads;
     return w;
 }
 
-/* Scratch for weights, or their gradient, as floats; and as words where those are pairs: so many. */
+/* Scratch of each thread for its sums. */
+static void take_sums(tutti_onednn_windows *w, tutti_onednn_pass *pass)
+{
+    w->product_at = tutti_onednn_take(pass, (size_t)w->nthreads * lines_of(sums_of(w), sizeof(float)));
+}
+
+/* Scratch for weights as floats; and as words where those are pairs: so many. */
 static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64_t words)
 {
     w->product_at = tutti_onednn_take(pass, (size_t)(w->size * w->out_channels) * sizeof(float));
@@ -335,7 +417,8 @@ static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64
 
 static void take_plane(tutti_onednn_windows *w, tutti_onednn_pass *pass, tutti_dtype type)
 {
-    w->tile_at = tutti_onednn_take(pass, (size_t)padded_plane_of(w) * tutti_dtype_bytes(type));
+    const size_t each = lines_of(padded_plane_of(w), tutti_dtype_bytes(type));
+    w->tile_at = tutti_onednn_take(pass, (size_t)w->nthreads * each);
 }
 
 static const_dnnl_memory_desc_t flat(tutti_kernel *k)
@@ -359,12 +442,12 @@ void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t we
 {
     tutti_onednn_state *s = k->state;
     tutti_onednn_windows w = typed_windows_of(k);
-    take_weights(&w, &s->backward_params, 0);
+    take_sums(&w, &s->backward_params);
     if (is_padded_copy(&w)) take_plane(&w, &s->backward_params, w.type);
     if (w.type == TUTTI_BF16) {
-        const int64_t pairs = w.out_height * words_of(&w, w.out_width) * w.out_channels;
-        w.pairs_at = tutti_onednn_take(&s->backward_params, (size_t)padded_plane_of(&w) * sizeof(uint32_t));
-        w.gradients_at = tutti_onednn_take(&s->backward_params, (size_t)pairs * sizeof(uint32_t));
+        const size_t n = (size_t)w.nthreads;
+        w.pairs_at = tutti_onednn_take(&s->backward_params, n * lines_of(padded_plane_of(&w), sizeof(uint32_t)));
+        w.gradients_at = tutti_onednn_take(&s->backward_params, n * lines_of(gradient_words_of(&w), sizeof(uint32_t)));
     }
     tutti_onednn_add_own(s, &s->backward_params, weight_gradient, &w);
     tutti_onednn_reorder(s, &s->backward_params, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k),
@@ -377,11 +460,13 @@ void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t we
     tutti_onednn_pass *pass = &s->backward_params;
     tutti_onednn_windows w = typed_windows_of(k);
     const tutti_tile_conv tiles = tiles_of(&w);
-    const size_t n = (size_t)tiled_samples(&tiles);
-    take_weights(&w, pass, 0);
+    const int64_t most = tiled_samples(&tiles);
+    const size_t n = (size_t)w.nthreads;
+    take_sums(&w, pass);
     if (is_padded_copy(&w)) take_plane(&w, pass, w.type);
-    w.gradients_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->turned(&tiles) * sizeof(uint16_t));
-    w.pairs_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->pairs(&tiles) * sizeof(uint32_t));
+    w.gradients_at =
+        tutti_onednn_take(pass, n * lines_of(most * tutti_tile_conv_here()->turned(&tiles), sizeof(uint16_t)));
+    w.pairs_at = tutti_onednn_take(pass, n * lines_of(most * tutti_tile_conv_here()->pairs(&tiles), sizeof(uint32_t)));
     tutti_onednn_add_own(s, pass, tiled_weight_gradient, &w);
     tutti_onednn_reorder(s, pass, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
                          tutti_onednn_innermost(s, &k->params[0].shape), tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);

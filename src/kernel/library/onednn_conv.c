@@ -109,7 +109,7 @@ static dnnl_status_t find_input_gradient(tutti_onednn_state *s, const conv_desc 
 
 /* The first of these orders for which there is more than plain loops, else whatever there is for the last; which it is goes to *taken. */
 static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *d, find_fn *find, const orders *tried,
-                                        int n, orders *taken, const char *what)
+                                        int n, orders *taken)
 {
     for (int i = 0; i < n && s->failed == dnnl_success; i++) {
         dnnl_primitive_desc_t pd = NULL;
@@ -117,7 +117,6 @@ static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *
         if (find(s, d, &tried[i], &pd) == dnnl_success && (i == n - 1 || !tutti_onednn_is_plain_loops(pd))) return pd;
         dnnl_primitive_desc_destroy(pd);
     }
-    tutti_onednn_ok(s, dnnl_unimplemented, what);
     return NULL;
 }
 
@@ -138,8 +137,8 @@ static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_reque
     if (preferred != d->wanted) tried[n++] = in_order(k, d, preferred);
     tried[n++] = in_order(k, d, TUTTI_ORDER_NHWC);
     tried[n++] = in_order(k, d, TUTTI_ORDER_NONE);
-    s->forward_pd =
-        find_first(s, d, r->training ? find_training : find_inference, tried, n, &d->asked, "find a convolution");
+    s->forward_pd = find_first(s, d, r->training ? find_training : find_inference, tried, n, &d->asked);
+    if (!s->forward_pd) tutti_onednn_ok(s, dnnl_unimplemented, "find a convolution");
     if (s->failed != dnnl_success) return;
     const tutti_order left = tutti_onednn_order_of(s, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST), &k->out.shape);
     const bool follows =
@@ -158,7 +157,9 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     const orders forward = {(dnnl_memory_desc_t)(uintptr_t)tutti_onednn_wants(s->forward_pd, DNNL_ARG_SRC),
                             (dnnl_memory_desc_t)(uintptr_t)tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST)};
     const orders tried[] = {forward, in_order(k, d, TUTTI_ORDER_NHWC), in_order(k, d, TUTTI_ORDER_NONE)};
-    return find_first(s, d, find, tried, 3, &taken, what);
+    dnnl_primitive_desc_t pd = find_first(s, d, find, tried, 3, &taken);
+    if (!pd) tutti_onednn_ok(s, dnnl_unimplemented, what);
+    return pd;
 }
 
 /* With channels last the sum of the bias is worth a step of its own (onednn_conv_bias.c). */

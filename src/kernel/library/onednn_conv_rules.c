@@ -39,11 +39,11 @@ static bool is_innermost(tutti_order order, const tutti_shape *s)
     return order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && same);
 }
 
-/* What all of them want: one group, one thread (sums of several would have to be added), channels innermost. */
+/* What all of them want: one group, channels innermost. */
 static bool is_plain(const tutti_kernel *k, const tutti_kernel_request *r, int64_t most_stride)
 {
     const tutti_conv_attrs *at = k->attrs;
-    const bool small = at->stride <= most_stride && at->groups == 1 && r->nthreads <= 1;
+    const bool small = at->stride <= most_stride && at->groups == 1;
     return small && tutti_onednn_fits(k, r, TUTTI_PASS_FORWARD) &&
            is_innermost(tutti_order_of(&k->in[0]), &k->in[0].shape) &&
            is_innermost(tutti_onednn_wanted_order(k, r), &k->out.shape);

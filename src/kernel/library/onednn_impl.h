@@ -54,6 +54,7 @@ typedef struct {
     /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
     tutti_dtype in_type, type;
     size_t weights_at, pairs_at, gradients_at, left_at;
+    int nthreads; /* that share the samples; each has its own of what lies at tile_at, pairs_at, gradients_at, and of gradients' sums */
     int64_t nleft;   /* output channels that lanes of taps compute */
     bool relu, bias; /* forward: merged; there is one */
 } tutti_onednn_windows;
