@@ -12,6 +12,8 @@ import subprocess
 import sys
 
 MAX_FILE, MAX_FUNCTION, MAX_FOLDER, MIN_PURPOSE = 500, 60, 30, 5
+# Functions of src with more than MAX_PARAMETERS parameters: there may be so many, and the number only goes down.
+MAX_PARAMETERS, MAX_WIDE = 6, 62
 TOPS = ("src", "include", "tests", "tools", "bench", "python", "examples")
 # Unbounded copies, conversions without an error, hidden state.
 BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|strtok|rand|srand|tmpnam|mktemp)\s*\(")
@@ -28,6 +30,23 @@ MAY_KNOW = ("src/training/plan/action/action_", "src/job/job_table.c", "src/job/
 STATUS = re.compile(r"\btutti_status (status|s|ret|rc|res|result|code) = ")
 # Data that is written once with a value that never changes: not state.
 KEPT_ANSWERS = {("isa.c.o", "picked"): "the instruction set that this processor can run"}
+
+
+DEFINED = re.compile(r"^(?!typedef|struct|enum|union)\w[^;{}()=#]*?\b(\w+)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*\n\{", re.M)
+
+
+def count_parameters(parameters):
+    depth, n = 0, 1
+    for c in parameters:
+        depth += (c == "(") - (c == ")")
+        n += c == "," and depth == 0
+    return n
+
+
+def find_wide(shown, code):
+    """Functions with many parameters."""
+    return [f"{shown}: {m.group(1)} has {count_parameters(m.group(2))}" for m in DEFINED.finditer(code)
+            if count_parameters(m.group(2)) > MAX_PARAMETERS]
 
 
 def strip(text):
@@ -113,7 +132,7 @@ class Meanings:
 
 
 def check_tree(root, findings):
-    where, meanings = {}, Meanings()
+    where, meanings, wide = {}, Meanings(), []
     for top in TOPS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = [f for f in folders if f not in ("__pycache__", "node_modules")]
@@ -134,7 +153,10 @@ def check_tree(root, findings):
                     check_c(root, shown, text, findings)
                 if top in ("src", "include") and not name.endswith(".py"):
                     meanings.read(shown, strip(text), findings)
+                    wide += find_wide(shown, strip(text))
     meanings.compare(findings)
+    if len(wide) > MAX_WIDE:
+        findings += wide + [f"{len(wide)} functions of src have more than {MAX_PARAMETERS} parameters; at most {MAX_WIDE}: pass a struct"]
     return len(where)
 
 

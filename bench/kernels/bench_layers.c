@@ -76,7 +76,7 @@ static void measure_pass(const layer *l, const tutti_kernel_request *r, tutti_ke
     const int n = tutti_trial_contenders(r, pass, contenders);
     const double peak = product_peak(b->row);
     for (int i = 0; i < n; i++) kernels[i] = &contenders[i].kernel;
-    if (n) tutti_trial_measure(kernels, n, pass, 1, b->rounds, &b->memory, seconds);
+    if (n) tutti_trial_measure(&(tutti_trial){kernels, n, pass, 1, b->rounds}, &b->memory, seconds);
     for (int i = 0; i < n; i++) {
         const char *name = contenders[i].of->name;
         printf("%s;%s;%s;%.6g;%.6g;%d\n", l->name, tutti_kernel_pass_name(pass), name, seconds[i] * 1e6,

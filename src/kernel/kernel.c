@@ -184,17 +184,22 @@ static bool is_blocked(const tutti_layout *l, int d)
     return false;
 }
 
-/* Copies one row, the innermost dim of n elements: to_plain or to_order is not NULL and says which way. */
-static void copy_row(const tutti_layout *l, int dim, int64_t n, int64_t row, const float *from, float *to_plain,
-                     float *to_order)
+/* The innermost dim, of n elements, of which the first lies at `row` in the order. */
+typedef struct {
+    int dim;
+    int64_t n, row;
+} row_place;
+
+/* Copies it into plain memory, or out of it. */
+static void copy_row(const tutti_layout *l, const row_place *at, const float *from, float *to, bool into_plain)
 {
-    bool in_steps = !is_blocked(l, dim);
-    for (int64_t x = 0; x < n; x++) {
-        int64_t address = row + (in_steps ? x * l->stride[dim] : tutti_layout_offset(l, dim, x));
-        if (to_plain)
-            to_plain[x] = from[address];
+    bool in_steps = !is_blocked(l, at->dim);
+    for (int64_t x = 0; x < at->n; x++) {
+        int64_t address = at->row + (in_steps ? x * l->stride[at->dim] : tutti_layout_offset(l, at->dim, x));
+        if (into_plain)
+            to[x] = from[address];
         else
-            to_order[address] = from[x];
+            to[address] = from[x];
     }
 }
 
@@ -209,12 +214,12 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
         for (int64_t b = 0; b < n[1]; b++)
             for (int64_t c = 0; c < n[2]; c++, at += n[3]) {
                 const int64_t x[TUTTI_MAX_DIMS - 1] = {a, b, c};
-                int64_t row = 0;
-                for (int d = lead; d < TUTTI_MAX_DIMS - 1; d++) row += tutti_layout_offset(l, d - lead, x[d]);
+                row_place place = {ndims - 1, n[3], 0};
+                for (int d = lead; d < TUTTI_MAX_DIMS - 1; d++) place.row += tutti_layout_offset(l, d - lead, x[d]);
                 if (to_plain)
-                    copy_row(l, ndims - 1, n[3], row, from, to_plain + at, NULL);
+                    copy_row(l, &place, from, to_plain + at, true);
                 else
-                    copy_row(l, ndims - 1, n[3], row, from + at, NULL, to_order);
+                    copy_row(l, &place, from + at, to_order, false);
             }
 }
 

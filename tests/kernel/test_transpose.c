@@ -35,7 +35,7 @@ static void turn(tutti_dtype from_type, tutti_dtype to_type, int64_t rows, int64
     char *to = malloc((size_t)n * each + BEYOND);
     float *wide = malloc((size_t)n * sizeof *wide);
     memset(to + (size_t)n * each, 0x5a, BEYOND);
-    tutti_transpose(from_type, from, rows, columns, to_type, to, nthreads);
+    tutti_transpose(&(tutti_transposition){from_type, to_type, from, to, rows, columns}, nthreads);
     tutti_convert_to_f32(to_type, to, wide, n);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) assert_true(wide[c * rows + r] == number_at(r * columns + c));

@@ -105,7 +105,7 @@ static inline void open_pass(pass *r, const tutti_winograd_size *size, const sha
     tutti_value_from_plain(&r->in, t->d, r->d);
     tutti_value_from_plain(&r->out, t->y, r->y);
     tutti_param_from_plain(&r->weights, t->g, r->g);
-    size->forward(&r->w, r->d, r->g, NULL, false, r->made, r->scratch);
+    size->forward(&r->w, r->d, r->g, &(tutti_winograd_sum){.out = r->made}, r->scratch);
     size->weight_gradient(&r->w, r->d, r->y, r->dweights, r->dbias, r->scratch);
     size->input_gradient(&r->w, r->y, r->g, r->din, r->scratch);
     assert_guarded(r->scratch, nscratch);

@@ -53,16 +53,21 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* Panels of n of the side from i on, of nk from p on. */
+/* n of the side from i on, of nk from p on. */
+typedef struct {
+    int64_t i, n, p, nk;
+} matrix_part;
+
+/* Its panels. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
-                        int64_t i, int64_t n, int64_t p, int64_t nk, tutti_gemm_cell *to)
+                        const matrix_part *m, tutti_gemm_cell *to)
 {
     const tutti_gemm_row *row = plan->row;
-    const int64_t panel = panel_of(plan, which), at = i * matrix->apart_i + p * matrix->apart_p;
+    const int64_t panel = panel_of(plan, which), at = m->i * matrix->apart_i + m->p * matrix->apart_p;
     tutti_gemm_source part = *matrix;
     part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
-    (which == TUTTI_GEMM_A ? row->pack_a : row->pack_b)(&part, n, nk, (int)panel, to,
-                                                        panel * tutti_gemm_steps(row, nk));
+    (which == TUTTI_GEMM_A ? row->pack_a : row->pack_b)(&part, m->n, m->nk, (int)panel, to,
+                                                        panel * tutti_gemm_steps(row, m->nk));
 }
 
 /* Where the panels from i on of the block at p begin: i is a multiple of the panel. */
@@ -82,7 +87,8 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
     tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
     for (int64_t p = 0; p < g->k; p += plan->block_k) {
         const int64_t nk = least(plan->block_k, g->k - p);
-        pack_panels(plan, which, &matrix, 0, side_of(plan, which), p, nk, cells + packed_at(plan, which, 0, p, nk));
+        const matrix_part all = {0, side_of(plan, which), p, nk};
+        pack_panels(plan, which, &matrix, &all, cells + packed_at(plan, which, 0, p, nk));
     }
 }
 
@@ -132,7 +138,7 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
     tutti_gemm_cell *block = is_a ? r->block_a : r->block_b, *last = NULL;
     if (packed) return panels_packed(plan, which, packed + packed_at(plan, which, i, d->p, d->nk), d);
     if (is_a ? plan->copies_a : plan->copies_b) {
-        pack_panels(plan, which, matrix, i, n, d->p, d->nk, block);
+        pack_panels(plan, which, matrix, &(matrix_part){i, n, d->p, d->nk}, block);
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
@@ -141,7 +147,7 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
     if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
         last = block;
-        pack_panels(plan, which, matrix, i + n - over, over, d->p, d->nk, last);
+        pack_panels(plan, which, matrix, &(matrix_part){i + n - over, over, d->p, d->nk}, last);
     }
     return (panels){cells + i * apart_i + d->p / pair * apart_p, apart_i, step, panel_of(plan, which) * apart_i, last};
 }
@@ -151,36 +157,40 @@ static float *floats_at(const rectangle *r, int64_t i, int64_t j)
     return (float *)(void *)r->c + i * r->plan->gemm.stride_c + j;
 }
 
+/* A register block of C, or of C^T. */
+typedef struct {
+    int64_t i, j, rows, columns;
+} place;
+
 /* Sums that went through memory of their own come to C: as they are, or, when all of k is in them, with bias and map. */
-static void put_sums(const rectangle *r, const float *sums, int64_t i, int64_t j, int64_t rows, int64_t columns,
-                     bool is_last)
+static void put_sums(const rectangle *r, const float *sums, const place *at, bool is_last)
 {
     const tutti_gemm *g = &r->plan->gemm;
-    tutti_gemm_finish f = {.rows = rows,
-                           .columns = columns,
+    tutti_gemm_finish f = {.rows = at->rows,
+                           .columns = at->columns,
                            .sums = sums,
                            .sums_apart = r->plan->row->columns,
                            .type = g->type_c,
-                           .to = r->c + (size_t)(i * g->stride_c + j) * tutti_dtype_bytes(g->type_c),
+                           .to = r->c + (size_t)(at->i * g->stride_c + at->j) * tutti_dtype_bytes(g->type_c),
                            .to_apart = g->stride_c};
     if (is_last) {
-        f.row_bias = g->bias == TUTTI_GEMM_BIAS_OF_ROWS ? r->bias + i : NULL;
-        f.column_bias = g->bias == TUTTI_GEMM_BIAS_OF_COLUMNS ? r->bias + j : NULL;
+        f.row_bias = g->bias == TUTTI_GEMM_BIAS_OF_ROWS ? r->bias + at->i : NULL;
+        f.column_bias = g->bias == TUTTI_GEMM_BIAS_OF_COLUMNS ? r->bias + at->j : NULL;
         f.map = g->map;
     }
     r->plan->row->finish(&f);
 }
 
 /* Rows and columns of C^T: sums go on from C, and come to it, turned over. */
-static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
-                            int64_t columns)
+static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
+    const int64_t rows = at->rows, columns = at->columns;
     const tutti_gemm_row *row = r->plan->row;
     _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS], turned[MOST_SUMS];
     b->begin = NULL;
     if (!d->is_first || r->plan->gemm.accumulate) {
         for (int64_t x = 0; x < columns; x++)
-            memcpy(turned + x * row->columns, floats_at(r, j + x, i), (size_t)rows * sizeof *own);
+            memcpy(turned + x * row->columns, floats_at(r, at->j + x, at->i), (size_t)rows * sizeof *own);
         row->turn(turned, columns, rows, own, row->columns);
         b->begin = own;
     }
@@ -188,7 +198,7 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     b->begin_apart = b->sums_apart = row->columns;
     row->multiply(b, rows, columns);
     row->turn(own, rows, columns, turned, row->columns);
-    put_sums(r, turned, j, i, columns, rows, d->is_last);
+    put_sums(r, turned, &(place){at->j, at->i, at->columns, at->rows}, d->is_last);
 }
 
 /* Sums go to C itself where its vectors are whole and nothing is done to them any more. */
@@ -200,10 +210,10 @@ static bool goes_to_c(const rectangle *r, const depth *d, int64_t columns)
 }
 
 /* Register blocks whose sums go to C. */
-static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
-                          int64_t columns)
+static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
-    b->sums = floats_at(r, i, j);
+    const int64_t rows = at->rows, columns = at->columns;
+    b->sums = floats_at(r, at->i, at->j);
     b->begin = !d->is_first || r->plan->gemm.accumulate ? b->sums : NULL;
     b->begin_apart = b->sums_apart = r->plan->gemm.stride_c;
     b->streams = r->plan->streams && (uintptr_t)b->sums % LINE == 0;
@@ -211,14 +221,14 @@ static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *
 }
 
 /* One whose sums go through memory of their own. */
-static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
-                            int64_t columns)
+static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
+    const int64_t rows = at->rows, columns = at->columns;
     const tutti_gemm *g = &r->plan->gemm;
     const tutti_gemm_row *row = r->plan->row;
     const bool goes_on = !d->is_first || g->accumulate, is_whole = columns % row->vector == 0;
     _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS];
-    b->begin = goes_on ? floats_at(r, i, j) : NULL;
+    b->begin = goes_on ? floats_at(r, at->i, at->j) : NULL;
     b->begin_apart = g->stride_c;
     b->sums = own;
     b->sums_apart = row->columns;
@@ -229,7 +239,7 @@ static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block
         b->begin_apart = row->columns;
     }
     row->multiply(b, rows, columns);
-    put_sums(r, own, i, j, rows, columns, d->is_last);
+    put_sums(r, own, at, d->is_last);
 }
 
 /* ---- what is brought near while something else is multiplied ---- */
@@ -348,7 +358,7 @@ static void multiply_panels(const rectangle *r, const depth *d, const panels *a,
                                       .fetch = fetch};
             (r->plan->is_turned ? multiply_turned
              : in_c             ? multiply_in_c
-                                : multiply_beside)(r, d, &block, i, j, rows, columns);
+                                : multiply_beside)(r, d, &block, &(place){i, j, rows, columns});
         }
     }
 }

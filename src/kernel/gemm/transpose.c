@@ -8,13 +8,6 @@
 /* Of `from`: so many rows are one write of a strip, so many columns stay in the first-level cache and in the pages that are known. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
 
-typedef struct {
-    tutti_dtype from_type, to_type;
-    const void *from;
-    void *to;
-    int64_t rows, columns;
-} matrix;
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -23,7 +16,7 @@ static int64_t least(int64_t a, int64_t b)
 /* Strips [begin, end) of TILE_COLUMNS columns. */
 static void turn_strips(void *arg, int64_t begin, int64_t end, int thread)
 {
-    const matrix *m = arg;
+    const tutti_transposition *m = arg;
     const tutti_lane_row *row = tutti_lane_here();
     (void)thread;
     for (int64_t c = begin * TILE_COLUMNS; c < least(end * TILE_COLUMNS, m->columns); c += TILE_COLUMNS)
@@ -34,9 +27,8 @@ static void turn_strips(void *arg, int64_t begin, int64_t end, int thread)
         }
 }
 
-void tutti_transpose(tutti_dtype from_type, const void *from, int64_t rows, int64_t columns, tutti_dtype to_type,
-                     void *to, int nthreads)
+void tutti_transpose(const tutti_transposition *t, int nthreads)
 {
-    matrix m = {from_type, to_type, from, to, rows, columns};
-    tutti_crew_run(nthreads, (columns + TILE_COLUMNS - 1) / TILE_COLUMNS, turn_strips, &m);
+    tutti_transposition own = *t;
+    tutti_crew_run(nthreads, (t->columns + TILE_COLUMNS - 1) / TILE_COLUMNS, turn_strips, &own);
 }

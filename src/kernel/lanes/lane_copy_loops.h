@@ -20,64 +20,70 @@ INLINE vector take_n(const void *from, int64_t at, int64_t n, tutti_dtype type)
     return n == WIDTH ? take(from, at, type) : take_some(from, at, n, type);
 }
 
+/* Where numbers lie on both sides: the first, and how many from line to line. */
+typedef struct {
+    const void *from;
+    void *to;
+    int64_t from_at, from_step, to_at, to_step;
+    bool adds;
+} copy_place;
+
 /* ni numbers a line. */
-INLINE void copy_lines(const void *from, int64_t from_at, int64_t from_step, void *to, int64_t to_at, int64_t to_step,
-                       int64_t ni, int64_t nj, bool adds, tutti_dtype in, tutti_dtype out)
+INLINE void copy_lines(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
-    for (int64_t j = 0; j < nj; j++, from_at += from_step, to_at += to_step) {
+    for (int64_t j = 0; j < nj; j++, p.from_at += p.from_step, p.to_at += p.to_step) {
         int64_t i = 0;
-        for (; i + WIDTH <= ni; i += WIDTH) put_or_add(to, to_at + i, take(from, from_at + i, in), WIDTH, adds, out);
-        if (i < ni) put_or_add(to, to_at + i, take_some(from, from_at + i, ni - i, in), ni - i, adds, out);
+        for (; i + WIDTH <= ni; i += WIDTH)
+            put_or_add(p.to, p.to_at + i, take(p.from, p.from_at + i, in), WIDTH, p.adds, out);
+        if (i < ni) put_or_add(p.to, p.to_at + i, take_some(p.from, p.from_at + i, ni - i, in), ni - i, p.adds, out);
     }
 }
 
 /* Number (i, j) lies at i + j * step on the one side and at i * step + j on the other. */
-INLINE void turn_square(const void *from, int64_t from_at, int64_t from_step, void *to, int64_t to_at, int64_t to_step,
-                        int64_t ni, int64_t nj, bool adds, tutti_dtype in, tutti_dtype out)
+INLINE void turn_square(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     vector v[WIDTH];
-    for (int j = 0; j < WIDTH; j++) v[j] = j < nj ? take_n(from, from_at + j * from_step, ni, in) : (vector){0};
+    for (int j = 0; j < WIDTH; j++) v[j] = j < nj ? take_n(p.from, p.from_at + j * p.from_step, ni, in) : (vector){0};
     transpose(v);
     for (int i = 0; i < WIDTH; i++)
-        if (i < ni) put_or_add(to, to_at + i * to_step, v[i], nj, adds, out);
+        if (i < ni) put_or_add(p.to, p.to_at + i * p.to_step, v[i], nj, p.adds, out);
 }
 
-INLINE void turn(const void *from, int64_t from_at, int64_t from_step, void *to, int64_t to_at, int64_t to_step,
-                 int64_t ni, int64_t nj, bool adds, tutti_dtype in, tutti_dtype out)
+INLINE void turn(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     for (int64_t i = 0; i < ni; i += WIDTH)
         for (int64_t j = 0; j < nj; j += WIDTH) {
-            const int64_t f = from_at + i + j * from_step, t = to_at + i * to_step + j;
+            copy_place square = p;
+            square.from_at += i + j * p.from_step, square.to_at += i * p.to_step + j;
             if (ni - i >= WIDTH && nj - j >= WIDTH)
-                turn_square(from, f, from_step, to, t, to_step, WIDTH, WIDTH, adds, in, out);
+                turn_square(square, WIDTH, WIDTH, in, out);
             else
-                turn_square(from, f, from_step, to, t, to_step, at_most(ni - i, WIDTH), at_most(nj - j, WIDTH), adds,
-                            in, out);
+                turn_square(square, at_most(ni - i, WIDTH), at_most(nj - j, WIDTH), in, out);
         }
 }
 
-INLINE void copy_typed(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, bool adds,
+INLINE void copy_typed(copy_place p, const tutti_lane_view *from, const tutti_lane_view *to, const int64_t n[2],
                        tutti_dtype in, tutti_dtype out)
 {
     const int line = from->step[0] == 1 ? 0 : 1; /* along which numbers follow each other in `from` */
-    const int64_t n = line == 0 ? ni : nj, others = line == 0 ? nj : ni;
+    p.from = from->memory, p.from_at = from->at, p.from_step = from->step[1 - line];
+    p.to = to->memory, p.to_at = to->at;
+    p.to_step = to->step[to->step[line] == 1 ? 1 - line : line];
     if (to->step[line] == 1)
-        copy_lines(from->memory, from->at, from->step[1 - line], to->memory, to->at, to->step[1 - line], n, others,
-                   adds, in, out);
+        copy_lines(p, n[line], n[1 - line], in, out);
     else
-        turn(from->memory, from->at, from->step[1 - line], to->memory, to->at, to->step[line], n, others, adds, in,
-             out);
+        turn(p, n[line], n[1 - line], in, out);
 }
 
 INLINE void copy_into(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, tutti_dtype out,
                       tutti_dtype in)
 {
-    copy_typed(from, to, ni, nj, false, in, out);
+    copy_typed((copy_place){.adds = false}, from, to, (const int64_t[]){ni, nj}, in, out);
 }
 
 INLINE void copy_added(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, tutti_dtype in)
 {
-    copy_typed(from, to, ni, nj, true, in, TUTTI_F32);
+    copy_typed((copy_place){.adds = true}, from, to, (const int64_t[]){ni, nj}, in, TUTTI_F32);
 }
 
 static void copy_rectangle(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, bool adds)

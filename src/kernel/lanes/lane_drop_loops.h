@@ -60,21 +60,21 @@ INLINE vector factors(const uint8_t *lives, float scale)
     return __builtin_convertvector(bytes, vector) * scale;
 }
 
-INLINE void drop_typed(const void *from, const uint8_t *lives, float scale, void *to, int64_t begin, int64_t end,
-                       tutti_dtype type)
+INLINE void drop_typed(const tutti_drop_call *c, tutti_dtype type)
 {
-    int64_t i = begin;
-    for (; i + WIDTH <= end; i += WIDTH) put(to, i, take(from, i, type) * factors(lives + i, scale), type);
-    if (i == end) return;
+    int64_t i = c->begin;
+    for (; i + WIDTH <= c->end; i += WIDTH)
+        put(c->to, i, take(c->from, i, type) * factors(c->lives + i, c->scale), type);
+    if (i == c->end) return;
     uint8_t left[WIDTH] = {0};
-    __builtin_memcpy(left, lives + i, (size_t)(end - i));
-    put_some(to, i, take_some(from, i, end - i, type) * factors(left, scale), end - i, type);
+    __builtin_memcpy(left, c->lives + i, (size_t)(c->end - i));
+    put_some(c->to, i, take_some(c->from, i, c->end - i, type) * factors(left, c->scale), c->end - i, type);
 }
 
-static void drop(tutti_dtype type, const void *from, const uint8_t *lives, float scale, void *to, int64_t begin,
-                 int64_t end)
+static void drop(const tutti_drop_call *call)
 {
-    BY_TYPE(type, drop_typed, from, lives, scale, to, begin, end)
+    const tutti_drop_call copy = *call; /* in registers */
+    BY_TYPE(copy.type, drop_typed, &copy)
 }
 
 #endif

@@ -118,7 +118,8 @@ static void do_drops(void *arg, int64_t begin, int64_t end, int thread)
     const dropout *s = j->k->state;
     const int64_t last = end * DRAWS < s->n ? end * DRAWS : s->n;
     (void)thread;
-    tutti_lane_here()->drop(j->k->out.dtype, j->from, j->a->saved, s->scale, j->to, begin * DRAWS, last);
+    tutti_lane_here()->drop(
+        &(tutti_drop_call){j->k->out.dtype, j->from, j->a->saved, s->scale, j->to, begin * DRAWS, last});
 }
 
 static void drop(job *j)

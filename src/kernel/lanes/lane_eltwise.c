@@ -30,14 +30,16 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const eltwise *s = k->state;
-    tutti_lane_map(s->forward, k->out.dtype, a->in[0], NULL, a->out, s->n, s->nthreads);
+    const tutti_map_call call = {.type = k->out.dtype, .x = a->in[0], .to = a->out};
+    tutti_lane_map(s->forward, &call, s->n, s->nthreads);
     if (s->moves_zero) tutti_lane_clear_padding(&k->out, a->out);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const eltwise *s = k->state;
-    tutti_lane_map(s->backward, k->out.dtype, a->out, a->dout, a->din[0], s->n, s->nthreads);
+    const tutti_map_call call = {.type = k->out.dtype, .x = a->out, .y = a->dout, .to = a->din[0]};
+    tutti_lane_map(s->backward, &call, s->n, s->nthreads);
 }
 
 const tutti_kernel_row tutti_lane_eltwise = {

@@ -168,6 +168,9 @@ typedef struct {
     float *at;         /* those of position (0, 0) */
     int64_t step, row; /* floats to the right neighbour, to the one below */
     int64_t height, width;
+    int64_t y, x;      /* where a tile begins */
+    const float *bias; /* added to outputs, of which the maximum with 0 is taken where relu says so; NULL = none */
+    bool relu;
 } tutti_winograd_plane;
 
 /* c (rows, lanes) = a (rows, sums) b (sums, lanes), or plus that: strides in floats. Lanes of b are in blocks of two vectors; the last may be
@@ -182,15 +185,14 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
 
-/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from (y, x) on, of the tile x tile of the output's
+/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from the plane's (y, x) on, of the tile x tile of the output's
  * gradient; and from them those of the output. What lies outside is zero and is not written. Weights are kernel x kernel vectors `tap` floats
  * apart. */
 typedef struct {
     int64_t kernel, tile; /* 3 and 4, or 5 and 2: together 7 */
-    void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
-    void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
-    void (*output)(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
-                   int64_t y, int64_t x);
+    void (*input)(const tutti_winograd_plane *p, float *to, int64_t apart);
+    void (*gradient)(const tutti_winograd_plane *p, float *to, int64_t apart);
+    void (*output)(const float *from, int64_t apart, const tutti_winograd_plane *p);
     void (*weights)(const float *from, int64_t tap, float *to, int64_t apart);
     void (*weight_gradient)(const float *from, int64_t apart, float *to, int64_t tap);
     void (*square)(const float *from, float *to); /* as many vectors as have lanes, turned */
@@ -203,10 +205,9 @@ enum { TUTTI_WINOGRAD5_TILE = 2 };
 
 /* The same of tiles of 2 x 2 outputs; n channels, at most a vector. */
 typedef struct {
-    void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
-    void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
-    void (*output)(const float *from, int64_t apart, int64_t n, const float *bias, bool relu,
-                   const tutti_winograd_plane *p, int64_t y, int64_t x);
+    void (*input)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
+    void (*gradient)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
+    void (*output)(const float *from, int64_t apart, int64_t n, const tutti_winograd_plane *p);
     /* Adds the input's gradient of a tile to 6 x 6 whole vectors, `to_row` floats from row to row. */
     void (*spread)(const float *from, int64_t apart, int64_t n, float *to, int64_t to_row);
     /* n lanes of each of so many vectors to memory, `step` floats apart. */
@@ -238,6 +239,16 @@ typedef struct {
     uint8_t *lives; /* 4 n of them */
 } tutti_draw_call;
 
+/* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */
+typedef struct {
+    tutti_dtype type;
+    const void *from;
+    const uint8_t *lives;
+    float scale;
+    void *to;
+    int64_t begin, end;
+} tutti_drop_call;
+
 typedef struct {
     int width; /* floats in a vector; a unit is two vectors */
     tutti_norm_loops norm;
@@ -251,9 +262,7 @@ typedef struct {
     tutti_winograd5_loops winograd5;
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);
-    /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */
-    void (*drop)(tutti_dtype type, const void *from, const uint8_t *lives, float scale, void *to, int64_t begin,
-                 int64_t end);
+    void (*drop)(const tutti_drop_call *c);
 } tutti_lane_row;
 
 TUTTI_ISA_DECLARE(tutti_lane_row, tutti_lane); /* lane_vector.c */

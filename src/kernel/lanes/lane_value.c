@@ -88,11 +88,10 @@ static void do_map(void *arg, int64_t begin, int64_t end, int thread)
     j->loop(&call);
 }
 
-void tutti_lane_map(tutti_map_loop *loop, tutti_dtype type, const void *x, const void *y, void *to, int64_t n,
-                    int nthreads)
+void tutti_lane_map(tutti_map_loop *loop, const tutti_map_call *call, int64_t n, int nthreads)
 {
-    map_job job = {loop, {.type = type, .x = x, .y = y, .to = to}, n};
-    job.call.streams = may_stream(type, to, n) && to != x && to != y;
+    map_job job = {loop, *call, n};
+    job.call.streams = may_stream(call->type, call->to, n) && call->to != call->x && call->to != call->y;
     tutti_crew_run(nthreads, pieces_of(n), do_map, &job);
 }
 
@@ -142,8 +141,8 @@ void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_
 
 void tutti_lane_mask_dout(const tutti_kernel *k, const tutti_kernel_args *a, int nthreads)
 {
-    tutti_lane_map(tutti_lane_here()->map.relu_gradient, k->out.dtype, a->out, a->dout, a->dout,
-                   tutti_value_elements(&k->out), nthreads);
+    const tutti_map_call call = {.type = k->out.dtype, .x = a->out, .y = a->dout, .to = a->dout};
+    tutti_lane_map(tutti_lane_here()->map.relu_gradient, &call, tutti_value_elements(&k->out), nthreads);
 }
 
 void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum)

@@ -16,9 +16,8 @@ bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti
 /* Of a row whose state is one piece of memory. */
 void tutti_lane_free_state(tutti_kernel *k);
 
-/* A map over the n numbers of `to`, padding included. */
-void tutti_lane_map(tutti_map_loop *loop, tutti_dtype type, const void *x, const void *y, void *to, int64_t n,
-                    int nthreads);
+/* A map over the n numbers of call->to, padding included; of the call type, x, y and `to` are read. */
+void tutti_lane_map(tutti_map_loop *loop, const tutti_map_call *call, int64_t n, int nthreads);
 void tutti_lane_sum(tutti_dtype type, const void *const *parts, int nparts, void *to, int64_t n, int nthreads);
 /* n numbers of one type as another. */
 void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_type, void *to, int64_t n,

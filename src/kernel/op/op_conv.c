@@ -108,9 +108,14 @@ static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
     return (b * dim[1] + channel) * dim[2] * dim[3];
 }
 
-/* What a weight adds to: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel c. */
-typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
-                         int nchains, int64_t c);
+/* A weight: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel c. */
+typedef struct {
+    int64_t index, n, c;
+    int nchains;
+} one_weight;
+
+/* What a weight adds to. */
+typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w);
 
 /* Weights from first to last, all samples of each: what a sample's element receives comes in the order of the sum. */
 static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int most, each_weight *visit)
@@ -125,7 +130,7 @@ static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int 
             for (int64_t i = 0; i < at->kernel; i++)
                 for (int64_t j = 0; j < at->kernel; j++, index++) {
                     const tap t = tap_at(k, i, j);
-                    visit(k, a, &t, index, n, (int)nchains, c);
+                    visit(k, a, &t, &(one_weight){index, n, c, (int)nchains});
                 }
     }
 }
@@ -140,43 +145,38 @@ static void add_row(float *restrict to, int64_t to_step, float weight, const flo
         for (int64_t x = 0; x < n; x++) to[x * to_step] += weight * from[x * from_step];
 }
 
-static void add_to_out(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
-                       int nchains, int64_t c)
+static void add_to_out(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {
-    (void)nchains;
     for (int64_t b = 0; b < k->out.shape.dim[0]; b++) {
-        const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, c);
-        float *out = (float *)a->out + plane_at(&k->out, b, n);
+        const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, w->c);
+        float *out = (float *)a->out + plane_at(&k->out, b, w->n);
         for (int64_t y = t->y.first; y < t->y.end; y++)
-            add_row(out + out_at(t, y), 1, a->param[0][index], in + in_at(t, y), t->stride, t->x.end - t->x.first);
+            add_row(out + out_at(t, y), 1, a->param[0][w->index], in + in_at(t, y), t->stride, t->x.end - t->x.first);
     }
 }
 
-static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
-                       int nchains, int64_t c)
+static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {
-    (void)nchains;
     for (int64_t b = 0; b < k->out.shape.dim[0]; b++) {
-        const float *dout = (const float *)a->dout + plane_at(&k->out, b, n);
-        float *din = (float *)a->din[0] + plane_at(&k->in[0], b, c);
+        const float *dout = (const float *)a->dout + plane_at(&k->out, b, w->n);
+        float *din = (float *)a->din[0] + plane_at(&k->in[0], b, w->c);
         for (int64_t y = t->y.first; y < t->y.end; y++)
-            add_row(din + in_at(t, y), t->stride, a->param[0][index], dout + out_at(t, y), 1, t->x.end - t->x.first);
+            add_row(din + in_at(t, y), t->stride, a->param[0][w->index], dout + out_at(t, y), 1, t->x.end - t->x.first);
     }
 }
 
 enum { CHAINS = 4 }; /* sums of one weight in as many filters, of which none waits for another */
 
-static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
-                         int nchains, int64_t c)
+static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {
     const tutti_conv_attrs *at = k->attrs;
     const int64_t *out = k->out.shape.dim, plane = out[2] * out[3];
     double sum[CHAINS] = {0};
     for (int64_t b = 0; b < out[0]; b++)
         for (int64_t y = t->y.first; y < t->y.end; y++) {
-            const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, c) + in_at(t, y);
-            const float *dout = (const float *)a->dout + plane_at(&k->out, b, n) + out_at(t, y);
-            if (nchains == CHAINS)
+            const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, w->c) + in_at(t, y);
+            const float *dout = (const float *)a->dout + plane_at(&k->out, b, w->n) + out_at(t, y);
+            if (w->nchains == CHAINS)
                 for (int64_t x = 0; x < t->x.end - t->x.first; x++)
                     for (int f = 0; f < CHAINS; f++) sum[f] += (double)dout[f * plane + x] * (double)in[x * t->stride];
             else
@@ -184,7 +184,7 @@ static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, cons
                     sum[0] += (double)dout[x] * (double)in[x * t->stride];
         }
     const int64_t filter = k->in[0].shape.dim[1] / at->groups * at->kernel * at->kernel;
-    for (int f = 0; f < nchains; f++) a->dparam[0][index + f * filter] = (float)sum[f];
+    for (int f = 0; f < w->nchains; f++) a->dparam[0][w->index + f * filter] = (float)sum[f];
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

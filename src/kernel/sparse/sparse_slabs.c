@@ -45,16 +45,16 @@ const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_ar
 }
 
 /* Of a tap: listed channels, so many floats apart, and lanes. Inputs are listed forward and of dots. */
-static void fill_tap(const job *j, const tutti_sparse_part *channels, int64_t first_vector, int64_t nvectors,
-                     int64_t group, int64_t at, float *to)
+static void fill_tap(const job *j, const tutti_sparse_part *channels, const tutti_sparse_part *across, int64_t group,
+                     int64_t at, float *to)
 {
     const tutti_sparse_offsets *o = &j->s->weights;
     const bool inputs = !j->w->back || j->w->dots;
     const int64_t *listed = inputs ? o->c : o->n + group * j->s->out.channels,
-                  *lanes = (inputs ? o->n + group * j->s->out.channels : o->c) + first_vector;
+                  *lanes = (inputs ? o->n + group * j->s->out.channels : o->c) + across->channel;
     for (int64_t c = 0; c < channels->nchannels; c++, to += channels->step) {
         const float *from = j->param + at + listed[channels->channel + c];
-        for (int64_t v = 0; v < nvectors; v++) to[v] = from[lanes[v]];
+        for (int64_t v = 0; v < across->nchannels; v++) to[v] = from[lanes[v]];
     }
 }
 
@@ -68,8 +68,9 @@ static void fill_slab(const job *j, int64_t group, int64_t vectors, int64_t list
         const int64_t taps = tutti_sparse_class_of(w, class).taps;
         const tutti_sparse_part channels = {
             .channel = lists * w->lists.size, .nchannels = nlists, .step = (w->dots ? taps : 1) * w->lanes};
+        const tutti_sparse_part across = {.channel = vectors * w->vectors.size, .nchannels = nvectors};
         for (int64_t tap = 0; tap < taps; tap++)
-            fill_tap(j, &channels, vectors * w->vectors.size, nvectors, group,
+            fill_tap(j, &channels, &across, group,
                      j->s->weights.y[row] + j->s->weights.x[tutti_sparse_column(w, class, tap)],
                      to + tap * (w->dots ? 1 : w->lists.size) * w->lanes);
         to += taps * w->lists.size * w->lanes;

@@ -51,9 +51,11 @@ INLINE void sparse_add_number(const tutti_sparse_list *l, int32_t i, const float
     for (int v = 0; v < nvectors; v++) sums[v] = multiply_add(x, load(w + v * WIDTH), sums[v]);
 }
 
-INLINE void sparse_add_list(const tutti_sparse_list *l, int32_t begin, int32_t end, const float *weights, int64_t base,
-                            float *to, int nvectors)
+INLINE void sparse_add_list(const tutti_sparse_sum_call *c, int32_t begin, int32_t end, int64_t base, float *to,
+                            int nvectors)
 {
+    const tutti_sparse_list *l = &c->list;
+    const float *weights = c->weights;
     const int ways = sparse_ways(nvectors);
     vector sums[SPARSE_CHAINS][TUTTI_SPARSE_SUM_VECTORS] = {{{0}}};
     int32_t i = begin;
@@ -73,8 +75,7 @@ INLINE void sparse_sum_row(const tutti_sparse_sum_call *c, int nvectors)
         const int64_t first = c->first + i * c->stride;
         const int32_t begin = c->list.start[sparse_clip(first, c->positions)],
                       end = c->list.start[sparse_clip(first + c->taps, c->positions)];
-        if (begin < end)
-            sparse_add_list(&c->list, begin, end, c->weights, first * c->apart, c->sums + i * c->sums_apart, nvectors);
+        if (begin < end) sparse_add_list(c, begin, end, first * c->apart, c->sums + i * c->sums_apart, nvectors);
     }
 }
 

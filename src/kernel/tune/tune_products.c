@@ -145,7 +145,8 @@ static tutti_status measure_ways(const tutti_products_tuned *t, const tutti_prod
         made++;
     }
     if (!st)
-        tutti_trial_measure(list, made, TUTTI_PASS_FORWARD, a->request.nthreads, rounds_for(&s->size), memory, seconds);
+        tutti_trial_measure(&(tutti_trial){list, made, TUTTI_PASS_FORWARD, a->request.nthreads, rounds_for(&s->size)},
+                            memory, seconds);
     for (int i = 0; i < made; i++) {
         if (!st) out[way[i]] = seconds[i];
         tutti_kernel_destroy(&kernels[i]);

@@ -119,23 +119,24 @@ static double run_time(tutti_kernel *k, const trial *t, tutti_kernel_pass pass, 
     return (clock_s(nthreads) - begin) / repeats;
 }
 
-void tutti_trial_measure(tutti_kernel *const *kernels, int n, tutti_kernel_pass pass, int nthreads, int rounds,
-                         tutti_trial_memory *memory, double *seconds)
+void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, double *seconds)
 {
+    const tutti_kernel_pass pass = t->pass;
+    const int n = t->n, nthreads = t->nthreads;
     trial *trials = tutti_alloc((size_t)n * sizeof *trials);
     int repeats = 1;
     for (int i = 0; i < n; i++)
-        trial_begin(&trials[i], kernels[i], pass, memory); /* the memory is as large as it gets */
+        trial_begin(&trials[i], t->kernels[i], pass, memory); /* the memory is as large as it gets */
     for (int i = 0; i < n; i++) {
-        trial_begin(&trials[i], kernels[i], pass, memory);
-        if (pass != TUTTI_PASS_FORWARD) run(kernels[i], &trials[i], TUTTI_PASS_FORWARD);
-        seconds[i] = run_time(kernels[i], &trials[i], pass, nthreads, 1);
+        trial_begin(&trials[i], t->kernels[i], pass, memory);
+        if (pass != TUTTI_PASS_FORWARD) run(t->kernels[i], &trials[i], TUTTI_PASS_FORWARD);
+        seconds[i] = run_time(t->kernels[i], &trials[i], pass, nthreads, 1);
         if (seconds[i] * repeats < LEAST_S) repeats = (int)fmin(ceil(LEAST_S / fmax(seconds[i], 1e-8)), 1e4);
     }
-    for (int round = 0; round < rounds; round++)
+    for (int round = 0; round < t->rounds; round++)
         for (int turn = 0; turn < n; turn++) {
             const int i = (round + turn) % n; /* after another one each time: it finds the caches as that left them */
-            seconds[i] = fmin(seconds[i], run_time(kernels[i], &trials[i], pass, nthreads, repeats));
+            seconds[i] = fmin(seconds[i], run_time(t->kernels[i], &trials[i], pass, nthreads, repeats));
         }
     free(trials);
 }

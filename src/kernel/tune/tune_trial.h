@@ -25,10 +25,17 @@ typedef struct {
 int tutti_trial_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass,
                            tutti_trial_contender out[TUTTI_TRIAL_CONTENDERS]);
 
-/* Seconds of a pass of each of n kernels, which compute the same: the shortest of `rounds` rounds, in which they take turns, so that what
+/* What is measured: a pass of each of n kernels, which compute the same. */
+typedef struct {
+    tutti_kernel *const *kernels;
+    int n;
+    tutti_kernel_pass pass;
+    int nthreads, rounds;
+} tutti_trial;
+
+/* Seconds of each, n of them: the shortest of `rounds` rounds, in which they take turns, so that what
  * else the machine does meets all of them. A round runs each as often as fills half a millisecond. Of one thread the
  * time that it computes counts, so that others on its core do not. Numbers are small and of both signs. */
-void tutti_trial_measure(tutti_kernel *const *kernels, int n, tutti_kernel_pass pass, int nthreads, int rounds,
-                         tutti_trial_memory *memory, double *seconds);
+void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, double *seconds);
 
 #endif

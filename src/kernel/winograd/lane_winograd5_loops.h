@@ -98,8 +98,9 @@ INLINE void store_lanes(float *to, vector v, int64_t n, bool whole)
     else                                                                                                               \
         loop(__VA_ARGS__, n, false)
 
-INLINE void take_tile5(const tutti_winograd_plane *p, int64_t y, int64_t x, int side, vector *to, int64_t n, bool whole)
+INLINE void take_tile5(const tutti_winograd_plane *p, int side, vector *to, int64_t n, bool whole)
 {
+    const int64_t y = p->y, x = p->x;
     const bool inside = y >= 0 && x >= 0 && y + side <= p->height && x + side <= p->width;
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++) {
@@ -109,10 +110,10 @@ INLINE void take_tile5(const tutti_winograd_plane *p, int64_t y, int64_t x, int 
         }
 }
 
-INLINE void input5(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart, int64_t n, bool whole)
+INLINE void input5(const tutti_winograd_plane *p, float *to, int64_t apart, int64_t n, bool whole)
 {
     vector d[TILE_IN * TILE_IN];
-    take_tile5(p, y, x, TILE_IN, d, n, whole);
+    take_tile5(p, TILE_IN, d, n, whole);
     for (int j = 0; j < TILE_IN; j++) turn_input(d + j, d + j, TILE_IN);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
@@ -122,16 +123,15 @@ INLINE void input5(const tutti_winograd_plane *p, int64_t y, int64_t x, float *t
     }
 }
 
-static void winograd5_input(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart)
+static void winograd5_input(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart)
 {
-    BY_LANES(n, input5, p, y, x, to, apart);
+    BY_LANES(n, input5, p, to, apart);
 }
 
-INLINE void gradient5(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart, int64_t n,
-                      bool whole)
+INLINE void gradient5(const tutti_winograd_plane *p, float *to, int64_t apart, int64_t n, bool whole)
 {
     vector d[TILE5_OUT * TILE5_OUT], e[TILE_IN * TILE5_OUT];
-    take_tile5(p, y, x, TILE5_OUT, d, n, whole);
+    take_tile5(p, TILE5_OUT, d, n, whole);
     for (int j = 0; j < TILE5_OUT; j++) turn5_gradient(d + j, TILE5_OUT, e + j, TILE5_OUT);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
@@ -140,9 +140,9 @@ INLINE void gradient5(const tutti_winograd_plane *p, int64_t y, int64_t x, float
     }
 }
 
-static void winograd5_gradient(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart)
+static void winograd5_gradient(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart)
 {
-    BY_LANES(n, gradient5, p, y, x, to, apart);
+    BY_LANES(n, gradient5, p, to, apart);
 }
 
 INLINE void load_row(const float *from, int64_t apart, int i, vector *row, int64_t n, bool whole)
@@ -150,11 +150,11 @@ INLINE void load_row(const float *from, int64_t apart, int i, vector *row, int64
     for (int j = 0; j < TILE_IN; j++) row[j] = load_lanes(from + (i * TILE_IN + j) * apart, n, whole);
 }
 
-INLINE void output5(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
-                    int64_t y, int64_t x, int64_t n, bool whole)
+INLINE void output5(const float *from, int64_t apart, const tutti_winograd_plane *p, int64_t n, bool whole)
 {
+    const int64_t y = p->y, x = p->x;
     vector e[TILE_IN * TILE5_OUT];
-    const vector added = bias ? load_lanes(bias, n, whole) : all(0);
+    const vector added = p->bias ? load_lanes(p->bias, n, whole) : all(0);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
         load_row(from, apart, i, row, n, whole);
@@ -165,15 +165,14 @@ INLINE void output5(const float *from, int64_t apart, const float *bias, bool re
         turn5_output(e + j, TILE5_OUT, column, 1);
         for (int i = 0; i < TILE5_OUT && y + i < p->height; i++) {
             const vector sum = column[i] + added;
-            store_lanes(p->at + (y + i) * p->row + (x + j) * p->step, relu ? rectify(sum) : sum, n, whole);
+            store_lanes(p->at + (y + i) * p->row + (x + j) * p->step, p->relu ? rectify(sum) : sum, n, whole);
         }
     }
 }
 
-static void winograd5_output(const float *from, int64_t apart, int64_t n, const float *bias, bool relu,
-                             const tutti_winograd_plane *p, int64_t y, int64_t x)
+static void winograd5_output(const float *from, int64_t apart, int64_t n, const tutti_winograd_plane *p)
 {
-    BY_LANES(n, output5, from, apart, bias, relu, p, y, x);
+    BY_LANES(n, output5, from, apart, p);
 }
 
 INLINE void spread5(const float *from, int64_t apart, float *to, int64_t to_row, int64_t n, bool whole)
@@ -247,15 +246,14 @@ static void winograd5_weight_gradient(const float *from, int64_t apart, int64_t 
 
 /* --- whole vectors, as winograd.c takes them: the input's transform is that of 3 x 3 --- */
 
-static void wide5_gradient(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart)
+static void wide5_gradient(const tutti_winograd_plane *p, float *to, int64_t apart)
 {
-    gradient5(p, y, x, to, apart, WIDTH, true);
+    gradient5(p, to, apart, WIDTH, true);
 }
 
-static void wide5_output(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
-                         int64_t y, int64_t x)
+static void wide5_output(const float *from, int64_t apart, const tutti_winograd_plane *p)
 {
-    output5(from, apart, bias, relu, p, y, x, WIDTH, true);
+    output5(from, apart, p, WIDTH, true);
 }
 
 static void wide5_weights(const float *from, int64_t tap, float *to, int64_t apart)

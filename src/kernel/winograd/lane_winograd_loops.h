@@ -99,8 +99,9 @@ INLINE vector position_of(const tutti_winograd_plane *p, int64_t y, int64_t x)
     return y < 0 || y >= p->height || x < 0 || x >= p->width ? all(0) : load(p->at + y * p->row + x * p->step);
 }
 
-INLINE void take_tile(const tutti_winograd_plane *p, int64_t y, int64_t x, int side, vector *to)
+INLINE void take_tile(const tutti_winograd_plane *p, int side, vector *to)
 {
+    const int64_t y = p->y, x = p->x;
     const bool inside = y >= 0 && x >= 0 && y + side <= p->height && x + side <= p->width;
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++)
@@ -108,10 +109,10 @@ INLINE void take_tile(const tutti_winograd_plane *p, int64_t y, int64_t x, int s
                 inside ? load(p->at + (y + i) * p->row + (x + j) * p->step) : position_of(p, y + i, x + j);
 }
 
-static void winograd_input(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart)
+static void winograd_input(const tutti_winograd_plane *p, float *to, int64_t apart)
 {
     vector d[TILE_IN * TILE_IN];
-    take_tile(p, y, x, TILE_IN, d);
+    take_tile(p, TILE_IN, d);
     for (int j = 0; j < TILE_IN; j++) turn_input(d + j, d + j, TILE_IN);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
@@ -121,10 +122,10 @@ static void winograd_input(const tutti_winograd_plane *p, int64_t y, int64_t x, 
     }
 }
 
-static void winograd_gradient(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart)
+static void winograd_gradient(const tutti_winograd_plane *p, float *to, int64_t apart)
 {
     vector d[TILE_OUT * TILE_OUT], e[TILE_IN * TILE_OUT];
-    take_tile(p, y, x, TILE_OUT, d);
+    take_tile(p, TILE_OUT, d);
     for (int j = 0; j < TILE_OUT; j++) turn_gradient(d + j, TILE_OUT, e + j, TILE_OUT);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
@@ -133,11 +134,11 @@ static void winograd_gradient(const tutti_winograd_plane *p, int64_t y, int64_t 
     }
 }
 
-static void winograd_output(const float *from, int64_t apart, const float *bias, bool relu,
-                            const tutti_winograd_plane *p, int64_t y, int64_t x)
+static void winograd_output(const float *from, int64_t apart, const tutti_winograd_plane *p)
 {
+    const int64_t y = p->y, x = p->x;
     vector e[TILE_IN * TILE_OUT];
-    const vector added = bias ? load(bias) : all(0);
+    const vector added = p->bias ? load(p->bias) : all(0);
     for (int i = 0; i < TILE_IN; i++) {
         vector row[TILE_IN];
         for (int j = 0; j < TILE_IN; j++) row[j] = load(from + (i * TILE_IN + j) * apart);
@@ -148,7 +149,7 @@ static void winograd_output(const float *from, int64_t apart, const float *bias,
         turn_output(e + j, TILE_OUT, column, 1);
         for (int i = 0; i < TILE_OUT && x + j < p->width; i++) {
             const vector sum = column[i] + added;
-            if (y + i < p->height) store(p->at + (y + i) * p->row + (x + j) * p->step, relu ? rectify(sum) : sum);
+            if (y + i < p->height) store(p->at + (y + i) * p->row + (x + j) * p->step, p->relu ? rectify(sum) : sum);
         }
     }
 }

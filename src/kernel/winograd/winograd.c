@@ -192,9 +192,9 @@ static void read_tiles(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->from.channels; c += row->width) {
-            const tutti_winograd_plane plane = plane_of(&p->from, p->in, t.sample, c);
-            p->w->loops->input(&plane, t.y - p->pad, t.x - p->pad, p->read + i * p->from_row + c,
-                               p->block * p->from_row);
+            tutti_winograd_plane plane = plane_of(&p->from, p->in, t.sample, c);
+            plane.y = t.y - p->pad, plane.x = t.x - p->pad;
+            p->w->loops->input(&plane, p->read + i * p->from_row + c, p->block * p->from_row);
         }
     }
 }
@@ -207,8 +207,9 @@ static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->to.channels; c += row->width) {
-            const tutti_winograd_plane plane = plane_of(&p->to, p->dout, t.sample, c);
-            p->w->loops->gradient(&plane, t.y, t.x, p->made + i * p->to_row + c, p->block * p->to_row);
+            tutti_winograd_plane plane = plane_of(&p->to, p->dout, t.sample, c);
+            plane.y = t.y, plane.x = t.x;
+            p->w->loops->gradient(&plane, p->made + i * p->to_row + c, p->block * p->to_row);
         }
     }
 }
@@ -221,9 +222,9 @@ static void write_tiles(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->to.channels; c += row->width) {
-            const tutti_winograd_plane plane = plane_of(&p->to, p->out, t.sample, c);
-            p->w->loops->output(p->made + i * p->to_row + c, p->block * p->to_row, p->bias ? p->bias + c : NULL,
-                                p->relu, &plane, t.y, t.x);
+            tutti_winograd_plane plane = plane_of(&p->to, p->out, t.sample, c);
+            plane.y = t.y, plane.x = t.x, plane.bias = p->bias ? p->bias + c : NULL, plane.relu = p->relu;
+            p->w->loops->output(p->made + i * p->to_row + c, p->block * p->to_row, &plane);
         }
     }
 }
@@ -297,12 +298,12 @@ static void convolve(passage *p)
     }
 }
 
-static void forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
-                    float *out, void *scratch)
+static void forward(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
+                    void *scratch)
 {
     passage p = passage_of(w, &w->in, &w->out, w->pad);
     place(&p, scratch);
-    p.in = in, p.weights = weights, p.bias = bias, p.relu = relu, p.out = out;
+    p.in = in, p.weights = weights, p.bias = sum->bias, p.relu = sum->relu, p.out = sum->out;
     convolve(&p);
 }
 

@@ -27,6 +27,13 @@ typedef struct {
     int64_t down, right, samples; /* winograd5.h's: tiles of a sample, samples of a block; else 0 */
 } tutti_winograd;
 
+/* What a forward pass writes: max(0, sum + bias), or without these. */
+typedef struct {
+    const float *bias; /* NULL = none */
+    bool relu;
+    float *out;
+} tutti_winograd_sum;
+
 /* What differs by the size of the kernel; winograd_row.c makes rows of it. */
 typedef struct {
     int64_t kernel;
@@ -37,9 +44,8 @@ typedef struct {
     void (*weights_order)(const tutti_winograd *w, tutti_layout *to);
     /* Bytes for any of the passes. */
     size_t (*scratch)(const tutti_winograd *w);
-    /* bias: NULL = none. relu: of the sum. */
-    void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
-                    float *out, void *scratch);
+    void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
+                    void *scratch);
     /* dbias: NULL = nobody wants it. Both are written. */
     void (*weight_gradient)(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
                             void *scratch);

@@ -159,8 +159,9 @@ static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
         for (int64_t c = 0; c < p->inputs; c += w->row->width) {
-            const tutti_winograd_plane plane = plane_of(&w->in, p->in, t.sample, c);
-            w->row->winograd5.input(&plane, t.y - w->pad, t.x - w->pad, lanes_of_tile(p, t, i + 1 == end, c, p->inputs),
+            tutti_winograd_plane plane = plane_of(&w->in, p->in, t.sample, c);
+            plane.y = t.y - w->pad, plane.x = t.x - w->pad;
+            w->row->winograd5.input(&plane, lanes_of_tile(p, t, i + 1 == end, c, p->inputs),
                                     p->read + i * p->inputs + c, p->read_apart);
         }
     }
@@ -174,8 +175,9 @@ static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
         for (int64_t c = 0; c < p->outputs; c += w->row->width) {
-            const tutti_winograd_plane plane = plane_of(&w->out, p->dout, t.sample, c);
-            w->row->winograd5.gradient(&plane, t.y, t.x, lanes_of_tile(p, t, i + 1 == end, c, p->outputs),
+            tutti_winograd_plane plane = plane_of(&w->out, p->dout, t.sample, c);
+            plane.y = t.y, plane.x = t.x;
+            w->row->winograd5.gradient(&plane, lanes_of_tile(p, t, i + 1 == end, c, p->outputs),
                                        p->made + i * p->outputs + c, p->made_apart);
         }
     }
@@ -195,9 +197,9 @@ static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
         for (int64_t c = 0; c < p->outputs; c += w->row->width) {
-            const tutti_winograd_plane plane = plane_of(&w->out, p->out, t.sample, c);
-            w->row->winograd5.output(p->made + i * p->outputs + c, p->made_apart, lanes_at(p, c, p->outputs),
-                                     p->bias ? p->bias + c : NULL, p->relu, &plane, t.y, t.x);
+            tutti_winograd_plane plane = plane_of(&w->out, p->out, t.sample, c);
+            plane.y = t.y, plane.x = t.x, plane.bias = p->bias ? p->bias + c : NULL, plane.relu = p->relu;
+            w->row->winograd5.output(p->made + i * p->outputs + c, p->made_apart, lanes_at(p, c, p->outputs), &plane);
         }
     }
 }
@@ -304,8 +306,9 @@ static void turn_over(void *arg, int64_t begin, int64_t end, int thread)
     const passage *p = arg;
     (void)thread;
     for (int64_t i = begin; i < end; i++)
-        tutti_transpose(TUTTI_F32, p->turned + i * p->turned_apart, p->inputs, p->outputs, TUTTI_F32,
-                        p->over + i * p->turned_apart, 1);
+        tutti_transpose(&(tutti_transposition){TUTTI_F32, TUTTI_F32, p->turned + i * p->turned_apart,
+                                               p->over + i * p->turned_apart, p->inputs, p->outputs},
+                        1);
 }
 
 /* --- passes --- */
@@ -317,11 +320,11 @@ static bool next_block(passage *p)
     return p->n > 0;
 }
 
-static void forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
-                    float *out, void *scratch)
+static void forward(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
+                    void *scratch)
 {
     passage p = passage_of(w, scratch);
-    p.in = in, p.weights = weights, p.bias = bias, p.relu = relu, p.out = out;
+    p.in = in, p.weights = weights, p.bias = sum->bias, p.relu = sum->relu, p.out = sum->out;
     tutti_crew_run(w->nthreads, p.inputs, turn_weights, &p);
     while (next_block(&p)) {
         tutti_crew_run(w->nthreads, p.n * p.tiles, read_inputs, &p);

@@ -197,8 +197,8 @@ static const float *weights_of(const tutti_kernel *k, const tutti_kernel_args *a
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const winograd *s = k->state;
-    s->size->forward(&s->w, a->in[0], weights_of(k, a), k->nparams > 1 ? a->param[1] : NULL, s->relu, a->out,
-                     a->scratch);
+    const tutti_winograd_sum sum = {k->nparams > 1 ? a->param[1] : NULL, s->relu, a->out};
+    s->size->forward(&s->w, a->in[0], weights_of(k, a), &sum, a->scratch);
 }
 
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)

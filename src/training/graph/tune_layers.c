@@ -63,7 +63,7 @@ static bool measure_pass(const tutti_graph *g, int l, tutti_kernel_pass pass, tu
     const bool measures = n > 1 && !known;
     if (measures) {
         const int rounds = tutti_candidate_flops(&g->kernels[l]) > LONG_FLOPS ? LONG_ROUNDS : ROUNDS;
-        tutti_trial_measure(kernels, n, pass, r.nthreads, rounds, memory, seconds);
+        tutti_trial_measure(&(tutti_trial){kernels, n, pass, r.nthreads, rounds}, memory, seconds);
     }
     for (int i = 0; i < n; i++) {
         e.candidate = contenders[i].of->name;
