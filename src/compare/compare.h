@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.h: runs of one job by several methods: what is compared, figures of its runs, the table and the page of them. Threads: owner. */
+/* compare.h: runs of one job by several methods: what is compared, the runs, figures of them, the table and the page. Threads: owner. */
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H
 
@@ -18,7 +18,8 @@ typedef struct {
     const char *parallelism, *says;           /* of its plan: tutti_plan_parallelism, tutti_method_say */
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
     int nkeys;
-    bool few_tests; /* its job does not say how many: eval_points is set */
+    const char *warning; /* its paper has another rule than the job, in words; NULL: it has not */
+    bool few_tests;      /* its job does not say how many: eval_points is set */
 } tutti_compare_method;
 
 typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutti_compare_goal;
@@ -51,6 +52,44 @@ static inline tutti_compare_run *tutti_compare_at(const tutti_compare *c, int m,
 {
     return &c->runs[m * c->nseeds + s];
 }
+
+/* ---- compare_methods.c: what is compared ---- */
+
+/* "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_read_methods(tutti_compare *c, const char *list, tutti_failure *err);
+/* "accuracy=0.988", "seconds=60"; NULL: to the end. TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_failure *err);
+/* Makes c->runs. Loads the job of each, and plans it once a method: what a run would refuse is refused here. */
+tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err);
+/* The keys of a run as --set has them, of at most TUTTI_COMPARE_MAX_SETS; how many. The arena's. */
+int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const char *seed,
+                       const char *keys[TUTTI_COMPARE_MAX_SETS]);
+void tutti_compare_release(tutti_compare *c);
+
+/* ---- compare_run.c: the runs, each a child ---- */
+
+/* What is told of runs while they are played. */
+typedef struct {
+    enum {
+        TUTTI_COMPARE_BEGINS,
+        TUTTI_COMPARE_WAITS, /* twice a second */
+        TUTTI_COMPARE_ENDED,
+        TUTTI_COMPARE_WAS_DONE, /* before: it is not played again */
+        TUTTI_COMPARE_ASKED,    /* a signal asked for an end: the run saves */
+        TUTTI_COMPARE_OVER,     /* no run follows */
+    } kind;
+    const tutti_compare_run *run; /* NULL when all is over */
+    int ndone, nplayed, nruns;    /* runs; nplayed: not those that were done before */
+    int signal;                   /* that asked for an end, 0: none did */
+    double began, run_began;      /* clock */
+} tutti_compare_event;
+typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
+
+/* A folder may hold a run that was held up otherwise, which is no part of this comparison: TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
+/* All runs that have not been done, one after the other, seed by seed; fills in lines. tell gets arg. *signal: what asked for an end, 0 =
+ * nothing did. */
+tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void *arg, int *signal, tutti_failure *err);
 
 /* ---- compare_figures.c: what came out ---- */
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_methods.c: what `tutti compare` compares: the list of methods, the goal, and the job of each run. */
+/* compare_methods.c: what is compared: the list of methods, the goal, and the job of each run. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
-#include "../../base/text/options.h"
-#include "../../job/resolve.h"
-#include "../cli.h"
-#include "../method_name.h"
-#include "compare_cmd.h"
+#include "../base/arena.h"
+#include "../base/text/options.h"
+#include "../job/outputs.h"
+#include "../job/resolve.h"
+#include "compare.h"
 
 static char *text_of(tutti_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static char *text_of(tutti_arena *arena, const char *format, ...)
@@ -60,7 +59,7 @@ static tutti_status take_method(tutti_compare *c, const char *label, tutti_failu
     char *rest = NULL, *words = tutti_arena_strdup(&c->arena, label), *name = strtok_r(words, ":", &rest);
     *m = (tutti_compare_method){.label = label, .folder = folder_of(&c->arena, label)};
     if (!name) return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: a name is missing");
-    tutti_status st = tutti_cli_find_method(name, &m->row, err);
+    tutti_status st = tutti_job_find_method(name, &m->row, err);
     if (st) return tutti_fail_at(err, "--methods");
     for (char *w; !st && (w = strtok_r(NULL, ":", &rest));) st = take_key(c, m, w, err);
     for (int i = 0; !st && i < c->nmethods; i++)
@@ -144,13 +143,16 @@ static bool says_points(const char *const *keys, int n)
 static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutti_job *job, tutti_failure *err)
 {
     tutti_resolved parts = {0};
-    tutti_strbuf says = {0};
+    tutti_strbuf says = {0}, rule = {0};
     const tutti_status st = tutti_job_resolve(job, &(tutti_job_seat){.prove_later = true}, &parts, err);
     if (!st) {
         tutti_method_say(m->row, parts.plan, &says);
         m->says = tutti_arena_strdup(arena, says.text);
         m->parallelism = tutti_plan_parallelism(parts.plan);
+        if (tutti_method_rule_differs(m->row, tutti_rule_at(job->optimiser.rule)->name, &rule))
+            m->warning = tutti_arena_strdup(arena, rule.text);
     }
+    tutti_strbuf_release(&rule);
     tutti_strbuf_release(&says);
     tutti_resolved_release(&parts);
     return st ? tutti_fail_at(err, "%s", m->label) : TUTTI_OK;
@@ -164,25 +166,17 @@ static tutti_status check_places(const tutti_compare *c, const tutti_compare_run
     if (asprintf(&table, "%s/compare.csv", c->dir) < 0 || asprintf(&page, "%s/compare.html", c->dir) < 0)
         tutti_no_memory(strlen(c->dir));
     const tutti_output files[] = {{.what = "the table", .path = table, .written = true},
-                                    {.what = "the page", .path = page, .written = true},
-                                    {.what = "a run", .path = r->dir, .written = true, .is_run = true},
-                                    {.what = "the job", .path = c->path},
-                                    {.what = "the job's model", .path = job->model},
-                                    {.what = "the job's data", .path = job->data.path},
-                                    {.what = "the job's tuned kernels", .path = job->kernels.tuned},
-                                    {.what = "the initial weights", .path = job->train.init.from}};
+                                  {.what = "the page", .path = page, .written = true},
+                                  {.what = "a run", .path = r->dir, .written = true, .is_run = true},
+                                  {.what = "the job", .path = c->path},
+                                  {.what = "the job's model", .path = job->model},
+                                  {.what = "the job's data", .path = job->data.path},
+                                  {.what = "the job's tuned kernels", .path = job->kernels.tuned},
+                                  {.what = "the initial weights", .path = job->train.init.from}};
     const tutti_status st = tutti_outputs_check(files, sizeof files / sizeof *files, err);
     free(table);
     free(page);
     return st;
-}
-
-static void warn(const tutti_compare_method *m, const tutti_job *job)
-{
-    tutti_strbuf words = {0};
-    if (tutti_method_rule_differs(m->row, tutti_rule_at(job->optimiser.rule)->name, &words))
-        fprintf(stderr, "tutti compare: %s: %s\n", m->label, words.text);
-    tutti_strbuf_release(&words);
 }
 
 static tutti_status prepare_run(tutti_compare *c, const tutti_compare_method *m, int64_t seed, tutti_compare_run *r,
@@ -213,7 +207,6 @@ tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err)
         tutti_job *job = NULL;
         st = load(c, &c->methods[m], NULL, &job, err);
         if (!st) st = plan(&c->arena, &c->methods[m], job, err);
-        if (!st) warn(&c->methods[m], job);
         c->methods[m].few_tests = !st && !job->train.eval_points && !says_points(c->sets, c->nsets) &&
                                   !says_points(c->methods[m].keys, c->methods[m].nkeys);
         const int64_t first = job ? job->train.seed : 0;

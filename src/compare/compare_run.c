@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_run.c: the runs of `tutti compare`: each is `tutti train` of this program as a child, in a folder of its own.
+/* compare_run.c: the runs of a comparison: each is `tutti train` of this program as a child, in a folder of its own.
  *
  * Signals are blocked and waited for. A child has a process group of its own, so that Ctrl-C reaches it once, through us,
  * and as SIGTERM, at which it saves; it ends with us. */
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../base/arena.h"
-#include "../../base/clock.h"
-#include "../../base/file.h"
-#include "../../base/process.h"
-#include "../../job/job_choice.h"
-#include "../progress.h"
-#include "compare_cmd.h"
+#include "../base/arena.h"
+#include "../base/clock.h"
+#include "../base/file.h"
+#include "../base/process.h"
+#include "../job/job_choice.h"
+#include "compare.h"
 
 enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
 static const char HANDICAPS[] = "handicaps.txt";
@@ -26,12 +24,12 @@ static const double LOOK_S = 0.5, GRACE_S = 300; /* until a child that was asked
 
 typedef struct {
     tutti_compare *c;
-    bool tty;
+    tutti_compare_tell tell;
+    void *arg;
     tutti_process_watch watch;
     tutti_process child;
-    int asked; /* the signal that ends us */
-    double asked_at, began, run_began;
-    int ndone, nplayed, nruns;
+    double asked_at;
+    tutti_compare_event e;
 } player;
 
 /* ---- what is there already ---- */
@@ -118,48 +116,10 @@ static bool is_done(tutti_compare_run *r)
     return done;
 }
 
-/* ---- words ---- */
-
-static void clear_line(const player *p)
+static void tell(player *p, int kind)
 {
-    if (p->tty) printf("\r\x1b[K");
-}
-
-static void draw(const player *p, const tutti_compare_run *r)
-{
-    char bar[TUTTI_PROGRESS_BAR + 3], since[24], left[24] = "?";
-    const double now = tutti_clock_s();
-    if (!p->tty) return;
-    tutti_progress_bar(p->ndone, p->nruns, bar);
-    tutti_progress_time(now - p->run_began, since);
-    if (p->nplayed) {
-        const double a_run = (p->run_began - p->began) / p->nplayed;
-        tutti_progress_time(fmax(0, a_run * (p->nruns - p->ndone) - (now - p->run_began)), left);
-    }
-    printf("\r%s run %d of %d: %.24s, seed %lld, %s  %s left \x1b[K", bar, p->ndone + 1, p->nruns, r->method->label,
-           (long long)r->seed, since, left);
-    fflush(stdout);
-}
-
-static void say_begin(const player *p, const tutti_compare_run *r)
-{
-    if (p->tty) return;
-    printf("run %d of %d: %s, seed %lld\n", p->ndone + 1, p->nruns, r->method->label, (long long)r->seed);
-    fflush(stdout);
-}
-
-static void say_end(const player *p, const tutti_compare_run *r, const char *how)
-{
-    clear_line(p);
-    printf("%s seed %lld: ", r->method->label, (long long)r->seed);
-    if (r->lines.has_diverged)
-        printf("diverged at step %lld%s\n", (long long)r->lines.diverged_step, how);
-    else if (r->lines.ntests)
-        printf("accuracy %.4f after %.2f s%s\n", r->lines.tests[r->lines.ntests - 1].accuracy,
-               r->lines.tests[r->lines.ntests - 1].seconds, how);
-    else
-        printf("no test in it%s\n", how);
-    fflush(stdout);
+    p->e.kind = kind;
+    p->tell(p->arg, &p->e);
 }
 
 /* ---- one child ---- */
@@ -207,21 +167,20 @@ static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *
 
 static void take_signal(player *p, int number)
 {
-    tutti_process_signal(&p->child, p->asked ? SIGKILL : SIGTERM);
-    if (p->asked) return;
-    p->asked = number;
+    tutti_process_signal(&p->child, p->e.signal ? SIGKILL : SIGTERM);
+    if (p->e.signal) return;
+    p->e.signal = number;
     p->asked_at = tutti_clock_s();
-    clear_line(p);
-    fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; another signal ends it at once\n", number);
+    tell(p, TUTTI_COMPARE_ASKED);
 }
 
-static void wait_for(player *p, const tutti_compare_run *r)
+static void wait_for_child(player *p)
 {
     while (!tutti_process_wait(&p->child, 0)) {
-        if (!p->asked) draw(p, r);
+        if (!p->e.signal) tell(p, TUTTI_COMPARE_WAITS);
         const int number = tutti_process_watch_next(&p->watch, LOOK_S);
         if (number) take_signal(p, number);
-        if (p->asked && tutti_clock_s() - p->asked_at > GRACE_S) tutti_process_signal(&p->child, SIGKILL);
+        if (p->e.signal && tutti_clock_s() - p->asked_at > GRACE_S) tutti_process_signal(&p->child, SIGKILL);
     }
 }
 
@@ -254,50 +213,37 @@ static tutti_status fail(const player *p, const tutti_compare_run *r, tutti_fail
 
 static tutti_status play_run(player *p, tutti_compare_run *r, tutti_failure *err)
 {
-    if (is_done(r)) {
-        say_end(p, r, ", done before");
-        p->ndone++;
-        return TUTTI_OK;
+    const bool was_done = is_done(r);
+    p->e.run = r;
+    if (!was_done) {
+        tell(p, TUTTI_COMPARE_BEGINS);
+        p->e.run_began = tutti_clock_s();
+        if (!p->e.nplayed) p->e.began = p->e.run_began;
+        tutti_status st = start(p, r, err);
+        if (st) return st;
+        wait_for_child(p);
+        if (p->e.signal) return TUTTI_OK;
+        if (!is_done(r) || (p->child.code && !r->lines.ended_so)) return fail(p, r, err);
     }
-    say_begin(p, r);
-    p->run_began = tutti_clock_s();
-    if (!p->nplayed) p->began = p->run_began;
-    tutti_status st = start(p, r, err);
-    if (st) return st;
-    wait_for(p, r);
-    if (p->asked) return TUTTI_OK;
-    const bool done = is_done(r);
-    if (!done || (p->child.code && !r->lines.ended_so)) {
-        clear_line(p);
-        return fail(p, r, err);
-    }
-    say_end(p, r, "");
-    p->ndone++;
-    p->nplayed++;
+    tell(p, was_done ? TUTTI_COMPARE_WAS_DONE : TUTTI_COMPARE_ENDED);
+    p->e.ndone++;
+    p->e.nplayed += !was_done;
     return TUTTI_OK;
 }
 
-/* A signal between two runs. */
-static void look_for_signals(player *p)
+tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell_of, void *arg, int *signal,
+                                tutti_failure *err)
 {
-    const int number = tutti_process_watch_next(&p->watch, 0);
-    if (number && !p->asked) p->asked = number;
-}
-
-tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *err)
-{
-    player p = {.c = c, .tty = isatty(STDOUT_FILENO), .nruns = c->nmethods * c->nseeds};
+    player p = {.c = c, .tell = tell_of, .arg = arg, .e = {.nruns = c->nmethods * c->nseeds}};
     tutti_status st = TUTTI_OK;
     begin_watch(&p);
-    for (int i = 0; i < p.nruns && !st && !p.asked; i++) {
-        look_for_signals(&p);
-        if (!p.asked) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
+    for (int i = 0; i < p.e.nruns && !st && !p.e.signal; i++) {
+        p.e.signal = tutti_process_watch_next(&p.watch, 0); /* a signal between two runs */
+        if (!p.e.signal) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
     }
-    clear_line(&p);
     tutti_process_watch_end(&p.watch);
-    if (p.asked && !st)
-        printf("stopped by signal %d with %d of %d runs done; the same command goes on from there\n", p.asked, p.ndone,
-               p.nruns);
-    *signal = st ? 0 : p.asked;
+    *signal = p.e.signal = st ? 0 : p.e.signal;
+    p.e.run = NULL;
+    tell(&p, TUTTI_COMPARE_OVER);
     return st;
 }

@@ -110,6 +110,8 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
 const char **tutti_job_free_keys(const tutti_job *job);
 /* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
 double tutti_job_rule_value(const tutti_job *job, int i);
+/* A row of the table of methods by what a user calls it. TUTTI_ERR_USAGE names the nearest one. */
+tutti_status tutti_job_find_method(const char *name, const tutti_method_row **out, tutti_failure *err);
 /* The rule that weights move by: the job's, or the plain one of it (tutti_rule_row.plain) where the method is plain. */
 const tutti_rule_row *tutti_job_rule(const tutti_job *job);
 /* That rule, and what the job says to it. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/text/options.h"
 #include "job_fields.h"
 
 typedef struct {
@@ -279,6 +280,19 @@ const char **tutti_job_free_keys(const tutti_job *job)
 double tutti_job_rule_value(const tutti_job *job, int i)
 {
     return tutti_rule_key_at(i)->is_switch ? job->optimiser.rule_switch[i] : job->optimiser.rule_value[i];
+}
+
+tutti_status tutti_job_find_method(const char *name, const tutti_method_row **out, tutti_failure *err)
+{
+    enum { MAX_METHODS = 64 };
+    const char *known[MAX_METHODS];
+    int n = 0;
+    for (; n < MAX_METHODS && tutti_method_at(n); n++) known[n] = tutti_method_at(n)->name;
+    *out = tutti_method_find(name);
+    if (*out) return TUTTI_OK;
+    const char *nearest = tutti_options_nearest(name, known, n);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' is no method;%s%s%s 'tutti methods' lists them", name,
+                      nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 const tutti_rule_row *tutti_job_rule(const tutti_job *job)

@@ -6,16 +6,12 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../base/clock.h"
-#include "../../base/text/json.h"
-#include "../../collective/simulate/choose/choose.h"
+#include "../../base/text/options.h"
+#include "../../collective/compile/algorithms.h"
+#include "../../collective/simulate/tell/tell_choice.h"
 #include "../cli.h"
 #include "../topo/topo.h"
 #include "coll.h"
-#include "coll_engines.h"
-#include "coll_explain.h"
-#include "coll_ranges.h"
-#include "tutti/compile.h"
 
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},
@@ -41,113 +37,6 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS_OF_RANGES = 1 << 19 };
 
-static int name_width(const tutti_choice *choice)
-{
-    int width = 18;
-    for (int i = 0; i < choice->ncandidates; i++) {
-        int length = (int)strlen(choice->candidates[i].algorithm);
-        width = length > width ? length : width;
-    }
-    return width;
-}
-
-static void print_candidates(const tutti_choice *choice)
-{
-    int width = name_width(choice);
-    printf("%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "algorithm", "predicted", "latency", "transfer",
-           "local", "at least", "rounds", "messages", "busiest");
-    for (int i = 0; i < choice->ncandidates; i++) {
-        const tutti_candidate *c = &choice->candidates[i];
-        const tutti_simulation *s = &c->sim;
-        if (!c->can) {
-            printf("%-*s %s: %s%s\n", width, c->algorithm, c->skipped ? "skipped" : "cannot", c->refusal,
-                   c->skipped ? " (--all does it)" : "");
-            continue;
-        }
-        tutti_coll_print_times(c->algorithm, width, s);
-        printf("%s\n", i == choice->best ? "  <-" : tutti_choice_ties(choice, i) ? "  tie" : "");
-    }
-}
-
-static void print_reason(const tutti_choice *choice)
-{
-    if (choice->best < 0) {
-        printf("\nno algorithm can do this\n");
-        return;
-    }
-    const tutti_candidate *best = &choice->candidates[choice->best], *second = NULL;
-    int nties = 0;
-    for (int i = 0; i < choice->ncandidates; i++) {
-        const tutti_candidate *c = &choice->candidates[i];
-        if (i != choice->best && tutti_choice_ties(choice, i))
-            nties++;
-        else if (c->can && c != best && (!second || c->sim.seconds < second->sim.seconds))
-            second = c;
-    }
-    const tutti_simulation *s = &best->sim;
-    const char *most = s->latency_s >= s->transfer_s && s->latency_s >= s->local_s ? "waiting (latency)"
-                       : s->transfer_s >= s->local_s                               ? "its busiest link"
-                                                                                   : "reading, adding and writing";
-    printf("\nchoice: %s, %s", best->algorithm, tutti_time_words(s->seconds).text);
-    if (nties) printf("; %d tie%s with it: within a thousandth the earlier row is taken", nties, nties == 1 ? "s" : "");
-    if (second && s->seconds > 0)
-        printf("; the next, %s, takes %.2f times as long", second->algorithm, second->sim.seconds / s->seconds);
-    printf(".\nMost of its time is %s.\n", most);
-    const tutti_bounds *b = &choice->bounds;
-    printf("bounds: latency %s, bandwidth %s, compute %s; the choice takes %.2f times the best bound "
-           "(%s).\n",
-           tutti_time_words(b->latency_s).text, tutti_time_words(b->bandwidth_s).text,
-           tutti_time_words(b->compute_s).text, b->best_s > 0 ? s->seconds / b->best_s : 1.0, b->best);
-    if (b->in_network_s > 0)
-        printf("If switches added, too: no less than %s.\n", tutti_time_words(b->in_network_s).text);
-    printf("Not in the model: packets, congestion control, other users of the machine.\n");
-}
-
-static void print_json(const tutti_choice *choice)
-{
-    for (int i = 0; i < choice->ncandidates; i++) {
-        const tutti_candidate *c = &choice->candidates[i];
-        tutti_strbuf out = {0};
-        tutti_json j = {.out = &out};
-        tutti_json_open(&j, NULL, '{');
-        tutti_json_text(&j, "algorithm", c->algorithm);
-        tutti_json_bool(&j, "can", c->can);
-        tutti_json_bool(&j, "chosen", i == choice->best);
-        tutti_json_bool(&j, "tie", i != choice->best && tutti_choice_ties(choice, i));
-        if (c->can) {
-            tutti_json_real(&j, "seconds", c->sim.seconds);
-            tutti_json_real(&j, "lower_s", c->sim.lower_s);
-            tutti_json_real(&j, "latency_s", c->sim.latency_s);
-            tutti_json_real(&j, "transfer_s", c->sim.transfer_s);
-            tutti_json_real(&j, "local_s", c->sim.local_s);
-            tutti_json_int(&j, "fan_in", c->sim.fan_in);
-            tutti_json_int(&j, "rounds", c->sim.nrounds);
-            tutti_json_int(&j, "messages", c->sim.nmessages);
-            tutti_json_text(&j, "bottleneck", c->sim.bottleneck < 0 ? NULL : c->sim.bottleneck_name);
-        } else {
-            tutti_json_text(&j, "refusal", c->refusal);
-        }
-        tutti_json_real(&j, "bound_s", choice->bounds.best_s);
-        tutti_json_real(&j, "in_network_bound_s", choice->bounds.in_network_s);
-        tutti_json_close(&j, '}');
-        puts(out.text);
-        tutti_strbuf_release(&out);
-    }
-}
-
-/* How many of the figures that the times rest on are measured. */
-static void print_provenance(const tutti_topology *t)
-{
-    int count[TUTTI_FROM_RECALLED + 1] = {0};
-    for (int f = 0; f < TUTTI_NFIGURES; f++)
-        if (t->figure[f] > 0) count[t->from[f]]++;
-    printf("figures:");
-    for (int p = 0; p <= TUTTI_FROM_RECALLED; p++)
-        if (count[p]) printf(" %d %s", count[p], tutti_provenance_name((tutti_provenance)p));
-    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    printf("%s\n\n", host && !count[TUTTI_FROM_FITTED] ? "; none is fitted: 'tutti coll tune' measures this host" : "");
-}
-
 static tutti_status find_policy(const char *name, const tutti_policy **out, tutti_failure *err)
 {
     for (int i = 0; i < tutti_policy_count(); i++) {
@@ -157,37 +46,70 @@ static tutti_status find_policy(const char *name, const tutti_policy **out, tutt
     return tutti_fail(err, TUTTI_ERR_USAGE, "--policy %s: there are fastest, hybrid", name);
 }
 
-static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
-                           const char *sizes)
-{
-    char *described = tutti_topology_describe(t);
-    printf("%s of %s over %d ranks, %s: %s\n%s", tutti_collective_name(q->collective), sizes, q->nranks, policy->name,
-           policy->summary, described);
-    print_provenance(t);
-    free(described);
-}
-
 /* --bytes is what one rank has: all of the vector, or a row of an all-to-all's matrix. */
 static int64_t rows_of(const tutti_compile_request *q)
 {
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
 }
 
+/* What each --late RANK=MS says: seconds of each rank, the caller's (free()), or NULL: nobody is late. */
+static tutti_status read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
+{
+    *late_s = NULL;
+    for (int flag = 0; flag < f->nflags; flag++) {
+        if (strcmp(f->flags[flag].name, "late")) continue;
+        for (int i = 0; i < f->count[flag]; i++) {
+            const char *text = f->value[flag][i];
+            char *at, *end = NULL;
+            const long rank = strtol(text, &at, 10);
+            const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
+            if (!tutti_options_is_number(text) || !end || !tutti_options_is_number(at + 1) || end == at + 1 || *end ||
+                rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
+                free(*late_s);
+                return tutti_fail(err, TUTTI_ERR_USAGE,
+                                  "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,
+                                  (int)nranks - 1);
+            }
+            if (!*late_s) *late_s = tutti_alloc((size_t)nranks * sizeof **late_s);
+            (*late_s)[rank] = ms * 1e-3;
+        }
+    }
+    return TUTTI_OK;
+}
+
+static void print(tutti_strbuf *text)
+{
+    if (text->text) fputs(text->text, stdout);
+    tutti_strbuf_release(text);
+}
+
+/* Before what takes a while. */
+static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
+                           int64_t bytes)
+{
+    tutti_strbuf text = {0};
+    char size[40] = "all sizes";
+    if (bytes) snprintf(size, sizeof size, "%lld bytes", (long long)bytes);
+    tutti_tell_question(q, policy, t, size, &text);
+    print(&text);
+    fflush(stdout);
+}
+
+static int64_t most_steps(const tutti_flags *f, int64_t otherwise)
+{
+    return tutti_cli_has(f, "all") ? 0 : otherwise;
+}
+
 static void explain_one(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q, int64_t bytes,
                         const tutti_topology *t)
 {
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
-                    bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, choice);
-    if (tutti_cli_has(f, "json")) {
-        print_json(choice);
-    } else {
-        char size[40];
-        snprintf(size, sizeof size, "%lld bytes", (long long)bytes);
-        print_question(q, policy, t, size);
-        print_candidates(choice);
-        print_reason(choice);
-    }
+    tutti_strbuf text = {0};
+    const bool json = tutti_cli_has(f, "json");
+    if (!json) print_question(q, policy, t, bytes);
+    tutti_choose_by(policy, most_steps(f, TUTTI_CHOOSE_STEPS), q, bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, choice);
+    tutti_tell_choice(choice, json, &text);
+    print(&text);
     free(choice);
 }
 
@@ -197,20 +119,19 @@ static tutti_status explain_engines(const tutti_flags *f, const tutti_policy *po
     unsigned engines = 0;
     long limit_s = 60;
     const bool json = tutti_cli_has(f, "json");
-    tutti_status st = tutti_coll_read_engines(tutti_cli_value(f, "engine", "all"), &engines, err);
+    tutti_status st = tutti_tell_read_engines(tutti_cli_value(f, "engine", "all"), &engines, err);
     if (!st) st = tutti_cli_int(f, "limit", 1, 86400, 60, &limit_s, err);
     double *late_s = NULL;
-    if (!st) st = tutti_coll_read_late(f, q->nranks, &late_s, err);
+    if (!st) st = read_late(f, q->nranks, &late_s, err);
     if (st) return st;
     tutti_engine_row *rows = tutti_alloc(TUTTI_MAX_CANDIDATES * sizeof *rows);
-    char size[40];
-    snprintf(size, sizeof size, "%lld bytes", (long long)bytes);
-    if (!json) print_question(q, policy, t, size);
-    fflush(stdout); /* engines may take a while */
+    tutti_strbuf text = {0};
+    if (!json) print_question(q, policy, t, bytes);
     const int nrows =
-        tutti_engines_compare(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
-                              bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, engines, (double)limit_s, late_s, rows);
-    tutti_coll_print_engines(rows, nrows, engines, json);
+        tutti_engines_compare(policy, most_steps(f, TUTTI_CHOOSE_STEPS), q, bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t,
+                              engines, (double)limit_s, late_s, rows);
+    tutti_tell_engines(rows, nrows, engines, json, &text);
+    print(&text);
     free(rows), free(late_s);
     return TUTTI_OK;
 }
@@ -219,12 +140,43 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
                                    int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {
     tutti_ranges *ranges = tutti_alloc(sizeof *ranges);
-    int64_t most = bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, limit = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES;
-    tutti_status st = tutti_choose_ranges(policy, limit, q, most ? most : 1, t, ranges, err);
-    bool json = tutti_cli_has(f, "json");
-    if (!st && !json) print_question(q, policy, t, "all sizes");
-    if (!st) tutti_coll_print_ranges(ranges, rows_of(q), json);
+    tutti_strbuf text = {0};
+    int64_t most = bytes * rows_of(q) / TUTTI_ELEMENT_BYTES;
+    tutti_status st =
+        tutti_choose_ranges(policy, most_steps(f, MOST_STEPS_OF_RANGES), q, most ? most : 1, t, ranges, err);
+    const bool json = tutti_cli_has(f, "json");
+    if (!st && !json) print_question(q, policy, t, 0);
+    if (!st) tutti_tell_ranges(ranges, rows_of(q), json, &text);
+    print(&text);
     free(ranges);
+    return st;
+}
+
+/* What no file goes with. */
+static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
+{
+    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tutti_cli_has(f, others[i]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", others[i], path);
+    if (tutti_algorithm_find(path))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "all algorithms are timed without a name; '%s' is one of them", path);
+    return TUTTI_OK;
+}
+
+static tutti_status explain_file(const tutti_flags *f, int64_t bytes, const tutti_topology *t, tutti_failure *err)
+{
+    const tutti_flags nothing = {.flags = f->flags, .nflags = f->nflags};
+    tutti_coll_schedule s = {0};
+    tutti_strbuf text = {0};
+    tutti_status st = refuse(f, f->rest[0], err);
+    if (!st) st = tutti_coll_open(f->rest[0], &nothing, &s, err);
+    if (st) return st;
+    const tutti_tell_program program = {
+        f->rest[0], s.schedule, bytes, t, most_steps(f, TUTTI_CHOOSE_STEPS), tutti_cli_has(f, "json")};
+    st = tutti_tell_file(&program, &text, err);
+    print(&text);
+    tutti_coll_close(&s);
     return st;
 }
 
@@ -235,14 +187,18 @@ static tutti_status draw_times(const tutti_flags *f, const tutti_policy *policy,
     enum { LARGEST = 1 << 30 };
     const bool ranges = tutti_cli_has(f, "ranges");
     const int64_t least = 4 * TUTTI_ELEMENT_BYTES, most = ranges || bytes > LARGEST ? bytes : LARGEST;
-    const tutti_coll_times times = {.policy = policy,
-                                    .most_steps = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES,
+    const tutti_tell_times times = {.policy = policy,
+                                    .most_steps = most_steps(f, MOST_STEPS_OF_RANGES),
                                     .q = q,
                                     .most = most > least ? most : least,
                                     .at = ranges || bytes < TUTTI_ELEMENT_BYTES ? 0 : bytes,
                                     .t = t,
                                     .topology = tutti_cli_value(f, "topology", "host")};
-    return tutti_coll_draw_times(&times, tutti_cli_value(f, "svg", ""), err);
+    tutti_strbuf svg = {0};
+    tutti_status st = tutti_tell_times_svg(&times, &svg, err);
+    if (!st) st = tutti_cli_write(tutti_cli_value(f, "svg", ""), svg.text, err);
+    tutti_strbuf_release(&svg);
+    return st;
 }
 
 static tutti_status explain(const tutti_flags *f, tutti_failure *err)
@@ -267,7 +223,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!st) st = tutti_topo_open(f, topology, &t, err);
     if (!st && f->nrest && (tutti_cli_has(f, "engine") || tutti_cli_has(f, "limit")))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "a file is timed by the round evaluator alone: without --engine");
-    if (!st && f->nrest) return tutti_coll_explain_file(f, bytes, &t, err);
+    if (!st && f->nrest) return explain_file(f, bytes, &t, err);
     if (!st) tutti_topology_grow(&t, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (st) return st;

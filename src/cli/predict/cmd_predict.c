@@ -9,7 +9,7 @@
 #include "../../job/job_fields.h"
 #include "../../svm/svm_trace.h"
 #include "../topo/topo.h"
-#include "../train/measure_run.h"
+#include "../../predict/plan/measure_run.h"
 #include "../train/train_cmd.h"
 #include "predict_flags.h"
 #include "predict_wait.h"

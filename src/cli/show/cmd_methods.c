@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "../../base/text/json.h"
+#include "../../job/job_fields.h"
 #include "../cli.h"
-#include "../method_name.h"
 
 static const tutti_flag flags[] = {
     {"json", NULL, "all that the rows say, as JSON", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags, MAX_METHODS = 64 };
+enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static const char about[] =
     "How ranks agree on weights: the methods there are, by the coordinates of Langer et al. (2020); with a name all\n"
@@ -93,7 +93,8 @@ static void add_row(tutti_json *j, const tutti_method_row *m)
     tutti_json_text(j, "help", m->help);
     for (int i = 0; i < NCOLUMNS; i++) tutti_json_text(j, columns[i].key, words_of(m, &columns[i]));
     tutti_json_open(j, "keys", '{');
-    for (int i = 0; tutti_method_key_name(m, i); i++) tutti_json_text(j, tutti_method_key_name(m, i), field_of(table, tutti_method_key_name(m, i))->initial);
+    for (int i = 0; tutti_method_key_name(m, i); i++)
+        tutti_json_text(j, tutti_method_key_name(m, i), field_of(table, tutti_method_key_name(m, i))->initial);
     tutti_json_close(j, '}');
     tutti_json_close(j, '}');
 }
@@ -115,23 +116,11 @@ static void print_json(const tutti_method_row *only)
 
 /* ---- the command ---- */
 
-tutti_status tutti_cli_find_method(const char *name, const tutti_method_row **out, tutti_failure *err)
-{
-    const char *known[MAX_METHODS];
-    int n = 0;
-    for (; n < MAX_METHODS && tutti_method_at(n); n++) known[n] = tutti_method_at(n)->name;
-    *out = tutti_method_find(name);
-    if (*out) return TUTTI_OK;
-    const char *nearest = tutti_options_nearest(name, known, n);
-    return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' is no method;%s%s%s 'tutti methods' lists them", name,
-                      nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-}
-
 static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
     const tutti_method_row *only = NULL;
     if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wants one name or none: tutti methods [NAME] [--json]");
-    const tutti_status st = f->nrest ? tutti_cli_find_method(f->rest[0], &only, err) : TUTTI_OK;
+    const tutti_status st = f->nrest ? tutti_job_find_method(f->rest[0], &only, err) : TUTTI_OK;
     if (st) return st;
     if (tutti_cli_has(f, "json"))
         print_json(only);

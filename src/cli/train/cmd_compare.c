@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../base/arena.h"
+#include "../../base/clock.h"
 #include "../../base/file.h"
+#include "../../compare/compare.h"
 #include "../cli.h"
-#include "compare_cmd.h"
+#include "../progress.h"
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {
@@ -113,18 +116,71 @@ static void print_summary(const tutti_compare *c)
     for (int m = 0; m < c->nmethods; m++) print_line(c, m, width);
 }
 
+/* ---- while runs are played ---- */
+
+static void clear_line(bool tty)
+{
+    if (tty) printf("\r\x1b[K");
+}
+
+static void draw(const tutti_compare_event *e)
+{
+    char bar[TUTTI_PROGRESS_BAR + 3], since[24], left[24] = "?";
+    const double run_s = tutti_clock_s() - e->run_began;
+    tutti_progress_bar(e->ndone, e->nruns, bar);
+    tutti_progress_time(run_s, since);
+    if (e->nplayed)
+        tutti_progress_time(fmax(0, (e->run_began - e->began) / e->nplayed * (e->nruns - e->ndone) - run_s), left);
+    printf("\r%s run %d of %d: %.24s, seed %lld, %s  %s left \x1b[K", bar, e->ndone + 1, e->nruns,
+           e->run->method->label, (long long)e->run->seed, since, left);
+}
+
+static void say_end(const tutti_compare_run *r, const char *how)
+{
+    printf("%s seed %lld: ", r->method->label, (long long)r->seed);
+    if (r->lines.has_diverged)
+        printf("diverged at step %lld%s\n", (long long)r->lines.diverged_step, how);
+    else if (r->lines.ntests)
+        printf("accuracy %.4f after %.2f s%s\n", r->lines.tests[r->lines.ntests - 1].accuracy,
+               r->lines.tests[r->lines.ntests - 1].seconds, how);
+    else
+        printf("no test in it%s\n", how);
+}
+
+static void tell(void *arg, const tutti_compare_event *e)
+{
+    const bool tty = *(const bool *)arg;
+    if (e->kind >= TUTTI_COMPARE_ENDED) clear_line(tty);
+    if (e->kind == TUTTI_COMPARE_BEGINS && !tty)
+        printf("run %d of %d: %s, seed %lld\n", e->ndone + 1, e->nruns, e->run->method->label, (long long)e->run->seed);
+    if (e->kind == TUTTI_COMPARE_WAITS && tty) draw(e);
+    if (e->kind == TUTTI_COMPARE_ENDED) say_end(e->run, "");
+    if (e->kind == TUTTI_COMPARE_WAS_DONE) say_end(e->run, ", done before");
+    if (e->kind == TUTTI_COMPARE_ASKED)
+        fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; another signal ends it at once\n",
+                e->signal);
+    if (e->kind == TUTTI_COMPARE_OVER && e->signal)
+        printf("stopped by signal %d with %d of %d runs done; the same command goes on from there\n", e->signal,
+               e->ndone, e->nruns);
+    fflush(stdout);
+}
+
 /* *signal: what ended it before the report. */
 static tutti_status compare(const tutti_flags *f, tutti_compare *c, int *signal, tutti_failure *err)
 {
     long nseeds = 1;
+    bool tty = isatty(STDOUT_FILENO);
     tutti_status st = tutti_compare_read_goal(c, tutti_cli_value(f, "until", NULL), err);
     if (!st) st = tutti_cli_int(f, "seeds", 1, MAX_SEEDS, 1, &nseeds, err);
     c->nseeds = (int)nseeds;
     if (!st) st = check_places(f, c, err);
     if (!st) st = tutti_compare_read_methods(c, tutti_cli_value(f, "methods", NULL), err);
     if (!st) st = tutti_compare_prepare(c, err);
+    for (int m = 0; m < c->nmethods; m++)
+        if (c->methods[m].warning)
+            fprintf(stderr, "tutti compare: %s: %s\n", c->methods[m].label, c->methods[m].warning);
     if (!st) st = take_handicaps(f, c, err);
-    if (!st) st = tutti_compare_play(c, signal, err);
+    if (!st) st = tutti_compare_play(c, tell, &tty, signal, err);
     if (st || *signal) return st;
     print_summary(c);
     st = write_file(c, "compare.csv", tutti_compare_csv, err);

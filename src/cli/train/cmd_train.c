@@ -3,6 +3,8 @@
  *
  * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they are, and go
  * on. */
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/file.h"
+#include "../../base/hash.h"
 #include "../../base/text/options.h"
 #include "../../job/job_fields.h"
 #include "../../job/run/run.h"
@@ -80,6 +83,18 @@ typedef struct {
     tutti_progress progress;
 } listener;
 
+/* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
+static void print_result(const tutti_run_result *r)
+{
+    char hash[17];
+    tutti_hash_text(r->weights_hash, hash);
+    printf("weights %s step %" PRId64, hash, r->step);
+    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* never -nan */
+    if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
+    printf("\n");
+    fflush(stdout);
+}
+
 static void print_end(const listener *l, const tutti_run_event *e)
 {
     const tutti_run_result *r = e->result;
@@ -92,7 +107,7 @@ static void print_end(const listener *l, const tutti_run_event *e)
     if (l->pretend)
         printf("pretended %lld steps by %s: no loss, no accuracy, no weights\n", (long long)r->step, l->pretend);
     else
-        tutti_train_print_result(r);
+        print_result(r);
 }
 
 static void print_failure(listener *l, const tutti_run_event *e)
@@ -242,6 +257,20 @@ static tutti_status check_places(const tutti_flags *f, const tutti_job *job, boo
 }
 
 /* As the rank that `config` says: reads the job, then runs it or shows what it would do. */
+static tutti_status print_dry_run(const tutti_job *job, tutti_failure *err)
+{
+    tutti_strbuf text = {0}, rule = {0}, notes = {0};
+    const tutti_status st = tutti_run_dry(job, &text, &notes, err);
+    if (text.length) tutti_run_rule_words(job, &rule);
+    if (rule.length) fprintf(stderr, "tutti train: %s\n", rule.text);
+    if (notes.length) fprintf(stderr, "tutti train: %s", notes.text);
+    if (text.length) fputs(text.text, stdout);
+    tutti_strbuf_release(&text);
+    tutti_strbuf_release(&rule);
+    tutti_strbuf_release(&notes);
+    return st;
+}
+
 static int act(tutti_flags *f, tutti_group_config *config, char **argv)
 {
     tutti_failure err = {0};
@@ -255,7 +284,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     if (!st) st = tutti_run_check(job, &options, "--", &err);
     if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
-        st = tutti_train_dry_run(job, &err);
+        st = print_dry_run(job, &err);
     else if (!st)
         code = run(f, job, config, argv);
     tutti_job_destroy(job);

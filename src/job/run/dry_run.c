@@ -1,148 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_show.c: what `tutti train` prints besides progress: --dry-run and the last line. */
+/* dry_run.c: a run in words before there is one: the job, its plan, what it needs. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/hash.h"
 #include "../../base/host/pages.h"
-#include "../../job/job_costs.h"
-#include "../../job/job_fields.h"
-#include "../../job/run/run.h"
-#include "../../job/run/seat.h"
-#include "../../job/session.h"
-#include "train_cmd.h"
+#include "../job_costs.h"
+#include "run.h"
+#include "seat.h"
 
-void tutti_train_print_result(const tutti_run_result *r)
-{
-    char hash[17];
-    tutti_hash_text(r->weights_hash, hash);
-    printf("weights %s step %" PRId64, hash, r->step);
-    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* never -nan */
-    if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
-    printf("\n");
-    fflush(stdout);
-}
-
-static void print_preset(const char *before, const tutti_job *job)
+static void show_preset(const tutti_job *job, tutti_strbuf *out)
 {
     tutti_strbuf words = {0};
     tutti_job_preset_describe(job, &words);
-    if (words.length) printf("%s%s\n", before, words.text);
+    if (words.length) tutti_strbuf_printf(out, "# %s\n", words.text);
     tutti_strbuf_release(&words);
 }
 
-static void warn_of_rule(const tutti_job *job)
+static void show_method(const tutti_job *job, const tutti_plan *p, tutti_strbuf *out)
 {
-    tutti_strbuf words = {0};
-    tutti_run_rule_words(job, &words);
-    if (words.length) fprintf(stderr, "tutti train: %s\n", words.text);
-    tutti_strbuf_release(&words);
-}
-
-static void print_data(const char *before, const tutti_session_data *data, int64_t batch)
-{
-    tutti_strbuf words = {0};
-    tutti_run_data_words(before, data, batch, &words);
-    if (words.length) fputs(words.text, stdout);
-    tutti_strbuf_release(&words);
-}
-
-static void show_method(const tutti_job *job, const tutti_plan *p)
-{
-    tutti_strbuf says = {0};
-    tutti_method_say(tutti_method_find(job->method.name), p, &says);
-    printf("\n# %s\n", says.text);
-    tutti_strbuf_release(&says);
+    tutti_strbuf_puts(out, "\n# ");
+    tutti_method_say(tutti_method_find(job->method.name), p, out);
+    tutti_strbuf_puts(out, "\n");
 }
 
 /* Who shares which layers. */
-static void show_split(const tutti_plan *p)
+static void show_split(const tutti_plan *p, tutti_strbuf *out)
 {
     const tutti_graph *g = p->graph;
     const int parts = tutti_graph_parts(g), ngroups = p->config.nranks / parts;
     if (!g->nsplit) return;
-    printf("#   %s parallelism: %d group%s of %d ranks, which share", tutti_plan_parallelism(p), ngroups,
-           ngroups == 1 ? "" : "s", parts);
-    for (int s = 0; s < g->nsplit; s++) printf(" %s", g->model->layers[g->split[s].layer].name);
-    printf("\n");
+    tutti_strbuf_printf(out, "#   %s parallelism: %d group%s of %d ranks, which share", tutti_plan_parallelism(p),
+                        ngroups, ngroups == 1 ? "" : "s", parts);
+    for (int s = 0; s < g->nsplit; s++) tutti_strbuf_printf(out, " %s", g->model->layers[g->split[s].layer].name);
+    tutti_strbuf_printf(out, "\n");
 }
 
-static void show_kernels(const tutti_graph *g)
-{
-    tutti_strbuf sb = {0};
-    tutti_graph_add_choices(g, "# ", &sb);
-    fputs(sb.text, stdout);
-    tutti_strbuf_release(&sb);
-}
-
-static void show_numbers(const double *values, int n)
+static void show_numbers(const double *values, int n, tutti_strbuf *out)
 {
     bool same = true;
     for (int c = 1; c < n; c++) same = same && values[c] == values[0];
-    for (int c = 0; c < (same ? 1 : n); c++) printf("%s%g", c ? ", " : "", values[c]);
+    for (int c = 0; c < (same ? 1 : n); c++) tutti_strbuf_printf(out, "%s%g", c ? ", " : "", values[c]);
 }
 
 /* The numbers in use, whoever gave them. */
-static void show_normal(const tutti_dataset *d)
+static void show_normal(const tutti_dataset *d, tutti_strbuf *out)
 {
     const double *mean, *std;
     const int n = tutti_dataset_normal(d, &mean, &std);
-    printf("#   normalised by mean [");
-    show_numbers(mean, n);
-    printf("], std [");
-    show_numbers(std, n);
-    printf("] of %s\n", tutti_dataset_holds_numbers(d) ? "the numbers as they are" : "byte / 255");
+    tutti_strbuf_printf(out, "#   normalised by mean [");
+    show_numbers(mean, n, out);
+    tutti_strbuf_printf(out, "], std [");
+    show_numbers(std, n, out);
+    tutti_strbuf_printf(out, "] of %s\n", tutti_dataset_holds_numbers(d) ? "the numbers as they are" : "byte / 255");
 }
 
-static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
+static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data, tutti_strbuf *out)
 {
     const tutti_plan *p = s->parts.plan;
     char hash[17], engine[96], precision[96];
     tutti_kernel_engine_describe(p->config.engine, engine);
     tutti_kernel_precision_describe(p->config.engine, p->graph->config.precision, precision);
     tutti_hash_text(tutti_plan_hash(p), hash);
-    printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
-           p->config.nranks == 1 ? "" : "s", p->my_nsamples);
-    if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
-    if (p->config.accumulate > 1) printf(", %d micro-batches of %" PRId64, p->config.accumulate, p->samples_per_call);
+    tutti_strbuf_printf(out, "# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
+                        p->config.nranks == 1 ? "" : "s", p->my_nsamples);
+    if (p->config.slots) tutti_strbuf_printf(out, ", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
+    if (p->config.accumulate > 1)
+        tutti_strbuf_printf(out, ", %d micro-batches of %" PRId64, p->config.accumulate, p->samples_per_call);
     const bool visits = tutti_plan_is_async(p);
-    printf("\n#   %" PRId64 " parameters in %d bucket%s, %s%s; %s, %s\n", tutti_model_nparams(s->parts.model),
-           p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
-           visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
-           engine, precision);
-    printf("#   device: %s\n", tutti_resolved_device(&s->parts));
-    show_split(p);
-    show_kernels(p->graph);
-    printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
-    print_data("#   ", data, job->plan.batch);
-    show_normal(data->train);
-    printf("# memory of a rank: ");
+    tutti_strbuf_printf(
+        out, "\n#   %" PRId64 " parameters in %d bucket%s, %s%s; %s, %s\n", tutti_model_nparams(s->parts.model),
+        p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
+        visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm, engine,
+        precision);
+    tutti_strbuf_printf(out, "#   device: %s\n", tutti_resolved_device(&s->parts));
+    show_split(p, out);
+    tutti_graph_add_choices(p->graph, "# ", out);
+    tutti_strbuf_printf(out, "#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps,
+                        s->config.steps_per_epoch);
+    tutti_run_data_words("#   ", data, job->plan.batch, out);
+    show_normal(data->train, out);
+    tutti_strbuf_printf(out, "# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].role != TUTTI_ROLE_ACTIVATIONS && p->memories[i].role != TUTTI_ROLE_NUMBERS)
-            printf("%s %.2f MB, ", p->memories[i].name, (double)tutti_plan_memory_bytes(&p->memories[i]) / 1e6);
-    printf("activations %.2f MB (%.2f MB if none were shared), in %s pages\n", (double)p->arena_bytes / 1e6,
-           (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
+            tutti_strbuf_printf(out, "%s %.2f MB, ", p->memories[i].name,
+                                (double)tutti_plan_memory_bytes(&p->memories[i]) / 1e6);
+    tutti_strbuf_printf(out, "activations %.2f MB (%.2f MB if none were shared), in %s pages\n",
+                        (double)p->arena_bytes / 1e6, (double)p->arena_bytes_without_sharing / 1e6,
+                        tutti_pages_are_huge() ? "huge" : "small");
     if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* else the groups' memory is shown */
-        printf("# memory of a host: samples %.2f MB, once for all its ranks\n",
-               (double)tutti_session_data_bytes(data) / 1e6);
-}
-
-/* Who would sit where, and whether the memory there is enough: what has been found out is shown before it is refused. */
-static tutti_status show_seats(const tutti_job *job, const tutti_session *s, const tutti_session_data *data,
-                               tutti_failure *err)
-{
-    tutti_strbuf text = {0};
-    const tutti_status st = tutti_seat_show(job, s->parts.plan, data, "# ", &text, err);
-    if (text.length) fputs(text.text, stdout);
-    tutti_strbuf_release(&text);
-    return st;
+        tutti_strbuf_printf(out, "# memory of a host: samples %.2f MB, once for all its ranks\n",
+                            (double)tutti_session_data_bytes(data) / 1e6);
 }
 
 /* What it would begin at, tensor by tensor. */
-static tutti_status show_init(const tutti_session *s, tutti_failure *err)
+static tutti_status show_init(const tutti_session *s, tutti_strbuf *out, tutti_strbuf *notes, tutti_failure *err)
 {
     const tutti_plan *p = s->parts.plan;
     const tutti_init_wanted wanted = {p->graph->params, p->graph->nparams, p->config.states, p->config.nstates};
@@ -151,8 +105,8 @@ static tutti_status show_init(const tutti_session *s, tutti_failure *err)
     tutti_status st = tutti_init_open(&s->config.init, &wanted, &init, err);
     if (st) return st;
     char *summary = tutti_init_summary(init), *list = tutti_init_list(init, "#   ");
-    if (tutti_init_notes(init)) fprintf(stderr, "tutti train: %s", tutti_init_notes(init));
-    printf("# %s\n%s", summary, list);
+    if (tutti_init_notes(init)) tutti_strbuf_puts(notes, tutti_init_notes(init));
+    tutti_strbuf_printf(out, "# %s\n%s", summary, list);
     free(summary);
     free(list);
     tutti_init_destroy(init);
@@ -173,7 +127,7 @@ static tutti_status settle_here(const tutti_job *job, tutti_session *s, tutti_fa
     return st;
 }
 
-tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
+tutti_status tutti_run_dry(const tutti_job *job, tutti_strbuf *out, tutti_strbuf *notes, tutti_failure *err)
 {
     tutti_session_data data = {0};
     tutti_session s = {0};
@@ -181,14 +135,13 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) st = tutti_session_open(job, &data, NULL, NULL, &s, err);
     if (!st) st = settle_here(job, &s, err);
     if (!st) {
-        fputs(s.job_text, stdout);
-        show_method(job, s.parts.plan);
-        print_preset("# ", job);
-        if (s.exchange[0]) printf("# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
-        warn_of_rule(job);
-        show_plan(job, &s, &data);
-        st = show_seats(job, &s, &data, err);
-        if (!st) st = show_init(&s, err);
+        tutti_strbuf_puts(out, s.job_text);
+        show_method(job, s.parts.plan, out);
+        show_preset(job, out);
+        if (s.exchange[0]) tutti_strbuf_printf(out, "# exchange: %s, chosen in %.2f s\n", s.exchange, s.choice_s);
+        show_plan(job, &s, &data, out);
+        st = tutti_seat_show(job, s.parts.plan, &data, "# ", out, err);
+        if (!st) st = show_init(&s, out, notes, err);
     }
     tutti_session_release(&s);
     tutti_session_data_release(&data);

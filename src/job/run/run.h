@@ -11,6 +11,9 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *opti
                              tutti_failure *err);
 /* What a user should know of the data, a line each: what was found and left out, and the samples that an epoch has no whole batch for. */
 void tutti_run_data_words(const char *before, const tutti_session_data *data, int64_t batch, tutti_strbuf *out);
+/* The resolved job, what the plan is, who would sit where and what the memory there lacks; nothing is run or connected. What has been found
+ * out stands in out even where it is refused. notes: of the initial weights, tutti_init_notes. */
+tutti_status tutti_run_dry(const tutti_job *job, tutti_strbuf *out, tutti_strbuf *notes, tutti_failure *err);
 /* That the method's paper has another rule than the job; nothing if it has not. */
 void tutti_run_rule_words(const tutti_job *job, tutti_strbuf *out);
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_engines.c: a column an engine; what one cannot, and why, below. */
-#include "coll_engines.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+/* tell_engines.c: a column an engine; what one cannot, and why, below. */
 #include <string.h>
 
-#include "../../base/arena.h"
-#include "../../base/clock.h"
-#include "../../base/text/json.h"
-#include "../../base/text/options.h"
+#include "../../../base/clock.h"
+#include "../../../base/text/json.h"
+#include "../../../base/text/options.h"
+#include "tell_choice.h"
 
-tutti_status tutti_coll_read_engines(const char *text, unsigned *engines, tutti_failure *err)
+tutti_status tutti_tell_read_engines(const char *text, unsigned *engines, tutti_failure *err)
 {
     const char *known[TUTTI_MAX_ENGINES];
     const int n = tutti_engine_count();
@@ -38,35 +34,10 @@ tutti_status tutti_coll_read_engines(const char *text, unsigned *engines, tutti_
     return st;
 }
 
-tutti_status tutti_coll_read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
-{
-    *late_s = NULL;
-    for (int flag = 0; flag < f->nflags; flag++) {
-        if (strcmp(f->flags[flag].name, "late")) continue;
-        for (int i = 0; i < f->count[flag]; i++) {
-            const char *text = f->value[flag][i];
-            char *at, *end = NULL;
-            const long rank = strtol(text, &at, 10);
-            const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
-            if (!tutti_options_is_number(text) || !end || !tutti_options_is_number(at + 1) || end == at + 1 || *end ||
-                rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
-                free(*late_s);
-                return tutti_fail(err, TUTTI_ERR_USAGE,
-                                  "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,
-                                  (int)nranks - 1);
-            }
-            if (!*late_s) *late_s = tutti_alloc((size_t)nranks * sizeof **late_s);
-            (*late_s)[rank] = ms * 1e-3;
-        }
-    }
-    return TUTTI_OK;
-}
-
-static void print_json(const tutti_engine_row *row, int e)
+static void tell_json(const tutti_engine_row *row, int e, tutti_strbuf *out)
 {
     const tutti_engine_answer *a = &row->of[e];
-    tutti_strbuf out = {0};
-    tutti_json j = {.out = &out};
+    tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_text(&j, "algorithm", row->algorithm);
     tutti_json_text(&j, "engine", tutti_engine_at(e)->name);
@@ -76,12 +47,11 @@ static void print_json(const tutti_engine_row *row, int e)
     else
         tutti_json_text(&j, "refusal", a->why);
     tutti_json_close(&j, '}');
-    puts(out.text);
-    tutti_strbuf_release(&out);
+    tutti_strbuf_puts(out, "\n");
 }
 
 /* Each reason once, with the first algorithm that it stands for where it is not that of all. */
-static void print_reasons(const tutti_engine_row *rows, int nrows, int e)
+static void tell_reasons(const tutti_engine_row *rows, int nrows, int e, tutti_strbuf *out)
 {
     for (int i = 0; i < nrows; i++) {
         const tutti_engine_answer *a = &rows[i].of[e];
@@ -94,50 +64,51 @@ static void print_reasons(const tutti_engine_row *rows, int nrows, int e)
         }
         if (before) continue;
         if (same == nrows)
-            printf("%s cannot: %s\n", tutti_engine_at(e)->name, a->why);
+            tutti_strbuf_printf(out, "%s cannot: %s\n", tutti_engine_at(e)->name, a->why);
         else if (same > 1)
-            printf("%s cannot %s and %d more: %s\n", tutti_engine_at(e)->name, rows[i].algorithm, same - 1, a->why);
+            tutti_strbuf_printf(out, "%s cannot %s and %d more: %s\n", tutti_engine_at(e)->name, rows[i].algorithm,
+                                same - 1, a->why);
         else
-            printf("%s cannot %s: %s\n", tutti_engine_at(e)->name, rows[i].algorithm, a->why);
+            tutti_strbuf_printf(out, "%s cannot %s: %s\n", tutti_engine_at(e)->name, rows[i].algorithm, a->why);
     }
 }
 
-static void print_row(const tutti_engine_row *row, int width, unsigned engines)
+static void tell_row(const tutti_engine_row *row, int width, unsigned engines, tutti_strbuf *out)
 {
-    printf("%-*s", width, row->algorithm);
+    tutti_strbuf_printf(out, "%-*s", width, row->algorithm);
     for (int e = 0; e < tutti_engine_count(); e++) {
         if (!(engines >> e & 1)) continue;
         if (row->of[e].can)
-            printf(" %14s", tutti_time_words(row->of[e].seconds).text);
+            tutti_strbuf_printf(out, " %14s", tutti_time_words(row->of[e].seconds).text);
         else
-            printf(" %14s", "-");
+            tutti_strbuf_printf(out, " %14s", "-");
     }
-    printf("\n");
+    tutti_strbuf_printf(out, "\n");
 }
 
-void tutti_coll_print_engines(const tutti_engine_row *rows, int nrows, unsigned engines, bool json)
+void tutti_tell_engines(const tutti_engine_row *rows, int nrows, unsigned engines, bool json, tutti_strbuf *out)
 {
     int width = 18;
     for (int i = 0; i < nrows; i++)
         width = (int)strlen(rows[i].algorithm) > width ? (int)strlen(rows[i].algorithm) : width;
     if (!json) {
-        printf("%-*s", width, "algorithm");
+        tutti_strbuf_printf(out, "%-*s", width, "algorithm");
         for (int e = 0; e < tutti_engine_count(); e++)
-            if (engines >> e & 1) printf(" %14s", tutti_engine_at(e)->name);
-        printf("\n");
+            if (engines >> e & 1) tutti_strbuf_printf(out, " %14s", tutti_engine_at(e)->name);
+        tutti_strbuf_printf(out, "\n");
     }
     for (int i = 0; i < nrows; i++) {
-        if (!json) print_row(&rows[i], width, engines);
+        if (!json) tell_row(&rows[i], width, engines, out);
         for (int e = 0; json && e < tutti_engine_count(); e++)
-            if (engines >> e & 1) print_json(&rows[i], e);
+            if (engines >> e & 1) tell_json(&rows[i], e, out);
     }
     if (json) return;
-    printf("\n");
+    tutti_strbuf_printf(out, "\n");
     for (int e = 0; e < tutti_engine_count(); e++) {
         if (!(engines >> e & 1)) continue;
-        printf("%-12s %s\n", tutti_engine_at(e)->name, tutti_engine_at(e)->about);
+        tutti_strbuf_printf(out, "%-12s %s\n", tutti_engine_at(e)->name, tutti_engine_at(e)->about);
     }
-    printf("\n");
+    tutti_strbuf_printf(out, "\n");
     for (int e = 0; e < tutti_engine_count(); e++)
-        if (engines >> e & 1) print_reasons(rows, nrows, e);
+        if (engines >> e & 1) tell_reasons(rows, nrows, e, out);
 }

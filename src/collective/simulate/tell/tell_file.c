@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_explain_file.c: `tutti coll explain FILE`: how long an imported program, or a schedule in text form, would take on a topology, beside
- * the best algorithm of the table. Nothing is proved here. */
-#include <stdio.h>
+/* tell_file.c: how long an imported program, or a schedule in text form, would take on a topology, beside the best algorithm of the table.
+ * Nothing is proved here. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
-#include "../../base/clock.h"
-#include "../../base/text/json.h"
-#include "../../collective/compile/algorithms.h"
-#include "../../collective/simulate/choose/choose.h"
-#include "coll.h"
-#include "coll_explain.h"
+#include "../../../base/arena.h"
+#include "../../../base/clock.h"
+#include "../../../base/text/json.h"
+#include "tell_choice.h"
 #include "tutti/lower.h"
 
 enum { MOST_FIGURES = 1 << 24 };
@@ -50,13 +46,13 @@ static tutti_status simulate(const tutti_schedule *s, const tutti_topology *t, i
     return st;
 }
 
-static void print_json(const char *path, const tutti_schedule_header *h, const tutti_simulation *s,
-                       const tutti_candidate *best, const tutti_bounds *b)
+static void tell_json(const tutti_tell_program *p, const tutti_simulation *s, const tutti_candidate *best,
+                      const tutti_bounds *b, tutti_strbuf *out)
 {
-    tutti_strbuf out = {0};
-    tutti_json j = {.out = &out};
+    const tutti_schedule_header *h = tutti_schedule_head(p->schedule);
+    tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
-    tutti_json_text(&j, "file", path);
+    tutti_json_text(&j, "file", p->path);
     tutti_json_text(&j, "collective", tutti_collective_name(h->collective));
     tutti_json_int(&j, "ranks", h->nranks);
     tutti_json_real(&j, "seconds", s->seconds);
@@ -72,81 +68,53 @@ static void print_json(const char *path, const tutti_schedule_header *h, const t
     if (best) tutti_json_real(&j, "best_algorithm_s", best->sim.seconds);
     tutti_json_real(&j, "bound_s", b->best_s);
     tutti_json_close(&j, '}');
-    puts(out.text);
-    tutti_strbuf_release(&out);
+    tutti_strbuf_puts(out, "\n");
 }
 
-void tutti_coll_print_times(const char *name, int width, const tutti_simulation *s)
+static void tell_words(const tutti_tell_program *p, const tutti_simulation *s, const tutti_candidate *best,
+                       const tutti_bounds *b, tutti_strbuf *out)
 {
-    printf("%-*s %11s %11s %11s %11s %11s %7d %9lld  %s %.0f%%", width, name, tutti_time_words(s->seconds).text,
-           tutti_time_words(s->latency_s).text, tutti_time_words(s->transfer_s).text, tutti_time_words(s->local_s).text,
-           tutti_time_words(s->lower_s).text, (int)s->nrounds, (long long)s->nmessages,
-           s->bottleneck < 0 ? "-" : s->bottleneck_name, 100 * s->bottleneck_busy);
-}
-
-static void print(const char *path, const tutti_schedule_header *h, int64_t bytes, const tutti_topology *t,
-                  const tutti_simulation *s, const tutti_candidate *best, const tutti_bounds *b)
-{
-    char *described = tutti_topology_describe(t);
+    const tutti_schedule_header *h = tutti_schedule_head(p->schedule);
+    const char *path = p->path;
+    char *described = tutti_topology_describe(p->t);
     const int own = (int)strlen(path), other = best ? (int)strlen(best->algorithm) : 0;
     const int width = own > other ? own : other;
-    printf("%s: %s of %lld bytes over %d ranks, timed as it is, not proved: tutti coll check\n%s\n", path,
-           tutti_collective_name(h->collective), (long long)bytes, h->nranks, described);
-    printf("%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "", "predicted", "latency", "transfer", "local",
-           "at least", "rounds", "messages", "busiest");
-    tutti_coll_print_times(path, width, s);
-    printf("\n");
-    if (best) tutti_coll_print_times(best->algorithm, width, &best->sim);
-    printf(best ? "\n\n" : "\n");
+    tutti_strbuf_printf(out, "%s: %s of %lld bytes over %d ranks, timed as it is, not proved: tutti coll check\n%s\n",
+                        path, tutti_collective_name(h->collective), (long long)p->bytes, h->nranks, described);
+    tutti_strbuf_printf(out, "%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "", "predicted", "latency",
+                        "transfer", "local", "at least", "rounds", "messages", "busiest");
+    tutti_tell_row(path, width, s, out);
+    tutti_strbuf_printf(out, "\n");
+    if (best) tutti_tell_row(best->algorithm, width, &best->sim, out);
+    tutti_strbuf_puts(out, best ? "\n\n" : "\n");
     if (best && best->sim.seconds > 0)
-        printf("It takes %.3f times as long as %s, the fastest of the table.\n", s->seconds / best->sim.seconds,
-               best->algorithm);
-    if (b->best_s > 0) printf("It takes %.3f times the best bound (%s).\n", s->seconds / b->best_s, b->best);
-    printf("Not in the model: packets, congestion control, other users of the machine.\n");
+        tutti_strbuf_printf(out, "It takes %.3f times as long as %s, the fastest of the table.\n",
+                            s->seconds / best->sim.seconds, best->algorithm);
+    if (b->best_s > 0)
+        tutti_strbuf_printf(out, "It takes %.3f times the best bound (%s).\n", s->seconds / b->best_s, b->best);
+    tutti_strbuf_printf(out, "Not in the model: packets, congestion control, other users of the machine.\n");
     free(described);
 }
 
-/* What no file goes with. */
-static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
+tutti_status tutti_tell_file(const tutti_tell_program *program, tutti_strbuf *out, tutti_failure *err)
 {
-    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tutti_cli_has(f, others[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", others[i], path);
-    if (tutti_algorithm_find(path))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "all algorithms are timed without a name; '%s' is one of them", path);
-    return TUTTI_OK;
-}
-
-tutti_status tutti_coll_explain_file(const tutti_flags *f, int64_t bytes, const tutti_topology *t, tutti_failure *err)
-{
-    const char *path = f->rest[0];
-    const tutti_flags nothing = {.flags = f->flags, .nflags = f->nflags};
-    tutti_coll_schedule s = {0};
+    const tutti_schedule_header *h = tutti_schedule_head(program->schedule);
+    tutti_tell_program p = *program;
+    tutti_topology grown = *p.t;
     tutti_simulation timed = {.bottleneck = -1};
-    tutti_status st = refuse(f, path, err);
-    if (!st) st = tutti_coll_open(path, &nothing, &s, err);
-    if (st) return st;
-    const tutti_schedule_header *h = tutti_schedule_head(s.schedule);
-    tutti_topology grown = *t;
     tutti_topology_grow(&grown, h->nranks);
-    t = &grown;
-    const int64_t n = bytes * (h->collective == TUTTI_ALL_TO_ALL ? h->nranks : 1) / TUTTI_ELEMENT_BYTES;
-    st = tutti_topology_fits(t, h->nranks, err);
-    if (!st) st = check_stages(s.schedule, path, err);
-    if (!st) st = simulate(s.schedule, t, n, &timed, err);
-    if (!st) {
-        const tutti_compile_request q = {
-            .collective = h->collective, .nranks = h->nranks, .root = h->root, .in_place = h->in_place};
-        tutti_choice *choice = tutti_alloc(sizeof *choice);
-        tutti_choose_by(tutti_policy_at(0), tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, &q, n, t, choice);
-        const tutti_candidate *best = choice->best < 0 ? NULL : &choice->candidates[choice->best];
-        if (tutti_cli_has(f, "json"))
-            print_json(path, h, &timed, best, &choice->bounds);
-        else
-            print(path, h, bytes, t, &timed, best, &choice->bounds);
-        free(choice);
-    }
-    tutti_coll_close(&s);
-    return st;
+    p.t = &grown;
+    const int64_t n = p.bytes * (h->collective == TUTTI_ALL_TO_ALL ? h->nranks : 1) / TUTTI_ELEMENT_BYTES;
+    tutti_status st = tutti_topology_fits(p.t, h->nranks, err);
+    if (!st) st = check_stages(p.schedule, p.path, err);
+    if (!st) st = simulate(p.schedule, p.t, n, &timed, err);
+    if (st) return st;
+    const tutti_compile_request q = {
+        .collective = h->collective, .nranks = h->nranks, .root = h->root, .in_place = h->in_place};
+    tutti_choice *choice = tutti_alloc(sizeof *choice);
+    tutti_choose_by(tutti_policy_at(0), p.most_steps, &q, n, p.t, choice);
+    const tutti_candidate *best = choice->best < 0 ? NULL : &choice->candidates[choice->best];
+    (p.json ? tell_json : tell_words)(&p, &timed, best, &choice->bounds, out);
+    free(choice);
+    return TUTTI_OK;
 }

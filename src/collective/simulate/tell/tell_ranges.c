@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_ranges.c: the table of `tutti coll explain --ranges`: from which size to which one which algorithm is best; the picture of
- * `--svg`: times over sizes. */
+/* tell_ranges.c: from which size to which one which algorithm is best, as a table; times over sizes, as a picture. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
+#include "../../../base/arena.h"
+#include "../../../base/clock.h"
+#include "../../../base/text/json.h"
+#include "../../../metrics/chart/chart.h"
+#include "tell_choice.h"
 
-#include "../../base/clock.h"
-#include "../../base/file.h"
-#include "../../base/text/json.h"
-#include "../../metrics/chart/chart.h"
-#include "coll_ranges.h"
-
-static void print_json(const tutti_range *r, int64_t first, int64_t last)
+static void tell_json(const tutti_range *r, int64_t first, int64_t last, tutti_strbuf *out)
 {
-    tutti_strbuf out = {0};
-    tutti_json j = {.out = &out};
+    tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_text(&j, "algorithm", r->algorithm);
     tutti_json_int(&j, "first_bytes", first);
@@ -25,25 +21,29 @@ static void print_json(const tutti_range *r, int64_t first, int64_t last)
     tutti_json_real(&j, "first_s", r->first_s);
     tutti_json_real(&j, "last_s", r->last_s);
     tutti_json_close(&j, '}');
-    puts(out.text);
-    tutti_strbuf_release(&out);
+    tutti_strbuf_puts(out, "\n");
 }
 
-void tutti_coll_print_ranges(const tutti_ranges *ranges, int64_t nrows, bool json)
+void tutti_tell_ranges(const tutti_ranges *ranges, int64_t nrows, bool json, tutti_strbuf *out)
 {
-    if (!json) printf("%14s %14s  %-36s %13s %13s\n", "from bytes", "to bytes", "algorithm", "predicted", "to");
+    if (!json)
+        tutti_strbuf_printf(out, "%14s %14s  %-36s %13s %13s\n", "from bytes", "to bytes", "algorithm", "predicted",
+                            "to");
     for (int i = 0; i < ranges->nranges; i++) {
         const tutti_range *r = &ranges->ranges[i];
         int64_t first = r->first * TUTTI_ELEMENT_BYTES / nrows, last = r->last * TUTTI_ELEMENT_BYTES / nrows;
         if (json)
-            print_json(r, first, last);
+            tell_json(r, first, last, out);
         else
-            printf("%14lld %14lld  %-36s %13s %13s\n", (long long)first, (long long)last, r->algorithm,
-                   tutti_time_words(r->first_s).text, tutti_time_words(r->last_s).text);
+            tutti_strbuf_printf(out, "%14lld %14lld  %-36s %13s %13s\n", (long long)first, (long long)last,
+                                r->algorithm, tutti_time_words(r->first_s).text, tutti_time_words(r->last_s).text);
     }
     if (json) return;
-    if (*ranges->skipped) printf("\nleft out, too many steps (--all takes them): %s\n", ranges->skipped);
-    printf("\nBorders are within 1/256. Not in the model: packets, congestion control, other users of the machine.\n");
+    if (*ranges->skipped)
+        tutti_strbuf_printf(out, "\nleft out, too many steps (--all takes them): %s\n", ranges->skipped);
+    tutti_strbuf_printf(
+        out,
+        "\nBorders are within 1/256. Not in the model: packets, congestion control, other users of the machine.\n");
 }
 
 /* ---- the picture ---- */
@@ -81,19 +81,14 @@ static void take_choice(curves *c, int size, const tutti_choice *choice)
     }
 }
 
-static tutti_status write_times(const curves *c, const char *title, double at, const char *path, tutti_failure *err)
+static void draw(const curves *c, const char *title, double at, tutti_strbuf *svg)
 {
     tutti_times_curve of[MOST_CURVES];
     for (int k = 0; k < c->ncurves; k++) of[k] = (tutti_times_curve){c->name[k], c->seconds[k]};
-    const tutti_times_chart chart = {title, c->bytes, c->nsizes, of, c->ncurves, c->chosen, at};
-    tutti_strbuf svg = {0};
-    tutti_times_chart_svg(&chart, &svg);
-    const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
-    tutti_strbuf_release(&svg);
-    return st;
+    tutti_times_chart_svg(&(tutti_times_chart){title, c->bytes, c->nsizes, of, c->ncurves, c->chosen, at}, svg);
 }
 
-tutti_status tutti_coll_draw_times(const tutti_coll_times *times, const char *path, tutti_failure *err)
+tutti_status tutti_tell_times_svg(const tutti_tell_times *times, tutti_strbuf *svg, tutti_failure *err)
 {
     curves *c = tutti_alloc(sizeof *c);
     tutti_choice *choice = tutti_alloc(sizeof *choice);
@@ -109,9 +104,11 @@ tutti_status tutti_coll_draw_times(const tutti_coll_times *times, const char *pa
     }
     snprintf(title, sizeof title, "%s over %d ranks, %.80s", tutti_collective_name(q->collective), q->nranks,
              times->topology);
-    const tutti_status st =
-        c->ncurves ? write_times(c, title, (double)times->at, path, err)
-                   : tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this, so there is nothing to draw");
+    tutti_status st = TUTTI_OK;
+    if (c->ncurves)
+        draw(c, title, (double)times->at, svg);
+    else
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this, so there is nothing to draw");
     free(choice), free(c);
     return st;
 }
