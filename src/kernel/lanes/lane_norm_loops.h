@@ -42,6 +42,13 @@ INLINE unit times_plus(unit u, unit v, unit w)
  * may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
+/* What a loop is told. A copy of it stays in registers: the loop's stores could otherwise change it. */
+typedef struct {
+    tutti_norm_call call;
+    tutti_norm_lanes lanes;
+    tutti_norm_span span;
+} told;
+
 /* Constants. */
 typedef struct {
     bool adds, relu, streams;
@@ -107,30 +114,28 @@ INLINE void add_to_table(float *table, unit u)
 }
 
 /* Adds unit v of a row, or the n < UNIT numbers that are left of it. */
-INLINE void sum_unit(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t at,
-                     int64_t v, int64_t n, pair_at *find, kind k)
+INLINE void sum_unit(const told *w, int64_t at, int64_t v, int64_t n, pair_at *find, kind k)
 {
-    const entries e = entries_at(l, v);
-    float *product = table_at(l, v, TUTTI_NORM_PRODUCT);
-    pair p = find(c, &e, s->at + at, n, s->unit + at / UNIT, k);
+    const entries e = entries_at(&w->lanes, v);
+    float *product = table_at(&w->lanes, v, TUTTI_NORM_PRODUCT);
+    pair p = find(&w->call, &e, w->span.at + at, n, w->span.unit + at / UNIT, k);
     if (n < UNIT) p.gradient = only_first(p.gradient, n, k.type);
-    add_to_table(table_at(l, v, TUTTI_NORM_SUM), p.gradient);
+    add_to_table(table_at(&w->lanes, v, TUTTI_NORM_SUM), p.gradient);
     store_table(product, times_plus(p.gradient, p.x, load_table(product)));
 }
 
 /* The same of four rows, the number of the first. Pairs of pairs, so that no addition waits for many others. */
-INLINE void sum_rows(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t row,
-                     int64_t v, pair_at *find, kind k)
+INLINE void sum_rows(const told *w, int64_t row, int64_t v, pair_at *find, kind k)
 {
-    const entries e = entries_at(l, v);
+    const entries e = entries_at(&w->lanes, v);
     pair p[ROWS];
     for (int i = 0; i < ROWS; i++) {
-        const int64_t number = (row + i) * c->period + v;
-        p[i] = find(c, &e, s->at + number * UNIT, UNIT, s->unit + number, k);
+        const int64_t number = (row + i) * w->call.period + v;
+        p[i] = find(&w->call, &e, w->span.at + number * UNIT, UNIT, w->span.unit + number, k);
     }
-    add_to_table(table_at(l, v, TUTTI_NORM_SUM),
+    add_to_table(table_at(&w->lanes, v, TUTTI_NORM_SUM),
                  plus(plus(p[0].gradient, p[1].gradient), plus(p[2].gradient, p[3].gradient)));
-    add_to_table(table_at(l, v, TUTTI_NORM_PRODUCT),
+    add_to_table(table_at(&w->lanes, v, TUTTI_NORM_PRODUCT),
                  plus(times_plus(p[0].gradient, p[0].x, times(p[1].gradient, p[1].x)),
                       times_plus(p[2].gradient, p[2].x, times(p[3].gradient, p[3].x))));
 }
@@ -141,102 +146,96 @@ INLINE void add_to_doubles(const float *some, double *sum)
     for (int64_t i = 0; i < UNIT; i += DOUBLES) store_doubles(sum + i, load_doubles(sum + i) + widen_floats(some + i));
 }
 
-INLINE void clear_table(const tutti_norm_call *c, const tutti_norm_lanes *l)
+INLINE void clear_table(const told *w)
 {
-    for (int64_t v = 0; v < c->period; v++) {
-        store_table(table_at(l, v, TUTTI_NORM_SUM), (unit){{0}, {0}});
-        store_table(table_at(l, v, TUTTI_NORM_PRODUCT), (unit){{0}, {0}});
+    for (int64_t v = 0; v < w->call.period; v++) {
+        store_table(table_at(&w->lanes, v, TUTTI_NORM_SUM), (unit){{0}, {0}});
+        store_table(table_at(&w->lanes, v, TUTTI_NORM_PRODUCT), (unit){{0}, {0}});
     }
 }
 
-INLINE void flush_table(const tutti_norm_call *c, const tutti_norm_lanes *l)
+INLINE void flush_table(const told *w)
 {
-    for (int64_t v = 0; v < c->period; v++) {
-        add_to_doubles(table_at(l, v, TUTTI_NORM_SUM), l->sum + v * UNIT);
-        add_to_doubles(table_at(l, v, TUTTI_NORM_PRODUCT), l->product + v * UNIT);
+    for (int64_t v = 0; v < w->call.period; v++) {
+        add_to_doubles(table_at(&w->lanes, v, TUTTI_NORM_SUM), w->lanes.sum + v * UNIT);
+        add_to_doubles(table_at(&w->lanes, v, TUTTI_NORM_PRODUCT), w->lanes.product + v * UNIT);
     }
 }
 
-INLINE void sum_span(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, pair_at *find,
-                     kind k)
+INLINE void sum_span(const told *w, pair_at *find, kind k)
 {
-    const int64_t row = c->period * UNIT, rows = s->n / row;
+    const int64_t row = w->call.period * UNIT, rows = w->span.n / row;
     int64_t r = 0;
-    clear_table(c, l);
-    for (; walks_four(c->period) && r + ROWS <= rows; r += ROWS)
-        for (int64_t v = 0; v < c->period; v++) sum_rows(c, l, s, r, v, find, k);
+    clear_table(w);
+    for (; walks_four(w->call.period) && r + ROWS <= rows; r += ROWS)
+        for (int64_t v = 0; v < w->call.period; v++) sum_rows(w, r, v, find, k);
     for (; r < rows; r++)
-        for (int64_t v = 0; v < c->period; v++) sum_unit(c, l, s, r * row + v * UNIT, v, UNIT, find, k);
+        for (int64_t v = 0; v < w->call.period; v++) sum_unit(w, r * row + v * UNIT, v, UNIT, find, k);
     int64_t at = r * row, v = 0;
-    for (; at + UNIT <= s->n; at += UNIT) sum_unit(c, l, s, at, v++, UNIT, find, k);
-    if (at < s->n) sum_unit(c, l, s, at, v, s->n - at, find, k);
-    flush_table(c, l);
+    for (; at + UNIT <= w->span.n; at += UNIT) sum_unit(w, at, v++, UNIT, find, k);
+    if (at < w->span.n) sum_unit(w, at, v, w->span.n - at, find, k);
+    flush_table(w);
 }
 
-/* What a loop is told, in registers: its stores could otherwise change it. */
-#define BY_COPY                                                                                                        \
-    const tutti_norm_call copy_of_call = *call, *c = &copy_of_call;                                                    \
-    const tutti_norm_lanes copy_of_lanes = *lanes, *l = &copy_of_lanes;                                                \
-    const tutti_norm_span copy_of_span = *span, *s = &copy_of_span;
-
-INLINE void sums_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, tutti_dtype type)
+INLINE void sums_typed(const told *w, tutti_dtype type)
 {
-    sum_span(c, l, s, number_at, (kind){.type = type});
+    sum_span(w, number_at, (kind){.type = type});
 }
 
-static void norm_sums(const tutti_norm_call *call, const tutti_norm_lanes *lanes,
-                      const tutti_norm_span *span){BY_COPY BY_TYPE(c->type, sums_typed, c, l, s)}
+static void norm_sums(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s)
+{
+    const told copy = {*c, *l, *s}, *w = &copy;
+    BY_TYPE(c->type, sums_typed, w)
+}
 
 INLINE mask_kind mask_of(const tutti_norm_call *c)
 {
     return !c->relu ? AS_IT_IS : !c->bits ? BY_NUMBER : c->more ? SUM_BY_BIT : BY_BIT;
 }
 
-INLINE void gradient_sums_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
-                                tutti_dtype type)
+INLINE void gradient_sums_typed(const told *w, tutti_dtype type)
 {
-    switch (mask_of(c)) {
-    case AS_IT_IS: sum_span(c, l, s, gradient_at, (kind){.mask = AS_IT_IS, .type = type}); break;
-    case BY_NUMBER: sum_span(c, l, s, gradient_at, (kind){.mask = BY_NUMBER, .type = type}); break;
-    case BY_BIT: sum_span(c, l, s, gradient_at, (kind){.mask = BY_BIT, .type = type}); break;
-    case SUM_BY_BIT: sum_span(c, l, s, gradient_at, (kind){.mask = SUM_BY_BIT, .type = type}); break;
+    switch (mask_of(&w->call)) {
+    case AS_IT_IS: sum_span(w, gradient_at, (kind){.mask = AS_IT_IS, .type = type}); break;
+    case BY_NUMBER: sum_span(w, gradient_at, (kind){.mask = BY_NUMBER, .type = type}); break;
+    case BY_BIT: sum_span(w, gradient_at, (kind){.mask = BY_BIT, .type = type}); break;
+    case SUM_BY_BIT: sum_span(w, gradient_at, (kind){.mask = SUM_BY_BIT, .type = type}); break;
     }
 }
 
-static void norm_gradient_sums(const tutti_norm_call *call, const tutti_norm_lanes *lanes, const tutti_norm_span *span)
+static void norm_gradient_sums(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s)
 {
-    BY_COPY
-    BY_TYPE(c->type, gradient_sums_typed, c, l, s)
+    const told copy = {*c, *l, *s}, *w = &copy;
+    BY_TYPE(c->type, gradient_sums_typed, w)
 }
 
 /* --- one number from another --- */
 
 typedef void map_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
 
-INLINE void map_unit(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t at,
-                     int64_t v, int64_t n, map_at *map, kind k)
+INLINE void map_unit(const told *w, int64_t at, int64_t v, int64_t n, map_at *map, kind k)
 {
-    const entries e = entries_at(l, v);
-    map(c, &e, s->at + at, n, s->unit + at / UNIT, k);
+    const entries e = entries_at(&w->lanes, v);
+    map(&w->call, &e, w->span.at + at, n, w->span.unit + at / UNIT, k);
 }
 
-INLINE void map_span(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, map_at *map, kind k)
+INLINE void map_span(const told *w, map_at *map, kind k)
 {
-    const int64_t row = c->period * UNIT, rows = s->n / row;
+    const int64_t row = w->call.period * UNIT, rows = w->span.n / row;
     int64_t r = 0;
-    for (; walks_four(c->period) && r + ROWS <= rows; r += ROWS)
-        for (int64_t v = 0; v < c->period; v++) {
-            const entries e = entries_at(l, v);
+    for (; walks_four(w->call.period) && r + ROWS <= rows; r += ROWS)
+        for (int64_t v = 0; v < w->call.period; v++) {
+            const entries e = entries_at(&w->lanes, v);
             for (int i = 0; i < ROWS; i++) {
-                const int64_t number = (r + i) * c->period + v;
-                map(c, &e, s->at + number * UNIT, UNIT, s->unit + number, k);
+                const int64_t number = (r + i) * w->call.period + v;
+                map(&w->call, &e, w->span.at + number * UNIT, UNIT, w->span.unit + number, k);
             }
         }
     for (; r < rows; r++)
-        for (int64_t v = 0; v < c->period; v++) map_unit(c, l, s, r * row + v * UNIT, v, UNIT, map, k);
+        for (int64_t v = 0; v < w->call.period; v++) map_unit(w, r * row + v * UNIT, v, UNIT, map, k);
     int64_t at = r * row, v = 0;
-    for (; at + UNIT <= s->n; at += UNIT) map_unit(c, l, s, at, v++, UNIT, map, k);
-    if (at < s->n) map_unit(c, l, s, at, v, s->n - at, map, k);
+    for (; at + UNIT <= w->span.n; at += UNIT) map_unit(w, at, v++, UNIT, map, k);
+    if (at < w->span.n) map_unit(w, at, v, w->span.n - at, map, k);
     if (k.streams) stream_fence();
 }
 
@@ -252,30 +251,31 @@ INLINE void normalise_at(const tutti_norm_call *c, const entries *e, int64_t at,
     put_of(c->out, at, y, n, (writing){k.type, .streams = k.streams});
 }
 
-INLINE void normalise_fused(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, bool adds,
-                            bool relu, tutti_dtype type)
+INLINE void normalise_fused(const told *w, bool adds, bool relu, tutti_dtype type)
 {
-    if (c->streams)
-        map_span(c, l, s, normalise_at, (kind){.adds = adds, .relu = relu, .streams = true, .type = type});
+    if (w->call.streams)
+        map_span(w, normalise_at, (kind){.adds = adds, .relu = relu, .streams = true, .type = type});
     else
-        map_span(c, l, s, normalise_at, (kind){.adds = adds, .relu = relu, .type = type});
+        map_span(w, normalise_at, (kind){.adds = adds, .relu = relu, .type = type});
 }
 
-INLINE void normalise_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
-                            tutti_dtype type)
+INLINE void normalise_typed(const told *w, tutti_dtype type)
 {
-    if (c->added && c->relu)
-        normalise_fused(c, l, s, true, true, type);
-    else if (c->added)
-        normalise_fused(c, l, s, true, false, type);
-    else if (c->relu)
-        normalise_fused(c, l, s, false, true, type);
+    if (w->call.added && w->call.relu)
+        normalise_fused(w, true, true, type);
+    else if (w->call.added)
+        normalise_fused(w, true, false, type);
+    else if (w->call.relu)
+        normalise_fused(w, false, true, type);
     else
-        normalise_fused(c, l, s, false, false, type);
+        normalise_fused(w, false, false, type);
 }
 
-static void norm_normalise(const tutti_norm_call *call, const tutti_norm_lanes *lanes,
-                           const tutti_norm_span *span){BY_COPY BY_TYPE(c->type, normalise_typed, c, l, s)}
+static void norm_normalise(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s)
+{
+    const told copy = {*c, *l, *s}, *w = &copy;
+    BY_TYPE(c->type, normalise_typed, w)
+}
 
 INLINE void input_gradient_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
@@ -293,24 +293,23 @@ INLINE void input_gradient_at(const tutti_norm_call *c, const entries *e, int64_
            (writing){k.type, .streams = k.streams});
 }
 
-INLINE void gradient_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
-                           tutti_dtype type)
+INLINE void gradient_typed(const told *w, tutti_dtype type)
 {
-    const bool by_number = mask_of(c) == BY_NUMBER;
-    if (by_number && c->streams)
-        map_span(c, l, s, input_gradient_at, (kind){.mask = BY_NUMBER, .streams = true, .type = type});
+    const bool by_number = mask_of(&w->call) == BY_NUMBER;
+    if (by_number && w->call.streams)
+        map_span(w, input_gradient_at, (kind){.mask = BY_NUMBER, .streams = true, .type = type});
     else if (by_number)
-        map_span(c, l, s, input_gradient_at, (kind){.mask = BY_NUMBER, .type = type});
-    else if (c->streams)
-        map_span(c, l, s, input_gradient_at, (kind){.streams = true, .type = type});
+        map_span(w, input_gradient_at, (kind){.mask = BY_NUMBER, .type = type});
+    else if (w->call.streams)
+        map_span(w, input_gradient_at, (kind){.streams = true, .type = type});
     else
-        map_span(c, l, s, input_gradient_at, (kind){.type = type});
+        map_span(w, input_gradient_at, (kind){.type = type});
 }
 
-static void norm_gradient(const tutti_norm_call *call, const tutti_norm_lanes *lanes, const tutti_norm_span *span)
+static void norm_gradient(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s)
 {
-    BY_COPY
-    BY_TYPE(c->type, gradient_typed, c, l, s)
+    const told copy = {*c, *l, *s}, *w = &copy;
+    BY_TYPE(c->type, gradient_typed, w)
 }
 
 #endif

@@ -19,6 +19,12 @@ INLINE reach inside(int64_t begin, int64_t kernel, int64_t n)
     return (reach){begin < 0 ? -begin : 0, begin + kernel > n ? n - begin : kernel};
 }
 
+/* What a window has inside the plane. */
+typedef struct {
+    reach ys, xs;
+    float area; /* inside input and padding: what its mean divides by */
+} window;
+
 /* Windows [first, end) of `windows` in which position x lies. */
 INLINE reach windows_of(int64_t x, int64_t kernel, int64_t stride, int64_t pad, int64_t windows)
 {
@@ -55,12 +61,12 @@ INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
 }
 
 /* The largest of a window, the first of equal ones; NaN beats all, the last one. */
-INLINE void max_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, int64_t to, int64_t n, tutti_dtype type)
+INLINE void max_at(const tutti_pool_call *c, window w, int64_t from, int64_t to, int64_t n, tutti_dtype type)
 {
-    vector best = take_lanes(c->in, from + (ys.first * c->width + xs.first) * c->lanes, n, type);
-    words which = (words)all(0) + (uint32_t)(ys.first * c->kernel + xs.first);
-    for (int64_t y = ys.first; y < ys.end; y++)
-        for (int64_t x = xs.first; x < xs.end; x++) {
+    vector best = take_lanes(c->in, from + (w.ys.first * c->width + w.xs.first) * c->lanes, n, type);
+    words which = (words)all(0) + (uint32_t)(w.ys.first * c->kernel + w.xs.first);
+    for (int64_t y = w.ys.first; y < w.ys.end; y++)
+        for (int64_t x = w.xs.first; x < w.xs.end; x++) {
             const vector v = take_lanes(c->in, from + (y * c->width + x) * c->lanes, n, type);
             const lanes_set wins = above(v, best) | is_nan(v);
             best = choose(wins, v, best);
@@ -95,14 +101,20 @@ INLINE int64_t window_length(int64_t begin, const tutti_pool_call *c, int64_t n)
     return at_most(c->kernel, n + c->pad - begin);
 }
 
-INLINE void mean_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, int64_t to, int64_t n, float area,
-                    tutti_dtype type)
+/* The area of the window of output position (y, x). */
+INLINE float area_at(const tutti_pool_call *c, int64_t y, int64_t x)
+{
+    return (float)(window_length(y * c->stride - c->pad, c, c->height) *
+                   window_length(x * c->stride - c->pad, c, c->width));
+}
+
+INLINE void mean_at(const tutti_pool_call *c, window w, int64_t from, int64_t to, int64_t n, tutti_dtype type)
 {
     vector sum = {0};
-    for (int64_t y = ys.first; y < ys.end; y++)
-        for (int64_t x = xs.first; x < xs.end; x++)
+    for (int64_t y = w.ys.first; y < w.ys.end; y++)
+        for (int64_t x = w.xs.first; x < w.xs.end; x++)
             sum += take_lanes(c->in, from + (y * c->width + x) * c->lanes, n, type);
-    put_lanes(c->to, to, sum / area, n, type);
+    put_lanes(c->to, to, sum / w.area, n, type);
 }
 
 INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_whole, tutti_dtype type)
@@ -112,7 +124,7 @@ INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_w
     for (int64_t x = 0; x < c->out_width; x++) {
         const int64_t left = x * c->stride - c->pad;
         const reach xs = inside(left, c->kernel, c->width);
-        const float area = (float)(window_length(top, c, c->height) * window_length(left, c, c->width));
+        const window w = {ys, xs, area_at(c, y, x)};
         for (int64_t l = 0; l < c->lanes; l += WIDTH) {
             const int64_t lane = begin_at(l, c->lanes, n);
             const int64_t from = (top * c->width + left) * c->lanes + lane,
@@ -122,9 +134,9 @@ INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_w
             else if (is_max && is_whole && c->kernel == 3 && ys.end - ys.first == 3 && xs.end - xs.first == 3)
                 max_of(c, from, to, 3, type);
             else if (is_max)
-                max_at(c, ys, xs, from, to, n, type);
+                max_at(c, w, from, to, n, type);
             else
-                mean_at(c, ys, xs, from, to, n, area, type);
+                mean_at(c, w, from, to, n, type);
         }
     }
 }
@@ -155,13 +167,10 @@ INLINE lanes_set is_winner(const tutti_pool_call *c, int64_t at, int64_t n, int6
     return lanes_set_of(where);
 }
 
-INLINE vector share_of(const tutti_pool_call *c, int64_t y, int64_t x, int64_t oy, int64_t ox, int64_t at, int64_t n,
-                       bool is_max, tutti_dtype type)
+/* Which element of the window of output position (oy, ox) position (y, x) is. */
+INLINE int64_t element_of(const tutti_pool_call *c, int64_t y, int64_t x, int64_t oy, int64_t ox)
 {
-    const int64_t top = oy * c->stride - c->pad, left = ox * c->stride - c->pad;
-    const vector g = take_lanes(c->in, at, n, type);
-    if (is_max) return keep(g, is_winner(c, at, n, (y - top) * c->kernel + x - left));
-    return g / (float)(window_length(top, c, c->height) * window_length(left, c, c->width));
+    return (y - (oy * c->stride - c->pad)) * c->kernel + x - (ox * c->stride - c->pad);
 }
 
 INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_whole, tutti_dtype type)
@@ -174,8 +183,11 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
             const int64_t lane = begin_at(l, c->lanes, n);
             vector sum = {0};
             for (int64_t oy = ys.first; oy < ys.end; oy++)
-                for (int64_t ox = xs.first; ox < xs.end; ox++)
-                    sum += share_of(c, y, x, oy, ox, (oy * c->out_width + ox) * c->lanes + lane, n, is_max, type);
+                for (int64_t ox = xs.first; ox < xs.end; ox++) {
+                    const int64_t at = (oy * c->out_width + ox) * c->lanes + lane;
+                    const vector g = take_lanes(c->in, at, n, type);
+                    sum += is_max ? keep(g, is_winner(c, at, n, element_of(c, y, x, oy, ox))) : g / area_at(c, oy, ox);
+                }
             put_lanes(c->to, (y * c->width + x) * c->lanes + lane, sum, n, type);
         }
     }
@@ -256,34 +268,38 @@ INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
     return sum;
 }
 
+typedef struct {
+    const void *memory; /* (positions, lanes) */
+    int64_t lanes, positions;
+} pool_plane;
+
 /* Some vectors of lanes from l on: float sums of a tile of positions, then of tiles. */
-INLINE void lane_sums(const void *plane, int64_t l, int64_t lanes, int64_t positions, float *sum, int nvectors,
-                      tutti_dtype type)
+INLINE void lane_sums(pool_plane p, int64_t l, float *sum, int nvectors, tutti_dtype type)
 {
     vector all_tiles[PLANE_VECTORS] = {{0}};
-    const int64_t n = at_most(lanes - l, WIDTH);
-    for (int64_t at = 0; at < positions; at += PLANE_TILE) {
+    const int64_t n = at_most(p.lanes - l, WIDTH);
+    for (int64_t at = 0; at < p.positions; at += PLANE_TILE) {
         vector some[PLANE_VECTORS] = {{0}};
-        for (int64_t p = at; p < at_most(positions, at + PLANE_TILE); p++)
+        for (int64_t i = at; i < at_most(p.positions, at + PLANE_TILE); i++)
             for (int v = 0; v < nvectors; v++)
-                some[v] += nvectors > 1 || n == WIDTH ? take(plane, p * lanes + l + v * WIDTH, type)
-                                                      : take_some(plane, p * lanes + l, n, type);
+                some[v] += nvectors > 1 || n == WIDTH ? take(p.memory, i * p.lanes + l + v * WIDTH, type)
+                                                      : take_some(p.memory, i * p.lanes + l, n, type);
         for (int v = 0; v < nvectors; v++) all_tiles[v] += some[v];
     }
     for (int v = 0; v < nvectors; v++)
-        for (int i = 0; i < WIDTH && l + v * WIDTH + i < lanes; i++) sum[l + v * WIDTH + i] = all_tiles[v][i];
+        for (int i = 0; i < WIDTH && l + v * WIDTH + i < p.lanes; i++) sum[l + v * WIDTH + i] = all_tiles[v][i];
 }
 
-INLINE void plane_sums_typed(const void *plane, int64_t lanes, int64_t positions, float *sum, tutti_dtype type)
+INLINE void plane_sums_typed(const void *memory, int64_t lanes, int64_t positions, float *sum, tutti_dtype type)
 {
+    const pool_plane p = {memory, lanes, positions};
     int64_t l = 0;
     if (lanes == 1) {
-        *sum = line_sum(plane, positions, type);
+        *sum = line_sum(memory, positions, type);
         return;
     }
-    for (; l + PLANE_VECTORS * WIDTH <= lanes; l += PLANE_VECTORS * WIDTH)
-        lane_sums(plane, l, lanes, positions, sum, PLANE_VECTORS, type);
-    for (; l < lanes; l += WIDTH) lane_sums(plane, l, lanes, positions, sum, 1, type);
+    for (; l + PLANE_VECTORS * WIDTH <= lanes; l += PLANE_VECTORS * WIDTH) lane_sums(p, l, sum, PLANE_VECTORS, type);
+    for (; l < lanes; l += WIDTH) lane_sums(p, l, sum, 1, type);
 }
 
 static void plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum)

@@ -119,11 +119,10 @@ typedef struct {
 void tutti_sparse_take(const tutti_lane_place *from, const tutti_sparse_part *part, const tutti_lane_view *to);
 void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, const tutti_sparse_part *part);
 
-/* Lists of rows of a value, of channels [channel, + cut->channels). Row r of sample s of the tile, block b of channels: its starts begin at
+/* Lists of rows of a value, of cut->channels channels from the place's first one on. Row r of sample s of the tile, block b of channels: its starts begin at
  * ((s * rows + r) * cut->n + b) * (width + 1); a position's places are cut->size apart. `buffer`: (width, cut->size) floats. */
-void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, int64_t channel,
-                            const tutti_sparse_cut *cut, const tutti_sparse_tile *rows, const tutti_sparse_list *to,
-                            float *buffer);
+void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, const tutti_sparse_cut *cut,
+                            const tutti_sparse_tile *rows, const tutti_sparse_list *to, float *buffer);
 
 /* Weights as a walk's loops want them: slabs of a row of the kernel, by (group, block of vectors, block of lists, row); in a slab the
  * classes follow each other, each (taps, listed channels, lanes), of dots (listed channels, taps, lanes). */

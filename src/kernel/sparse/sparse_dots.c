@@ -110,9 +110,11 @@ static void give_list(const job *j, const tile *t, int64_t sample, int64_t y, in
 static void do_tile(const job *j, tile *t, float *buffer)
 {
     const tutti_sparse_walk *w = j->w;
+    tutti_lane_place in = j->in;
     clear(j, &t->at);
     for (t->group = 0; t->group < w->groups; t->group++) {
-        tutti_sparse_list_rows(j->s, &j->in, t->group * w->to.channels, &w->lists, &t->at, &t->list, buffer);
+        in.channel = j->in.channel + t->group * w->to.channels;
+        tutti_sparse_list_rows(j->s, &in, &w->lists, &t->at, &t->list, buffer);
         memset(t->sums, 0, (size_t)numbers_of(j, t) * sizeof *t->sums);
         for (int64_t vectors = 0; vectors < w->vectors.n; vectors++) {
             take_gradient(j, t, vectors);

@@ -59,9 +59,8 @@ static void find_row(const tutti_lane_place *from, const tutti_sparse_part *row,
     call->position_step = row->nchannels;
 }
 
-void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, int64_t channel,
-                            const tutti_sparse_cut *cut, const tutti_sparse_tile *rows, const tutti_sparse_list *to,
-                            float *buffer)
+void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, const tutti_sparse_cut *cut,
+                            const tutti_sparse_tile *rows, const tutti_sparse_list *to, float *buffer)
 {
     const int64_t width = from->at.width;
     tutti_sparse_list_call call = {.positions = width, .apart = cut->size, .to = *to};
@@ -69,7 +68,7 @@ void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place 
         for (int64_t y = rows->row; y < rows->row + rows->rows; y++)
             for (int64_t b = 0; b < cut->n; b++, call.to.start += width + 1) {
                 const tutti_sparse_part row = {.sample = rows->sample + i,
-                                               .channel = channel + b * cut->size,
+                                               .channel = b * cut->size,
                                                .nchannels = tutti_sparse_block(cut, b),
                                                .position = y * width,
                                                .npositions = width,

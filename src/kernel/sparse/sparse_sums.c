@@ -82,9 +82,11 @@ static void give_sums(const job *j, const tile *t)
 static void do_tile(const job *j, tile *t, float *buffer)
 {
     const tutti_sparse_walk *w = j->w;
+    tutti_lane_place from = j->from;
     for (t->group = 0; t->group < w->groups; t->group++) {
         const tutti_sparse_tile rows = {t->at.sample, t->at.samples, t->from.first, t->from.end - t->from.first};
-        tutti_sparse_list_rows(j->s, &j->from, t->group * w->from.channels, &w->lists, &rows, &t->list, buffer);
+        from.channel = j->from.channel + t->group * w->from.channels;
+        tutti_sparse_list_rows(j->s, &from, &w->lists, &rows, &t->list, buffer);
         for (t->vectors = 0; t->vectors < w->vectors.n; t->vectors++) {
             begin_sums(j, t);
             for (int64_t lists = 0; lists < w->lists.n; lists++)

@@ -237,13 +237,19 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-INLINE void sparse_dot_some(const tutti_sparse_dot_call *c, int32_t at, int64_t base, int64_t skipped,
-                            const float *dout, int64_t nvectors, int n)
+/* What the numbers of one position are multiplied with: nvectors vectors of dout, and as many weights of each place from `base` on behind
+ * those that are skipped. */
+typedef struct {
+    const float *dout;
+    int64_t nvectors, base, skipped;
+} sparse_met;
+
+INLINE void sparse_dot_some(const tutti_sparse_dot_call *c, int32_t at, sparse_met m, int n)
 {
     const float *w[SPARSE_AT_ONCE];
     for (int i = 0; i < n; i++)
-        w[i] = c->weights + (c->list.place[at + i] - base) * c->taps * c->nvectors * WIDTH + skipped;
-    sparse_multiply(dout, w, nvectors, c->sums + at, n);
+        w[i] = c->weights + (c->list.place[at + i] - m.base) * c->taps * c->nvectors * WIDTH + m.skipped;
+    sparse_multiply(m.dout, w, m.nvectors, c->sums + at, n);
 }
 
 static void sparse_dot(const tutti_sparse_dot_call *call)
@@ -252,17 +258,16 @@ static void sparse_dot(const tutti_sparse_dot_call *call)
     for (int64_t i = 0; i < c->n; i++) {
         const int64_t x = c->begin + i * c->step, first = c->first + i;
         const int64_t from = sparse_clip(first, c->width), to = sparse_clip(first + c->taps, c->width);
-        const int64_t lanes = c->nvectors * WIDTH, skipped = (from - first) * lanes, n = (to - from) * c->nvectors;
-        const float *dout = c->dout + from * lanes;
+        const int64_t lanes = c->nvectors * WIDTH;
+        const sparse_met m = {c->dout + from * lanes, (to - from) * c->nvectors, x * c->apart, (from - first) * lanes};
         int32_t at = c->list.start[x];
         const int32_t end = c->list.start[x + 1];
-        if (n <= 0) continue;
-        for (; at + SPARSE_AT_ONCE <= end; at += SPARSE_AT_ONCE)
-            sparse_dot_some(c, at, x * c->apart, skipped, dout, n, SPARSE_AT_ONCE);
+        if (m.nvectors <= 0) continue;
+        for (; at + SPARSE_AT_ONCE <= end; at += SPARSE_AT_ONCE) sparse_dot_some(c, at, m, SPARSE_AT_ONCE);
         switch (end - at) {
-        case 3: sparse_dot_some(c, at, x * c->apart, skipped, dout, n, 3); break;
-        case 2: sparse_dot_some(c, at, x * c->apart, skipped, dout, n, 2); break;
-        case 1: sparse_dot_some(c, at, x * c->apart, skipped, dout, n, 1); break;
+        case 3: sparse_dot_some(c, at, m, 3); break;
+        case 2: sparse_dot_some(c, at, m, 2); break;
+        case 1: sparse_dot_some(c, at, m, 1); break;
         default: break;
         }
     }

@@ -74,11 +74,13 @@ static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 
 /* ---- measuring ---- */
 
-/* What a size is as a kernel of dense without bias. */
+/* What a size is as a kernel of dense without bias, and the ways to it. */
 typedef struct {
     tutti_dense_attrs attrs;
     tutti_value in;
     tutti_kernel_request request;
+    const tutti_kernel_candidate *ways[TUTTI_PRODUCT_WAYS];
+    int nways;
 } asked;
 
 static void ask(asked *a, const tutti_nt_size *s, int nthreads)
@@ -95,15 +97,14 @@ static void ask(asked *a, const tutti_nt_size *s, int nthreads)
 }
 
 /* Plain loops are never the soonest; the library's inner product is its sgemm, which is nt. */
-static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
+static void find_ways(asked *a)
 {
     const tutti_kernel_candidate *all[2 * TUTTI_PRODUCT_WAYS];
     const tutti_candidate_table table = tutti_candidates();
     const int n = tutti_candidates_that_fit(&table, &a->request, TUTTI_PASS_FORWARD, all, 2 * TUTTI_PRODUCT_WAYS);
-    int nways = 0;
-    for (int i = 0; i < n && nways < TUTTI_PRODUCT_WAYS; i++)
-        if (all[i]->row && all[i]->row != &tutti_onednn_dense) ways[nways++] = all[i];
-    return nways;
+    a->nways = 0;
+    for (int i = 0; i < n && a->nways < TUTTI_PRODUCT_WAYS; i++)
+        if (all[i]->row && all[i]->row != &tutti_onednn_dense) a->ways[a->nways++] = all[i];
 }
 
 /* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and evens it out. */
@@ -127,8 +128,7 @@ static double shortest(const tutti_products_tuned *t, const tutti_products_sampl
 }
 
 /* Measures the ways that are worth it so far, `most` seconds at most; seconds of the others are not touched. */
-static tutti_status measure_ways(const tutti_products_tuned *t, const tutti_products_sample *s,
-                                 const tutti_kernel_candidate *const *ways, const asked *a, double most,
+static tutti_status measure_ways(const tutti_products_sample *s, const asked *a, double most,
                                  tutti_trial_memory *memory, double *out, tutti_failure *err)
 {
     tutti_kernel kernels[TUTTI_PRODUCT_WAYS], *list[TUTTI_PRODUCT_WAYS];
@@ -136,9 +136,9 @@ static tutti_status measure_ways(const tutti_products_tuned *t, const tutti_prod
     int way[TUTTI_PRODUCT_WAYS];
     tutti_status st = TUTTI_OK;
     int made = 0;
-    for (int w = 0; w < t->nways && !st; w++) {
+    for (int w = 0; w < a->nways && !st; w++) {
         if (s->seconds[w] > most) continue;
-        st = tutti_kernel_create_by(ways[w]->row, &a->request, &kernels[made], err);
+        st = tutti_kernel_create_by(a->ways[w]->row, &a->request, &kernels[made], err);
         if (st) continue;
         way[made] = w;
         list[made] = &kernels[made];
@@ -158,18 +158,18 @@ static tutti_status measure(tutti_products_tuned *t, tutti_products_sample *s, i
                             tutti_trial_memory *memory, tutti_failure *err)
 {
     asked a;
-    const tutti_kernel_candidate *ways[TUTTI_PRODUCT_WAYS];
     ask(&a, &s->size, nthreads);
-    t->nways = find_ways(&a, ways);
+    find_ways(&a);
+    t->nways = a.nways;
     if (t->nways < 2)
         return tutti_fail(err, TUTTI_ERR_USAGE, "there is one way at most to dense's forward pass in this build");
     double seconds[TUTTI_PRODUCT_WAYS];
     for (int w = 0; w < t->nways; w++) {
-        t->way[w] = ways[w]->name;
+        t->way[w] = a.ways[w]->name;
         seconds[w] = INFINITY;
         if (sweep == 0) s->seconds[w] = INFINITY;
     }
-    const tutti_status st = measure_ways(t, s, ways, &a, WORTH[sweep] * shortest(t, s), memory, seconds, err);
+    const tutti_status st = measure_ways(s, &a, WORTH[sweep] * shortest(t, s), memory, seconds, err);
     for (int w = 0; w < t->nways; w++) s->seconds[w] = fmin(s->seconds[w], seconds[w]);
     if (sweep < 2) memcpy(sweep ? s->second : s->first, seconds, sizeof seconds);
     return st;
