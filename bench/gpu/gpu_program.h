@@ -22,11 +22,11 @@ static inline tutti_status gpu_read_options(const tutti_field_table *table, int 
     int field = 0;
     for (int i = 0; i < table->nfields && i < MOST; i++)
         longs[i] = (struct option){table->fields[i].key, table->fields[i].kind != TUTTI_FIELD_BOOL, NULL, 0};
-    tutti_status st = tutti_options_read(table, argv[0], NULL, NULL, 0, arena, out, &err);
+    const tutti_options_into into = {table, arena, out};
+    tutti_status st = tutti_options_read(&into, argv[0], NULL, NULL, 0, &err);
     for (int opt; !st && (opt = getopt_long(argc, argv, "", longs, &field)) != -1;)
         st = opt ? TUTTI_ERR_USAGE /* getopt has said why */
-                 : tutti_options_set(table, "option", table->fields[field].key, optarg ? optarg : "true", arena, out,
-                                     &err);
+                 : tutti_options_set(&into, "option", table->fields[field].key, optarg ? optarg : "true", &err);
     if (!st && optind < argc) st = tutti_fail(&err, TUTTI_ERR_USAGE, "'%s' is no option", argv[optind]);
     if (!st) return TUTTI_OK;
     tutti_strbuf help = {0};

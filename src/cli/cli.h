@@ -105,11 +105,19 @@ bool tutti_cli_has(const tutti_flags *f, const char *name);
 const char *tutti_cli_first(const tutti_flags *f, const char *const *names);
 /* The flag's row of f->value and f->count; the table has it. */
 int tutti_cli_row(const tutti_flags *f, const char *name);
-/* Whole numbers with range; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8", and what goes on by equal steps or factors up to the number
+/* Whole numbers from .. to; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8", and what goes on by equal steps or factors up to the number
  * behind the points, which it must hit: "1,2,4,..,64", "2,4,6,..,16". */
-tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,
+typedef struct {
+    long from, to;
+} tutti_cli_range;
+tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_range range, long otherwise, long *out,
                            tutti_failure *err);
-tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
+/* n: of numbers[most] those that were given; a flag that was not: 0. */
+typedef struct {
+    long *numbers;
+    int most, n;
+} tutti_cli_list;
+tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, tutti_cli_range range, tutti_cli_list *out,
                             tutti_failure *err);
 /* The flag `hosts`, N,N,..: the host of each rank, where so many are on each, in order. */
 tutti_status tutti_cli_hosts(const tutti_flags *f, int32_t nranks, int32_t *host_of, tutti_failure *err);

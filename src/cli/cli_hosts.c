@@ -8,9 +8,9 @@
 tutti_status tutti_cli_hosts(const tutti_flags *f, int32_t nranks, int32_t *host_of, tutti_failure *err)
 {
     long *sizes = tutti_alloc(sizeof *sizes * (size_t)nranks), next = 0;
-    int nhosts = 0;
-    tutti_status st = tutti_cli_ints(f, "hosts", 1, nranks, sizes, nranks, &nhosts, err);
-    for (int host = 0; st == TUTTI_OK && host < nhosts; host++) {
+    tutti_cli_list list = {sizes, nranks, 0};
+    tutti_status st = tutti_cli_ints(f, "hosts", (tutti_cli_range){1, nranks}, &list, err);
+    for (int host = 0; st == TUTTI_OK && host < list.n; host++) {
         for (long r = next; r < next + sizes[host] && r < nranks; r++) host_of[r] = host;
         next += sizes[host];
     }

@@ -7,7 +7,7 @@
 #include "../base/text/options.h"
 #include "cli.h"
 
-static tutti_status read_whole(const char *name, const char *text, size_t length, long range[2], long *out,
+static tutti_status read_whole(const char *name, const char *text, size_t length, tutti_cli_range range, long *out,
                                tutti_failure *err)
 {
     char copy[32], *end = NULL;
@@ -16,17 +16,16 @@ static tutti_status read_whole(const char *name, const char *text, size_t length
     long value = strtol(copy, &end, 10);
     if (!tutti_options_is_number(copy) || end == copy || *end || errno || length >= sizeof copy)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: '%.*s' is not a whole number", name, (int)length, text);
-    if (value < range[0] || value > range[1])
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: %ld is outside %ld .. %ld", name, value, range[0], range[1]);
+    if (value < range.from || value > range.to)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: %ld is outside %ld .. %ld", name, value, range.from, range.to);
     *out = value;
     return TUTTI_OK;
 }
 
-tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,
+tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_range range, long otherwise, long *out,
                            tutti_failure *err)
 {
     const char *text = tutti_cli_value(f, name, NULL);
-    long range[2] = {lo, hi};
     if (text) return read_whole(name, text, strlen(text), range, out, err);
     *out = otherwise;
     return TUTTI_OK;
@@ -51,12 +50,12 @@ static bool multiplies(const long *list, int n, long last)
 }
 
 /* Of "1,2,4,..,64": what goes on as the numbers before the points began, up to the one behind them. */
-static tutti_status continue_list(const char *name, long last, long *list, int max, int *n, tutti_failure *err)
+static tutti_status continue_list(const char *name, long last, tutti_cli_list *l, tutti_failure *err)
 {
-    if (*n < 2)
+    if (l->n < 2)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: '..' goes on as two numbers or more began: 1,2,4,..,64", name);
-    const long a = list[*n - 2], b = list[*n - 1];
-    const bool adds = adds_up(list, *n, last), grows = multiplies(list, *n, last);
+    const long a = l->numbers[l->n - 2], b = l->numbers[l->n - 1];
+    const bool adds = adds_up(l->numbers, l->n, last), grows = multiplies(l->numbers, l->n, last);
     if (!adds && !grows)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: neither equal steps nor equal factors lead from %ld, %ld to %ld",
                           name, a, b, last);
@@ -65,9 +64,9 @@ static tutti_status continue_list(const char *name, long last, long *list, int m
                           "--%s: %ld,%ld,..,%ld may go on with %ld or with %ld; write a third number", name, a, b, last,
                           b + b - a, b * (b / a));
     for (long at = b; at != last;) {
-        if (*n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
+        if (l->n == l->most) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, l->most);
         at = adds ? at + (b - a) : at * (b / a);
-        list[(*n)++] = at;
+        l->numbers[l->n++] = at;
     }
     return TUTTI_OK;
 }
@@ -77,23 +76,24 @@ static bool are_points(const char *text, size_t length)
     return (length == 2 || length == 3) && !strncmp(text, "...", length);
 }
 
-tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
+tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, tutti_cli_range range, tutti_cli_list *out,
                             tutti_failure *err)
 {
     const char *text = tutti_cli_value(f, name, NULL);
-    long range[2] = {lo, hi}, number;
+    long number;
     bool goes_on = false;
-    *n = 0;
+    out->n = 0;
     while (text) {
         const size_t length = strcspn(text, ",");
         const char *next = text[length] ? text + length + 1 : NULL;
         const bool points = next && !goes_on && are_points(text, length);
-        if (!points && *n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
+        if (!points && out->n == out->most)
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, out->most);
         tutti_status st = points ? TUTTI_OK : read_whole(name, text, length, range, &number, err);
         if (!st && goes_on)
-            st = continue_list(name, number, out, max, n, err);
+            st = continue_list(name, number, out, err);
         else if (!st && !points)
-            out[(*n)++] = number;
+            out->numbers[out->n++] = number;
         if (st) return st;
         goes_on = points;
         text = next;
@@ -107,7 +107,7 @@ tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out
     tutti_arena arena = {0};
     const tutti_field field = {where, TUTTI_FIELD_BYTES, 0, "0", NULL, 0, 9e15, "bytes"};
     const tutti_field_table table = {&field, 1};
-    tutti_status st = tutti_options_set(&table, "argument", where, text, &arena, &bytes, err);
+    tutti_status st = tutti_options_set(&(tutti_options_into){&table, &arena, &bytes}, "argument", where, text, err);
     tutti_arena_release(&arena);
     if (st == TUTTI_OK) *out = bytes;
     return st;

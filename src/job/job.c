@@ -88,8 +88,8 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
     const int npreset = tutti_job_preset_overrides(source, preset), n = npreset + source->noverrides;
     const char **overrides = tutti_arena_alloc(&job->arena, sizeof *overrides * (size_t)(n + 1));
     for (int i = 0; i < n; i++) overrides[i] = i < npreset ? preset[i] : source->overrides[i - npreset];
-    tutti_status st = tutti_options_read(tutti_job_fields_list(&fields), source->name, source->root, overrides, n,
-                                         &job->arena, job, err);
+    const tutti_options_into into = {tutti_job_fields_list(&fields), &job->arena, job};
+    tutti_status st = tutti_options_read(&into, source->name, source->root, overrides, n, err);
     if (st != TUTTI_OK) return st;
     fix_buckets(job);
     fix_update(job);

@@ -90,15 +90,15 @@ char *tutti_job_keep(const tutti_job *job, const tutti_job *kept)
 tutti_job *tutti_job_with(const tutti_job *job, const char *text)
 {
     tutti_job_fields space;
-    const tutti_field_table *table = tutti_job_fields_list(&space);
     tutti_job *copy = tutti_alloc(sizeof *copy);
+    const tutti_options_into into = {tutti_job_fields_list(&space), &copy->arena, copy};
     *copy = *job;
     copy->arena = (tutti_arena){0};
     char *words = tutti_arena_strdup(&copy->arena, text), *rest = NULL;
     for (char *line = strtok_r(words, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char *value = strchr(line, '=');
         if (value) *value++ = '\0';
-        if (value && !tutti_options_set(table, "exchange", line, value, &copy->arena, copy, NULL)) continue;
+        if (value && !tutti_options_set(&into, "exchange", line, value, NULL)) continue;
         tutti_job_forget(copy);
         return NULL;
     }

@@ -83,8 +83,9 @@ static tutti_status figures_take(const char *page, const tutti_yaml_node *root, 
     p->figures = TUTTI_ARENA_NEW(&p->arena, tutti_paper_figure, list->nchildren);
     for (const tutti_yaml_node *n = list->child; n; n = n->next) {
         tutti_paper_figure *f = &p->figures[p->nfigures++];
+        const tutti_options_into into = {&table, &p->arena, f};
         tutti_status st = n->kind == TUTTI_YAML_MAP
-                              ? tutti_options_read(&table, page, n, NULL, 0, &p->arena, f, err)
+                              ? tutti_options_read(&into, page, n, NULL, 0, err)
                               : tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: a figure is a map", page, n->line);
         if (st) return st;
         st = tutti_paper_compute(f, err);

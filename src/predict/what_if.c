@@ -62,7 +62,8 @@ static tutti_status read_factor(const char *where, char *text, double *factor, t
     const tutti_field field = {where, TUTTI_FIELD_REAL, 0, "1", NULL, 1e-6, 1e6, ""};
     const tutti_field_table table = {&field, 1};
     if (n && text[n - 1] == 'x') text[n - 1] = '\0';
-    const tutti_status st = tutti_options_set(&table, "argument", where, text, &arena, factor, err);
+    const tutti_status st =
+        tutti_options_set(&(tutti_options_into){&table, &arena, factor}, "argument", where, text, err);
     tutti_arena_release(&arena);
     return st;
 }

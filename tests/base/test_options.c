@@ -38,7 +38,8 @@ static tutti_status read_text(const char *text, const char *override, tutti_aren
     tutti_yaml *y = NULL;
     tutti_status st = tutti_yaml_parse("job.yaml", text, strlen(text), &y, err);
     if (st == TUTTI_OK)
-        st = tutti_options_read(&table, "job.yaml", tutti_yaml_root(y), &override, override ? 1 : 0, arena, out, err);
+        st = tutti_options_read(&(tutti_options_into){&table, arena, out}, "job.yaml", tutti_yaml_root(y), &override,
+                                override ? 1 : 0, err);
     tutti_yaml_destroy(y);
     return st;
 }

@@ -40,7 +40,7 @@ static void both_forms_give_the_same_value(void **state)
     assert_int_equal(f.nrest, 1);
     assert_string_equal(f.rest[0], "job.yaml");
     assert_int_equal(parse(joined, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_int(&f, "ranks", (tutti_cli_range){1, 8}, 1, &n, &err), TUTTI_OK);
     assert_int_equal(n, 4);
     assert_false(tutti_cli_has(&f, "quiet"));
 }
@@ -142,22 +142,24 @@ static void whole_numbers_have_ranges_and_lists_have_limits(void **state)
     tutti_flags f;
     tutti_failure err = {0};
     long n = 0, list[3];
-    int count = 0;
+    tutti_cli_list three = {list, 3, 0};
     const char *const nine[] = {"--ranks", "9", NULL}, *const words[] = {"--ranks=4x", NULL},
                       *const some[] = {"--ranks=1,2,8", NULL}, *const hole[] = {"--ranks=1,,8", NULL};
     assert_int_equal(parse(nine, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cli_int(&f, "ranks", (tutti_cli_range){1, 8}, 1, &n, &err), TUTTI_ERR_USAGE);
     assert_string_equal(err.text, "--ranks: 9 is outside 1 .. 8");
     assert_int_equal(parse(words, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cli_int(&f, "ranks", (tutti_cli_range){1, 8}, 1, &n, &err), TUTTI_ERR_USAGE);
     assert_string_equal(err.text, "--ranks: '4x' is not a whole number");
     assert_int_equal(parse(some, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 3, &count, &err), TUTTI_OK);
-    assert_int_equal(count, 3);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", (tutti_cli_range){1, 8}, &three, &err), TUTTI_OK);
+    assert_int_equal(three.n, 3);
     assert_int_equal(list[2], 8);
-    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 2, &count, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", (tutti_cli_range){1, 8}, &(tutti_cli_list){list, 2, 0}, &err),
+                     TUTTI_ERR_USAGE);
     assert_int_equal(parse(hole, &f, &err), TUTTI_OK);
-    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 3, &count, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", (tutti_cli_range){1, 8}, &(tutti_cli_list){list, 3, 0}, &err),
+                     TUTTI_ERR_USAGE);
 }
 
 static void lists_go_on_as_they_began(void **state)
@@ -180,11 +182,12 @@ static void lists_go_on_as_they_began(void **state)
         tutti_flags f;
         tutti_failure err = {0};
         long list[8] = {0};
-        int n = 0;
+        tutti_cli_list all = {list, 8, 0};
         const char *const words[] = {cases[i].text, NULL};
         assert_int_equal(parse(words, &f, &err), TUTTI_OK);
-        if (tutti_cli_ints(&f, "ranks", 0, 100, list, 8, &n, &err)) fail_msg("%s: %s", cases[i].text, err.text);
-        assert_int_equal(n, cases[i].n);
+        if (tutti_cli_ints(&f, "ranks", (tutti_cli_range){0, 100}, &all, &err))
+            fail_msg("%s: %s", cases[i].text, err.text);
+        assert_int_equal(all.n, cases[i].n);
         assert_memory_equal(list, cases[i].list, sizeof list);
     }
 }
@@ -212,10 +215,10 @@ static void a_list_that_cannot_go_on_is_refused_in_words(void **state)
         tutti_flags f;
         tutti_failure err = {0};
         long list[8];
-        int n = 0;
         const char *const words[] = {cases[i].text, NULL};
         assert_int_equal(parse(words, &f, &err), TUTTI_OK);
-        assert_int_equal(tutti_cli_ints(&f, "ranks", 0, 100, list, 8, &n, &err), TUTTI_ERR_USAGE);
+        assert_int_equal(tutti_cli_ints(&f, "ranks", (tutti_cli_range){0, 100}, &(tutti_cli_list){list, 8, 0}, &err),
+                         TUTTI_ERR_USAGE);
         assert_string_equal(err.text, cases[i].wanted);
     }
 }

@@ -64,12 +64,12 @@ static void every_default_is_within_its_own_range(void **state)
     struct tutti_job *target = calloc(1, sizeof *target);
     tutti_job_fields space;
     const tutti_field_table *fields = tutti_job_fields_list(&space);
+    const tutti_options_into into = {fields, &target->arena, target};
     for (int i = 0; i < fields->nfields; i++) {
         const tutti_field *f = &fields->fields[i];
         tutti_failure err = {0};
         assert_true(strlen(f->help) > 3);
-        if (f->initial &&
-            tutti_options_set(fields, "default", f->key, f->initial, &target->arena, target, &err) != TUTTI_OK)
+        if (f->initial && tutti_options_set(&into, "default", f->key, f->initial, &err) != TUTTI_OK)
             fail_msg("%s", err.text);
     }
     tutti_arena_release(&target->arena);

@@ -131,10 +131,8 @@ static tutti_status unknown_key(const tutti_field_table *table, const char *wher
 }
 
 typedef struct {
-    const tutti_field_table *table;
+    tutti_options_into into;
     const char *name;
-    tutti_arena *arena;
-    void *target;
     bool given[MAX_FIELDS];
     tutti_failure *err;
 } walk;
@@ -143,14 +141,14 @@ static tutti_status read_field(walk *w, const tutti_field *field, const tutti_ya
 {
     tutti_status st;
     if (tutti_option_takes(field, node->kind))
-        st = tutti_option_read_list(field, node, w->arena, w->target, w->err);
+        st = tutti_option_read_list(field, node, w->into.arena, w->into.target, w->err);
     else if (node->kind == TUTTI_YAML_SCALAR)
-        st = tutti_option_read_value(field, node->scalar, w->arena, w->target, w->err);
+        st = tutti_option_read_value(field, node->scalar, w->into.arena, w->into.target, w->err);
     else
         st = tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: one value is needed, not a %s", field->key,
                         node->kind == TUTTI_YAML_MAP ? "map" : "list");
     if (st != TUTTI_OK) return tutti_fail_at(w->err, "%s: line %d", w->name, node->line);
-    w->given[field - w->table->fields] = true;
+    w->given[field - w->into.table->fields] = true;
     return TUTTI_OK;
 }
 
@@ -162,17 +160,18 @@ static tutti_status read_map(walk *w, const char *prefix, const tutti_yaml_node 
         int n = snprintf(key, sizeof key, "%s%s%s", prefix, prefix[0] ? "." : "", node->key);
         if (n < 0 || (size_t)n >= sizeof key)
             return tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: a key of more than %d letters", where, MAX_KEY - 1);
-        const tutti_field *field = node->kind == TUTTI_YAML_MAP ? find(w->table, key) : find_or_name(w->table, key);
+        const tutti_field *field =
+            node->kind == TUTTI_YAML_MAP ? find(w->into.table, key) : find_or_name(w->into.table, key);
         tutti_status st;
         if (field)
             st = read_field(w, field, node);
-        else if (is_group(w->table, key) && node->kind == TUTTI_YAML_MAP)
+        else if (is_group(w->into.table, key) && node->kind == TUTTI_YAML_MAP)
             st = read_map(w, key, node);
-        else if (is_group(w->table, key))
+        else if (is_group(w->into.table, key))
             st = tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: '%s' holds several keys; give them indented below it", where,
                             key);
         else
-            st = unknown_key(w->table, where, key, w->err);
+            st = unknown_key(w->into.table, where, key, w->err);
         if (st != TUTTI_OK) return st;
     }
     return TUTTI_OK;
@@ -188,27 +187,27 @@ static tutti_status apply_override(walk *w, const char *text)
     key[equals - text] = '\0';
     char where[400];
     snprintf(where, sizeof where, "--set %s", text);
-    tutti_status st = tutti_options_set(w->table, where, key, equals + 1, w->arena, w->target, w->err);
-    if (st == TUTTI_OK) w->given[find_or_name(w->table, key) - w->table->fields] = true;
+    tutti_status st = tutti_options_set(&w->into, where, key, equals + 1, w->err);
+    if (st == TUTTI_OK) w->given[find_or_name(w->into.table, key) - w->into.table->fields] = true;
     return st;
 }
 
 static tutti_status fill_defaults(walk *w)
 {
-    for (int i = 0; i < w->table->nfields; i++) {
-        const tutti_field *field = &w->table->fields[i];
+    for (int i = 0; i < w->into.table->nfields; i++) {
+        const tutti_field *field = &w->into.table->fields[i];
         if (!field->initial) continue;
-        tutti_status st = tutti_option_read_value(field, field->initial, w->arena, w->target, w->err);
+        tutti_status st = tutti_option_read_value(field, field->initial, w->into.arena, w->into.target, w->err);
         if (st != TUTTI_OK) return tutti_fail_at(w->err, "default");
     }
     return TUTTI_OK;
 }
 
-tutti_status tutti_options_read(const tutti_field_table *table, const char *name, const tutti_yaml_node *root,
-                                const char *const *overrides, int noverrides, tutti_arena *arena, void *target,
-                                tutti_failure *err)
+tutti_status tutti_options_read(const tutti_options_into *into, const char *name, const tutti_yaml_node *root,
+                                const char *const *overrides, int noverrides, tutti_failure *err)
 {
-    walk w = {.table = table, .name = name, .arena = arena, .target = target, .err = err};
+    const tutti_field_table *table = into->table;
+    walk w = {.into = *into, .name = name, .err = err};
     if (table->nfields > MAX_FIELDS) return tutti_fail(err, TUTTI_ERR_FAILED, "more than %d fields", MAX_FIELDS);
     if (root && root->kind != TUTTI_YAML_MAP)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: 'key: value' lines are needed", name, root->line);
@@ -222,12 +221,13 @@ tutti_status tutti_options_read(const tutti_field_table *table, const char *name
     return st;
 }
 
-tutti_status tutti_options_set(const tutti_field_table *table, const char *where, const char *key, const char *value,
-                               tutti_arena *arena, void *target, tutti_failure *err)
+tutti_status tutti_options_set(const tutti_options_into *into, const char *where, const char *key, const char *value,
+                               tutti_failure *err)
 {
-    const tutti_field *field = find_or_name(table, key);
-    if (!field) return unknown_key(table, where, key, err);
-    if (tutti_option_read_value(field, value, arena, target, err) != TUTTI_OK) return tutti_fail_at(err, "%s", where);
+    const tutti_field *field = find_or_name(into->table, key);
+    if (!field) return unknown_key(into->table, where, key, err);
+    if (tutti_option_read_value(field, value, into->arena, into->target, err) != TUTTI_OK)
+        return tutti_fail_at(err, "%s", where);
     return TUTTI_OK;
 }
 

@@ -57,14 +57,19 @@ typedef struct {
     int nfields;
 } tutti_field_table;
 
-/* Fills target with defaults, then from the map `root` (of file `name`); required fields must be there.
+/* Where fields go: the struct of the table, and the arena that owns its texts. */
+typedef struct {
+    const tutti_field_table *table;
+    tutti_arena *arena;
+    void *target;
+} tutti_options_into;
+/* Fills the target with defaults, then from the map `root` (of file `name`); required fields must be there.
  * overrides: "key=value" texts from --set, applied last (their failures say "--set key=value"). */
-tutti_status tutti_options_read(const tutti_field_table *table, const char *name, const tutti_yaml_node *root,
-                                const char *const *overrides, int noverrides, tutti_arena *arena, void *target,
-                                tutti_failure *err);
+tutti_status tutti_options_read(const tutti_options_into *into, const char *name, const tutti_yaml_node *root,
+                                const char *const *overrides, int noverrides, tutti_failure *err);
 /* Sets one field from text. where: prefix for failures. */
-tutti_status tutti_options_set(const tutti_field_table *table, const char *where, const char *key, const char *value,
-                               tutti_arena *arena, void *target, tutti_failure *err);
+tutti_status tutti_options_set(const tutti_options_into *into, const char *where, const char *key, const char *value,
+                               tutti_failure *err);
 /* Whether the field has its default. */
 bool tutti_options_is_initial(const tutti_field *field, const void *target);
 /* Copies the value of one field, which lies at `from`, to its place in another struct. */

@@ -64,10 +64,10 @@ static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti
     *out = (bench_request){.what = {.algorithm = tutti_cli_value(f, "algo", "auto")},
                            .json = tutti_cli_value(f, "json", NULL),
                            .device = tutti_cli_value(f, "device", "cpu")};
-    tutti_status st = tutti_cli_int(f, "ranks", 1, 1024, 2, &out->nranks, err);
-    if (!st) st = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
-    if (!st) st = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
-    if (!st) st = tutti_cli_int(f, "check", 0, 1, 1, &checks, err);
+    tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1024}, 2, &out->nranks, err);
+    if (!st) st = tutti_cli_int(f, "slots", (tutti_cli_range){0, 4096}, 0, &slots, err);
+    if (!st) st = tutti_cli_int(f, "iters", (tutti_cli_range){0, 100000000}, 0, &out->what.iterations, err);
+    if (!st) st = tutti_cli_int(f, "check", (tutti_cli_range){0, 1}, 1, &checks, err);
     if (!st) st = tutti_coll_collective(f, &out->what.collective, err);
     if (!st) st = read_sizes(tutti_cli_value(f, "bytes", "1KB,64KB,1MB,16MB"), out, err);
     if (!st && f->nrest) st = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[0]);

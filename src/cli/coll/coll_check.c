@@ -120,7 +120,7 @@ static tutti_status check(const tutti_flags *f, tutti_failure *err)
     long ntries = 0;
     int32_t room = 0;
     tutti_coll_schedule s;
-    tutti_status st = tutti_cli_int(f, "interpret", 0, 1000000000, 0, &ntries, err);
+    tutti_status st = tutti_cli_int(f, "interpret", (tutti_cli_range){0, 1000000000}, 0, &ntries, err);
     if (st == TUTTI_OK) st = tutti_coll_open(f->rest[0], f, &s, err);
     if (st != TUTTI_OK) return st;
     st = allow(f, &s, err);

@@ -120,7 +120,7 @@ static tutti_status explain_engines(const tutti_flags *f, const tutti_policy *po
     long limit_s = 60;
     const bool json = tutti_cli_has(f, "json");
     tutti_status st = tutti_tell_read_engines(tutti_cli_value(f, "engine", "all"), &engines, err);
-    if (!st) st = tutti_cli_int(f, "limit", 1, 86400, 60, &limit_s, err);
+    if (!st) st = tutti_cli_int(f, "limit", (tutti_cli_range){1, 86400}, 60, &limit_s, err);
     double *late_s = NULL;
     if (!st) st = read_late(f, q->nranks, &late_s, err);
     if (st) return st;
@@ -216,10 +216,10 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!text) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes is missing (try --bytes 1MB)");
     tutti_status st = tutti_cli_bytes("--bytes", text, &bytes, err);
     if (!st && bytes < 1) st = tutti_fail(err, TUTTI_ERR_USAGE, "--bytes %s: nothing to exchange; 1 or more", text);
-    if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
+    if (!st) st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 65536}, 2, &ranks, err);
     if (!st) st = tutti_coll_collective(f, &request.collective, err);
     if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &found, err);
-    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", (tutti_cli_range){1, 65536}, 0, &fan_in, err);
     if (!st) st = tutti_topo_open(f, topology, &t, err);
     if (!st && f->nrest && (tutti_cli_has(f, "engine") || tutti_cli_has(f, "limit")))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "a file is timed by the round evaluator alone: without --engine");

@@ -46,9 +46,9 @@ static tutti_status read_question(const tutti_flags *f, question *q, tutti_failu
     long root = 0, loss = 0, limit = 0;
     const char *solver = tutti_cli_value(f, "solver", "cbc");
     tutti_status st = read_use(f, &q->use, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "root", 0, 4095, 0, &root, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "loss", 0, 50, 0, &loss, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "limit", 1, 3600, 10, &limit, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "root", (tutti_cli_range){0, 4095}, 0, &root, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "loss", (tutti_cli_range){0, 50}, 0, &loss, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "limit", (tutti_cli_range){1, 3600}, 10, &limit, err);
     q->root = (int32_t)root;
     q->fewest = (tutti_fewest_options){(double)loss / 100, (double)limit, strcmp(solver, "none") ? solver : NULL};
     return st;
@@ -59,7 +59,7 @@ static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, 
 {
     long ranks = 0;
     int32_t room = tutti_topology_nseats(t, 0);
-    tutti_status st = tutti_cli_int(f, "ranks", 2, MAX_RANKS, room, &ranks, err);
+    tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){2, MAX_RANKS}, room, &ranks, err);
     if (st == TUTTI_OK && t->kind == TUTTI_TOPOLOGY_HOST)
         return tutti_network_of(t, 2, true, g, err); /* says why not */
     if (st == TUTTI_OK && ranks < 2)

@@ -44,9 +44,9 @@ static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q,
     long ranks = 0, slots = 0, root = 0;
     tutti_collective collective = TUTTI_ALLREDUCE;
     if (!tutti_cli_has(f, "ranks")) return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing");
-    tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, 0, &ranks, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "slots", 0, 1 << 20, 0, &slots, err);
-    if (st == TUTTI_OK) st = tutti_cli_int(f, "root", 0, 1 << 20, 0, &root, err);
+    tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1 << 20}, 0, &ranks, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "slots", (tutti_cli_range){0, 1 << 20}, 0, &slots, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "root", (tutti_cli_range){0, 1 << 20}, 0, &root, err);
     if (st == TUTTI_OK) st = tutti_coll_collective(f, &collective, err);
     *q = (tutti_compile_request){.collective = collective,
                                  .nranks = (int32_t)ranks,
@@ -120,7 +120,7 @@ static tutti_status read_program(const char *path, const char *bytes, size_t nby
                                  tutti_coll_schedule *s, tutti_failure *err)
 {
     long root = 0;
-    tutti_status st = tutti_cli_int(f, "root", 0, 1 << 20, 0, &root, err);
+    tutti_status st = tutti_cli_int(f, "root", (tutti_cli_range){0, 1 << 20}, 0, &root, err);
     if (st == TUTTI_OK) st = tutti_msccl_read(path, bytes, nbytes, (int32_t)root, &s->program, err);
     if (st == TUTTI_OK) s->source = tutti_msccl_schedule(s->program);
     return st;

@@ -163,15 +163,15 @@ static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
 {
     long jobs = 1, counts[MOST_COUNTS];
     int32_t ranks[MOST_COUNTS];
-    int n = 0;
-    tutti_status st = tutti_cli_int(f, "jobs", 1, 256, 1, &jobs, err);
+    tutti_cli_list given = {counts, MOST_COUNTS, 0};
+    tutti_status st = tutti_cli_int(f, "jobs", (tutti_cli_range){1, 256}, 1, &jobs, err);
     if (st == TUTTI_OK && tutti_cli_has(f, "ranks"))
-        st = tutti_cli_ints(f, "ranks", 1, TUTTI_VERIFY_MOST, counts, MOST_COUNTS, &n, err);
+        st = tutti_cli_ints(f, "ranks", (tutti_cli_range){1, TUTTI_VERIFY_MOST}, &given, err);
     if (st != TUTTI_OK) return st;
-    for (int i = 0; i < n; i++) ranks[i] = (int32_t)counts[i];
-    qsort(ranks, (size_t)n, sizeof *ranks, by_count);
+    for (int i = 0; i < given.n; i++) ranks[i] = (int32_t)counts[i];
+    qsort(ranks, (size_t)given.n, sizeof *ranks, by_count);
     tutti_verify_matrix m;
-    tutti_verify_create(n ? ranks : NULL, n, &m);
+    tutti_verify_create(given.n ? ranks : NULL, given.n, &m);
     st = verify(&m, jobs, err);
     tutti_verify_release(&m);
     return st;

@@ -81,7 +81,7 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
     for (int i = 0; i < f->count[FLAG_SET] && i < TUTTI_PREDICT_MAX_SETS; i++)
         q->sets[q->nsets++] = f->value[FLAG_SET][i];
     tutti_status st = tutti_predict_read_machine(f, q->ranks, &q->nranks, &q->topology, err);
-    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", (tutti_cli_range){1, 65536}, 0, &fan_in, err);
     q->options.most_fan_in = (int)fan_in;
     if (!st) st = slowness_read(f, q, err);
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)

@@ -12,9 +12,13 @@ tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n
                                         tutti_failure *err)
 {
     long given[TUTTI_PREDICT_MAX_RANKS];
+    tutti_cli_list list = {given, TUTTI_PREDICT_MAX_RANKS, 0};
     int most = 0;
     tutti_status st = TUTTI_OK;
-    if (tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, given, TUTTI_PREDICT_MAX_RANKS, n, err);
+    if (tutti_cli_has(f, "ranks")) {
+        st = tutti_cli_ints(f, "ranks", (tutti_cli_range){1, 4096}, &list, err);
+        *n = list.n;
+    }
     for (int i = 0; i < *n && !st && tutti_cli_has(f, "ranks"); i++) ranks[i] = (int)given[i];
     for (int i = 0; i < *n; i++) most = ranks[i] > most ? ranks[i] : most;
     if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), out, err);
@@ -81,8 +85,8 @@ tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology 
     if (!a->plans) return TUTTI_OK;
     tutti_status st = read_epochs(f, epochs, without, a, err);
     if (!st) st = read_prices(f, topology, a, err);
-    if (!st) st = tutti_cli_int(f, "samples", 1, 1L << 50, 0, &samples, err);
-    if (!st) st = tutti_cli_int(f, "ranks-per-node", 1, 65536, 0, &per_node, err);
+    if (!st) st = tutti_cli_int(f, "samples", (tutti_cli_range){1, 1L << 50}, 0, &samples, err);
+    if (!st) st = tutti_cli_int(f, "ranks-per-node", (tutti_cli_range){1, 65536}, 0, &per_node, err);
     a->samples_given = samples > 0;
     a->plan.samples = samples;
     a->ranks_per_node = (int)per_node;

@@ -61,7 +61,7 @@ static tutti_status read_layers(const tutti_flags *f, tutti_layers_question *q, 
     if (!st && !tutti_cli_has(f, "batch"))
         st = tutti_fail(err, TUTTI_ERR_USAGE,
                         "--batch is missing: a layer file does not say of how many samples a rank its times are");
-    if (!st) st = tutti_cli_int(f, "batch", 1, 1 << 30, 1, &batch, err);
+    if (!st) st = tutti_cli_int(f, "batch", (tutti_cli_range){1, 1 << 30}, 1, &batch, err);
     if (!st && tutti_cli_has(f, "speed")) st = read_speed(tutti_cli_value(f, "speed", "1x"), &q->speed, err);
     if (!st) st = tutti_predict_read_machine(f, ranks, &q->n, &q->topology, err);
     q->batch = batch;

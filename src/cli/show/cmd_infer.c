@@ -144,7 +144,7 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     tutti_trained *t = &q->trained;
     long top;
     q->json = tutti_cli_has(f, "json");
-    tutti_status st = tutti_cli_int(f, "top", 1, 1000000, DEFAULT_TOP, &top, err);
+    tutti_status st = tutti_cli_int(f, "top", (tutti_cli_range){1, 1000000}, DEFAULT_TOP, &top, err);
     if (!st && f->nrest < 2)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "wants a checkpoint and pictures: tutti infer CKPT PICTURE..|FOLDER");
     if (!st) st = tutti_trained_open_flags("infer", f, &q->asked, t, err);

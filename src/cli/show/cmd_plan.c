@@ -178,7 +178,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     tutti_job *job = NULL;
     tutti_resolved r = {0};
     int32_t *host_of = NULL;
-    tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
+    tutti_status st = tutti_cli_int(f, "rank", (tutti_cli_range){0, 65535}, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
     if (!st) st = read_hosts(f, job, &host_of, err);
     if (!st)

@@ -108,7 +108,8 @@ static tutti_status begin(const tutti_flags *f, const tutti_graph *graph, tutti_
 {
     const char *from = tutti_cli_value(f, "from", NULL);
     long threads;
-    tutti_status st = tutti_cli_int(f, "threads", 1, 4096, graph ? graph->config.nthreads : 1, &threads, err);
+    tutti_status st =
+        tutti_cli_int(f, "threads", (tutti_cli_range){1, 4096}, graph ? graph->config.nthreads : 1, &threads, err);
     if (!st && graph && threads != graph->config.nthreads)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--threads %ld, and the job has %d a rank: say --set threads=%ld",
                         threads, graph->config.nthreads, threads);

@@ -107,7 +107,7 @@ tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long
 tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err)
 {
     long n;
-    const tutti_status st = tutti_cli_int(f, "threads", 1, 1024, 0, &n, err);
+    const tutti_status st = tutti_cli_int(f, "threads", (tutti_cli_range){1, 1024}, 0, &n, err);
     if (!st) *out = (int)n;
     return st;
 }

@@ -151,10 +151,10 @@ static tutti_status take_long(const tutti_flags *f, bool shrinks, tutti_svm_orde
     long block, seed, every, nranks;
     tutti_status st = take_elimination(f, shrinks, c, err);
     if (!st) st = take_precision(f, c, err);
-    if (!st) st = tutti_cli_int(f, "block", 2, 1 << 16, 0, &block, err);
-    if (!st) st = tutti_cli_int(f, "seed", 0, LONG_MAX, 1, &seed, err);
-    if (!st) st = tutti_cli_int(f, "checkpoint-every", 0, 1000000, 60, &every, err);
-    if (!st) st = tutti_cli_int(f, "ranks", 1, 1 << 20, 1, &nranks, err);
+    if (!st) st = tutti_cli_int(f, "block", (tutti_cli_range){2, 1 << 16}, 0, &block, err);
+    if (!st) st = tutti_cli_int(f, "seed", (tutti_cli_range){0, LONG_MAX}, 1, &seed, err);
+    if (!st) st = tutti_cli_int(f, "checkpoint-every", (tutti_cli_range){0, 1000000}, 60, &every, err);
+    if (!st) st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1 << 20}, 1, &nranks, err);
     if (!st) st = tutti_cli_cores(f, &o->ncores, err);
     if (st) return st;
     c->block = (int)block, c->seed = (uint64_t)seed, c->checkpoint_s = (double)every, o->nranks = (int)nranks;
@@ -179,9 +179,9 @@ static void name_model(tutti_svm_order *o)
 static tutti_status check_files(const tutti_svm_order *o, tutti_failure *err)
 {
     const tutti_output files[] = {{.what = "the data", .path = o->data},
-                                    {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
-                                    {.what = "--trace", .path = o->trace, .written = true},
-                                    {.what = "--checkpoint", .path = o->config.checkpoint, .written = true}};
+                                  {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
+                                  {.what = "--trace", .path = o->trace, .written = true},
+                                  {.what = "--checkpoint", .path = o->config.checkpoint, .written = true}};
     return tutti_outputs_check(files, sizeof files / sizeof *files, err);
 }
 

@@ -17,7 +17,7 @@ enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 static tutti_status cores_of(const tutti_flags *f, long *out, tutti_failure *err)
 {
     *out = 0;
-    return f ? tutti_cli_int(f, "cores", 1, 1 << 16, 0, out, err) : TUTTI_OK;
+    return f ? tutti_cli_int(f, "cores", (tutti_cli_range){1, 1 << 16}, 0, out, err) : TUTTI_OK;
 }
 
 tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,

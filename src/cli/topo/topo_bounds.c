@@ -79,7 +79,9 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     const char *bytes = tutti_cli_value(f, "bytes", "100MB");
     tutti_status st = tutti_topo_open(f, f->rest[0], &q->topology, err);
     if (!st) st = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
-    if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!st)
+        st =
+            tutti_cli_int(f, "ranks", (tutti_cli_range){1, 65536}, tutti_topology_nseats(&q->topology, 8), &ranks, err);
     if (!st) tutti_topology_grow(&q->topology, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
     q->nranks = (int32_t)ranks;

@@ -37,9 +37,11 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     q->algorithm = tutti_cli_value(f, "algorithm", "halving-doubling");
     tutti_status st = tutti_topo_open(f, f->rest[0], &q->topology, err);
     if (!st) st = tutti_cli_bytes("--bytes", tutti_cli_value(f, "bytes", "100MB"), &q->bytes, err);
-    if (!st) st = tutti_cli_int(f, "ranks", 2, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
-    if (!st) st = tutti_cli_int(f, "seed", 0, 2147483647, 1, &q->seed, err);
-    if (!st) st = tutti_cli_int(f, "swaps", 1, 1000000000, 200000, &q->nswaps, err);
+    if (!st)
+        st =
+            tutti_cli_int(f, "ranks", (tutti_cli_range){2, 65536}, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!st) st = tutti_cli_int(f, "seed", (tutti_cli_range){0, 2147483647}, 1, &q->seed, err);
+    if (!st) st = tutti_cli_int(f, "swaps", (tutti_cli_range){1, 1000000000}, 200000, &q->nswaps, err);
     q->own_start = tutti_cli_has(f, "own-start");
     q->request = (tutti_compile_request){.nranks = (int32_t)ranks, .in_place = true, .topology = &q->topology};
     return st ? st : tutti_coll_collective(f, &q->request.collective, err);

@@ -171,7 +171,7 @@ static tutti_status compare(const tutti_flags *f, tutti_compare *c, int *signal,
     long nseeds = 1;
     bool tty = isatty(STDOUT_FILENO);
     tutti_status st = tutti_compare_read_goal(c, tutti_cli_value(f, "until", NULL), err);
-    if (!st) st = tutti_cli_int(f, "seeds", 1, MAX_SEEDS, 1, &nseeds, err);
+    if (!st) st = tutti_cli_int(f, "seeds", (tutti_cli_range){1, MAX_SEEDS}, 1, &nseeds, err);
     c->nseeds = (int)nseeds;
     if (!st) st = check_places(f, c, err);
     if (!st) st = tutti_compare_read_methods(c, tutti_cli_value(f, "methods", NULL), err);

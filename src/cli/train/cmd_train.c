@@ -155,7 +155,7 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
         return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of ranks that are processes, not --ranks-as-threads");
     if (!config->launcher) return TUTTI_OK;
     long asked;
-    tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, config->nranks, &asked, err);
+    tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1 << 20}, config->nranks, &asked, err);
     if (st) return st;
     if (asked != config->nranks) return tutti_cli_refuse_ranks(asked, config->nranks, config->launcher, err);
     if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))

@@ -21,7 +21,7 @@ void tutti_cli_block_quit(void)
 tutti_status tutti_cli_cores(const tutti_flags *f, int *out, tutti_failure *err)
 {
     long n;
-    const tutti_status st = tutti_cli_int(f, "cores", 1, TUTTI_MOST_CORES, 0, &n, err);
+    const tutti_status st = tutti_cli_int(f, "cores", (tutti_cli_range){1, TUTTI_MOST_CORES}, 0, &n, err);
     if (!st) *out = (int)n;
     return st;
 }

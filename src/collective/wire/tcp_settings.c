@@ -51,12 +51,13 @@ static tutti_status try_congestion(const char *name, tutti_failure *err)
 tutti_status tutti_tcp_read_settings(tutti_arena *arena, tcp_settings *out, tutti_failure *err)
 {
     const tutti_field_table table = {fields, NFIELDS};
+    const tutti_options_into into = {&table, arena, out};
     tutti_status st = TUTTI_OK;
     int first, last;
     for (int i = 0; i < NFIELDS && !st; i++) {
         const char *text = getenv(fields[i].key);
         if (!text || !*text) text = fields[i].initial;
-        st = tutti_options_set(&table, "environment", fields[i].key, text, arena, out, err);
+        st = tutti_options_set(&into, "environment", fields[i].key, text, err);
     }
     if (!st && out->ports && !tutti_tcp_read_ports(out->ports, &first, &last))
         st = tutti_fail(err, TUTTI_ERR_USAGE,

@@ -15,7 +15,7 @@ tutti_status tutti_predict_read_real(const char *where, const char *text, double
     tutti_arena arena = {0};
     const tutti_field field = {where, TUTTI_FIELD_REAL, 0, "0", NULL, least, most, ""};
     const tutti_field_table table = {&field, 1};
-    const tutti_status st = tutti_options_set(&table, "argument", where, text, &arena, out, err);
+    const tutti_status st = tutti_options_set(&(tutti_options_into){&table, &arena, out}, "argument", where, text, err);
     tutti_arena_release(&arena);
     return st;
 }

@@ -69,7 +69,8 @@ static tutti_yaml_node without(parser *p, const tutti_yaml_node *from, const cha
 /* Reads fields and makes a failure one of the model file. */
 static tutti_status read_fields(parser *p, const tutti_field_table *table, const tutti_yaml_node *map, void *target)
 {
-    tutti_status st = tutti_options_read(table, p->file, map, NULL, 0, &p->m->arena, target, p->err);
+    tutti_status st =
+        tutti_options_read(&(tutti_options_into){table, &p->m->arena, target}, p->file, map, NULL, 0, p->err);
     if (st != TUTTI_OK && p->err) p->err->status = TUTTI_ERR_DATA;
     return st == TUTTI_OK ? TUTTI_OK : TUTTI_ERR_DATA;
 }

@@ -50,7 +50,8 @@ tutti_status tutti_plan_costs_parse(const char *name, const char *text, tutti_pl
     tutti_yaml *yaml = NULL;
     tutti_plan_costs c = {0};
     tutti_status st = tutti_yaml_parse(name, text, strlen(text), &yaml, err);
-    if (!st) st = tutti_options_read(&table, name, tutti_yaml_root(yaml), NULL, 0, &c.arena, &c, err);
+    if (!st)
+        st = tutti_options_read(&(tutti_options_into){&table, &c.arena, &c}, name, tutti_yaml_root(yaml), NULL, 0, err);
     if (!st) st = check(name, &c, err);
     tutti_yaml_destroy(yaml);
     if (st) {
