@@ -62,8 +62,12 @@ static void do_pieces(void *arg, int64_t begin, int64_t end, int thread)
                 }
         }
         if (is_one_loop(w))
-            tutti_elementwise_reduce(part + w->nread, w->nwritten, (const float *const *)part, w->nread, NULL,
-                                     (int64_t)((to - from) / sizeof(float)), w->bytes[0] >= STREAM_FROM);
+            tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = part + w->nread,
+                                                               .nout = w->nwritten,
+                                                               .inputs = (const float *const *)part,
+                                                               .nin = w->nread,
+                                                               .n = (int64_t)((to - from) / sizeof(float)),
+                                                               .stream = w->bytes[0] >= STREAM_FROM});
     }
 }
 

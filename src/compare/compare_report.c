@@ -157,7 +157,8 @@ static void add_lines(const tutti_compare *c, axis over, tutti_page *p)
         drawn[m] = (tutti_chart_band){c->methods[m].label, b.x, b.mean, b.least, b.most, b.n};
     }
     tutti_page_open(p, "figure");
-    tutti_chart_bands_svg(titles[over], words[over], drawn, c->nmethods, guide, true, p->out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){titles[over], words[over], drawn, c->nmethods, guide, .by_powers = true},
+                          p->out);
     tutti_page_close(p);
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
 }
@@ -208,9 +209,8 @@ static void add_costs(const tutti_compare *c, tutti_page *page)
     tutti_page_legend(page, names, NULL, nparts, false);
     tutti_page_open(page, FIGURES);
     tutti_page_open(page, "figure");
-    tutti_chart_bars_svg("Seconds of a run",
-                         c->nseeds > 1 ? "seconds, mean of ranks and seeds" : "seconds, mean of ranks", bars,
-                         c->nmethods, names, nparts, page->out);
+    const char *unit = c->nseeds > 1 ? "seconds, mean of ranks and seeds" : "seconds, mean of ranks";
+    tutti_chart_bars_svg(&(tutti_chart_bars){"Seconds of a run", unit, bars, c->nmethods, names, nparts}, page->out);
     tutti_page_close(page);
     tutti_page_close(page);
 }

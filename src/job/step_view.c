@@ -32,7 +32,8 @@ static tutti_status look(const tutti_plan *plan, const tutti_profile *profile, c
     tutti_step_view *v = arg;
     keep_names(plan, v);
     v->period = plan->config.period;
-    tutti_status st = tutti_timeline_record(plan, profile, t, slowness, &v->log, &v->predicted, err);
+    tutti_status st =
+        tutti_timeline_record(&(tutti_timeline_question){plan, profile, t, slowness}, &v->log, &v->predicted, err);
     if (!st) st = tutti_predict_busiest(plan, t, &v->busiest, err);
     v->predicted.memory = tutti_rank_memory_of(plan);
     v->npath = tutti_step_log_path(&v->log, &v->path);

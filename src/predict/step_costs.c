@@ -124,14 +124,14 @@ static void choose_sizes(int64_t smallest, int64_t total, tutti_exchange_cost *c
     cost->bytes[cost->npoints++] = total;
 }
 
-tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
-                                 int64_t total, tutti_step_costs *out, tutti_failure *err)
+tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks,
+                                 tutti_message_bytes bytes, tutti_step_costs *out, tutti_failure *err)
 {
     tutti_step_costs c = {.cost.overlap = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : 1};
     double seconds[TUTTI_MAX_COST_POINTS] = {0};
     tutti_exchange_cost *cost = &c.cost;
     tutti_status st = tutti_topology_fits(t, nranks, err);
-    choose_sizes(smallest, total, cost);
+    choose_sizes(bytes.smallest, bytes.total, cost);
     if (!st) st = time_allreduces(x, t, nranks, seconds, &c, err);
     for (int i = 0; i < cost->npoints && !st; i++) {
         cost->ns[i] = llround(seconds[i] * 1e9);

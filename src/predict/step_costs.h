@@ -27,9 +27,13 @@ typedef struct {
     char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* how the smallest message and all bytes at once travel */
     char bottleneck[32];                                    /* of all bytes at once; "": nothing moves */
 } tutti_step_costs;
-/* Two ranks or more; 1 <= smallest <= total bytes. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule at
+/* Bytes of the smallest message and of all of them; 1 <= smallest <= total. */
+typedef struct {
+    int64_t smallest, total;
+} tutti_message_bytes;
+/* Two ranks or more. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule at
  * up to 16 sizes; beyond 64 ranks once, other sizes on lines (collective/simulate/events/flows.h). */
-tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
-                                 int64_t total, tutti_step_costs *out, tutti_failure *err);
+tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks,
+                                 tutti_message_bytes bytes, tutti_step_costs *out, tutti_failure *err);
 
 #endif

@@ -33,24 +33,22 @@ int tutti_folds_depth(const uint8_t *folds, int nin)
     return most;
 }
 
-void tutti_elementwise_reduce(float *const *outputs, int nout, const float *const *inputs, int nin,
-                              const uint8_t *folds, int64_t n, bool stream)
+void tutti_elementwise_reduce(const tutti_elementwise_call *c)
 {
-    tutti_elementwise_call call = {
-        .outputs = outputs, .nout = nout, .inputs = inputs, .nin = nin, .n = n, .stream = stream};
-    if (n <= 0) return;
-    if (folds && !tutti_folds_left_to_right(folds, nin)) {
-        float fixed[TUTTI_ELEMENTWISE_STACK * TUTTI_ELEMENTWISE_BLOCK];
-        int depth = tutti_folds_depth(folds, nin);
-        call.folds = folds;
-        call.stack = depth <= TUTTI_ELEMENTWISE_STACK
-                         ? fixed
-                         : tutti_alloc((size_t)depth * TUTTI_ELEMENTWISE_BLOCK * sizeof *call.stack);
+    tutti_elementwise_call call = *c;
+    if (c->n <= 0) return;
+    if (c->folds && tutti_folds_left_to_right(c->folds, c->nin)) call.folds = NULL;
+    if (!call.folds) {
         row_here()->reduce(&call);
-        if (call.stack != fixed) free(call.stack);
         return;
     }
+    float fixed[TUTTI_ELEMENTWISE_STACK * TUTTI_ELEMENTWISE_BLOCK];
+    const int depth = tutti_folds_depth(c->folds, c->nin);
+    call.stack = depth <= TUTTI_ELEMENTWISE_STACK
+                     ? fixed
+                     : tutti_alloc((size_t)depth * TUTTI_ELEMENTWISE_BLOCK * sizeof *call.stack);
     row_here()->reduce(&call);
+    if (call.stack != fixed) free(call.stack);
 }
 
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream)
@@ -63,7 +61,7 @@ void tutti_elementwise_copy(float *const *outputs, int nout, const float *input,
 void tutti_elementwise_add(float *y, const float *x, int64_t n)
 {
     const float *inputs[2] = {y, x};
-    tutti_elementwise_reduce(&y, 1, inputs, 2, NULL, n, false);
+    tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = &y, .nout = 1, .inputs = inputs, .nin = 2, .n = n});
 }
 
 /* Bits that stand above the largest exponent, or-ed over all elements: blocks of fixed size become vectors everywhere. */

@@ -11,10 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h.
+/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], i < n, postfix with folds as in tutti/schedule.h.
  * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1. */
-void tutti_elementwise_reduce(float *const *outputs, int nout, const float *const *inputs, int nin,
-                              const uint8_t *folds, int64_t n, bool stream);
+typedef struct {
+    float *const *outputs;
+    int nout;
+    const float *const *inputs;
+    int nin;
+    const uint8_t *folds; /* NULL = left to right */
+    float *stack;         /* scratch, which tutti_elementwise_reduce gives itself */
+    int64_t n;
+    bool stream;
+} tutti_elementwise_call;
+void tutti_elementwise_reduce(const tutti_elementwise_call *c);
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream);
 /* y += x */
 void tutti_elementwise_add(float *y, const float *x, int64_t n);

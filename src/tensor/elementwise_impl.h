@@ -6,23 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elementwise.h"
 #include "isa.h"
 
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
 /* Most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
 bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* not NULL */
-
-typedef struct {
-    float *const *outputs;
-    int nout;
-    const float *const *inputs;
-    int nin;
-    const uint8_t *folds; /* NULL = left to right */
-    float *stack;         /* depth * TUTTI_ELEMENTWISE_BLOCK floats, used only where folds != NULL */
-    int64_t n;
-    bool stream;
-} tutti_elementwise_call;
 
 /* Floats that a row computes at once at most; the stack is that wide. */
 enum { TUTTI_ELEMENTWISE_BLOCK = 64 };

@@ -131,8 +131,13 @@ void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of
         return;
     }
     if (type == TUTTI_F32 && (op == TUTTI_SUM || op == TUTTI_AVG)) {
-        tutti_elementwise_reduce((float *const *)of->outputs, of->nout, (const float *const *)of->inputs, nin, folds, n,
-                                 stream);
+        tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = (float *const *)of->outputs,
+                                                           .nout = of->nout,
+                                                           .inputs = (const float *const *)of->inputs,
+                                                           .nin = nin,
+                                                           .folds = folds,
+                                                           .n = n,
+                                                           .stream = stream});
         return;
     }
     _Alignas(64) char fixed[STACK * BLOCK_BYTES];

@@ -154,7 +154,7 @@ static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
     const tutti_chart_bar bars[] = {{"long", part}, {"short", other}};
     const char *const parts[] = {"p", "q", "r"};
     tutti_strbuf out = {0};
-    tutti_chart_bands_svg("t", "x", bands, 2, 8, false, &out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){"t", "x", bands, 2, 8, false}, &out);
     assert_non_null(strstr(out.text, "<title>a&lt;b</title>"));
     assert_null(strstr(out.text, "http")); /* a page has its own */
     /* The frame is 42 + 344 wide and 32 + 210 high, values go from 0 to 10: the mean begins at a fifth and the guide lies at four. */
@@ -163,7 +163,7 @@ static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
     assert_null(strstr(out.text, "nan"));
     tutti_strbuf_release(&out);
 
-    tutti_chart_bars_svg("t", "x", bars, 2, parts, 3, &out); /* 328 wide for 4 */
+    tutti_chart_bars_svg(&(tutti_chart_bars){"t", "x", bars, 2, parts, 3}, &out); /* 328 wide for 4 */
     assert_non_null(
         strstr(out.text, "<rect x=\"14.00\" y=\"51.0\" width=\"246.00\" height=\"14\" fill=\"#2457a6\"><title>p 3<"));
     assert_non_null(
@@ -178,7 +178,7 @@ static void bands_by_powers_of_ten_are_drawn_to_scale(void **state)
     const double x[] = {0, 10}, mean[] = {10, 1}, least[] = {10, 0}, most[] = {90, 1.5};
     const tutti_chart_band band = {"a", x, mean, least, most, 2};
     tutti_strbuf out = {0};
-    tutti_chart_bands_svg("t", "x", &band, 1, 10, true, &out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){"t", "x", &band, 1, 10, true}, &out);
     /* From 1 to 100, 210 high: 10 lies in the middle, nothing lies at the bottom, and there is a line at 1, 2, 5, .. */
     assert_non_null(strstr(out.text, "d=\"M42.0 137.0L42.0 137.0L386.0 242.0\""));
     assert_non_null(strstr(out.text, "L386.0 242.0L42.0 137.0z\""));
@@ -191,7 +191,7 @@ static void bands_by_powers_of_ten_are_drawn_to_scale(void **state)
     tutti_strbuf_release(&out);
     const double none[] = {0, 0};
     const tutti_chart_band nothing = {"a", x, none, none, none, 2};
-    tutti_chart_bands_svg("t", "x", &nothing, 1, NAN, true, &out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){"t", "x", &nothing, 1, NAN, true}, &out);
     assert_null(strstr(out.text, "nan"));
     assert_null(strstr(out.text, "inf"));
     tutti_strbuf_release(&out);

@@ -25,7 +25,7 @@ static int64_t servers_cost(const char *text, const tutti_topology *t, int nrank
     tutti_step_exchange x;
     tutti_step_costs c;
     assert_int_equal(tutti_step_exchange_read(text, &x, NULL), TUTTI_OK);
-    assert_int_equal(tutti_step_costs_of(&x, t, nranks, bytes, bytes, &c, NULL), TUTTI_OK);
+    assert_int_equal(tutti_step_costs_of(&x, t, nranks, (tutti_message_bytes){bytes, bytes}, &c, NULL), TUTTI_OK);
     return c.cost.ns[0];
 }
 
@@ -76,7 +76,7 @@ static void more_servers_than_ranks_are_refused(void **state)
     tutti_step_costs c;
     tutti_failure err = {0};
     assert_int_equal(tutti_step_exchange_read("ps:9", &x, NULL), TUTTI_OK);
-    assert_int_equal(tutti_step_costs_of(&x, &star, 8, 8000, 8000, &c, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_step_costs_of(&x, &star, 8, (tutti_message_bytes){8000, 8000}, &c, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "9 servers among 8 ranks"));
 }
 
@@ -88,13 +88,13 @@ static void an_allreduce_costs_what_its_closed_form_says(void **state)
     tutti_step_costs c;
     assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=0s,add=1GB,incast=0", &star, NULL), TUTTI_OK);
     assert_int_equal(tutti_step_exchange_read("allreduce:ring", &x, NULL), TUTTI_OK);
-    assert_int_equal(tutti_step_costs_of(&x, &star, 4, 4000, 4000000, &c, NULL), TUTTI_OK);
+    assert_int_equal(tutti_step_costs_of(&x, &star, 4, (tutti_message_bytes){4000, 4000000}, &c, NULL), TUTTI_OK);
     for (int i = 0; i < c.cost.npoints; i++) /* 6 steps, 6/4 n over a link, 3/4 n added */
         assert_int_equal(c.cost.ns[i], 60000 + c.cost.bytes[i] * 3 / 2 + c.cost.bytes[i] * 3 / 4);
     assert_string_equal(c.whole, "ring");
     assert_int_equal(tutti_step_exchange_read("allreduce:rnig", &x, NULL), TUTTI_ERR_USAGE);
     assert_int_equal(tutti_step_exchange_read("allreduce:hierarchical,group=2", &x, NULL), TUTTI_OK);
-    assert_int_equal(tutti_step_costs_of(&x, &star, 4, 4000, 4000, &c, NULL), TUTTI_OK);
+    assert_int_equal(tutti_step_costs_of(&x, &star, 4, (tutti_message_bytes){4000, 4000}, &c, NULL), TUTTI_OK);
     assert_string_equal(c.whole, "hierarchical,group=2"); /* at its best it has groups of one */
     assert_int_equal(tutti_step_exchange_read("allreduce:hierarchical,gruop=2", &x, NULL), TUTTI_ERR_USAGE);
     assert_int_equal(tutti_step_exchange_read("ps:0", &x, NULL), TUTTI_ERR_USAGE);

@@ -103,7 +103,8 @@ static void an_output_may_be_an_input(void **state)
     for (int i = 0; i < N; i++) y[i] = (float)(2 * i + 1);
     const float *in[2] = {x, y};
     float *out[2] = {y, x};
-    tutti_elementwise_reduce(out, 2, in, 2, (const uint8_t[]){0, 1}, N, true);
+    tutti_elementwise_reduce(&(tutti_elementwise_call){
+        .outputs = out, .nout = 2, .inputs = in, .nin = 2, .folds = (const uint8_t[]){0, 1}, .n = N, .stream = true});
     assert_memory_equal(y, want, sizeof want);
     assert_memory_equal(x, want, sizeof want);
 }
@@ -118,7 +119,8 @@ static void deep_expressions_use_the_heap(void **state)
     for (int k = 0; k < NIN; k++) value[k] = (float)k, in[k] = &value[k];
     folds[NIN - 1] = NIN - 1;
     float *out[1] = {&sum};
-    tutti_elementwise_reduce(out, 1, in, NIN, folds, 1, false);
+    tutti_elementwise_reduce(
+        &(tutti_elementwise_call){.outputs = out, .nout = 1, .inputs = in, .nin = NIN, .folds = folds, .n = 1});
     assert_true(sum == NIN * (NIN - 1) / 2);
 }
 

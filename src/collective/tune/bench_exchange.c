@@ -254,7 +254,8 @@ static void run_bound(const bench *b, bool stream)
     }
     for (int64_t at = 0; at < share; at += BLOCK) {
         const int64_t n = share - at < BLOCK ? share - at : BLOCK;
-        tutti_elementwise_reduce(out, nout, in, nin, NULL, n, stream);
+        tutti_elementwise_reduce(&(tutti_elementwise_call){
+            .outputs = out, .nout = nout, .inputs = in, .nin = nin, .n = n, .stream = stream});
         for (int k = 0; k < nin; k++) in[k] += n;
         for (int k = 0; k < nout; k++) out[k] += n;
     }

@@ -137,13 +137,13 @@ double tutti_tune_local(bool add, int64_t n)
     size_t nbytes = (size_t)n * sizeof(float);
     float *values = tutti_alloc(3 * nbytes), *out = values + 2 * n;
     const float *const inputs[] = {values, values + n};
-    const uint8_t folds[] = {0, 1};
+    const tutti_elementwise_call sum = {.outputs = &out, .nout = 1, .inputs = inputs, .nin = 2, .n = n};
     const int repeats = 20;
     for (int b = 0; b < NBLOCKS; b++) {
         double start = tutti_clock_s();
         for (int i = 0; i < repeats; i++) {
             if (add)
-                tutti_elementwise_reduce(&out, 1, inputs, 2, folds, n, false);
+                tutti_elementwise_reduce(&sum);
             else
                 tutti_elementwise_copy(&out, 1, inputs[0], n, false);
         }

@@ -267,20 +267,22 @@ static void take_powers(const tutti_chart_series *all, int n, frame *f)
 }
 
 /* What has to be seen: all bands and the guide. */
-static frame frame_of(const tutti_chart_band *bands, int nbands, double guide, bool by_powers)
+static frame frame_of(const tutti_chart_bands *c)
 {
     frame f = {0};
-    tutti_chart_series *all = tutti_alloc(sizeof *all * (size_t)(2 * nbands + 1));
+    tutti_chart_series *all = tutti_alloc(sizeof *all * (size_t)(2 * c->nbands + 1));
     double x0 = INFINITY, x1 = -INFINITY;
-    for (int b = 0; b < nbands; b++) {
-        all[2 * b] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].least, bands[b].n, .points = false};
-        all[2 * b + 1] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].most, bands[b].n, .points = false};
+    for (int b = 0; b < c->nbands; b++) {
+        all[2 * b] =
+            (tutti_chart_series){c->bands[b].name, c->bands[b].x, c->bands[b].least, c->bands[b].n, .points = false};
+        all[2 * b + 1] =
+            (tutti_chart_series){c->bands[b].name, c->bands[b].x, c->bands[b].most, c->bands[b].n, .points = false};
     }
-    if (isfinite(guide) && nbands && bands[0].n)
-        all[2 * nbands] = (tutti_chart_series){"", bands[0].x, &guide, 1, .points = false};
-    const tutti_chart_panel panel = {.title = "", .series = all, .nseries = 2 * nbands + 1};
+    if (isfinite(c->guide) && c->nbands && c->bands[0].n)
+        all[2 * c->nbands] = (tutti_chart_series){"", c->bands[0].x, &c->guide, 1, .points = false};
+    const tutti_chart_panel panel = {.title = "", .series = all, .nseries = 2 * c->nbands + 1};
     take_panel_range(&panel, &f, &x0, &x1);
-    if (by_powers) take_powers(all, 2 * nbands + 1, &f);
+    if (c->by_powers) take_powers(all, 2 * c->nbands + 1, &f);
     widen(&x0, &x1);
     f.x0 = fmin(x0, 0);
     f.x1 = x1;
@@ -292,18 +294,17 @@ static frame frame_of(const tutti_chart_band *bands, int nbands, double guide, b
     return f;
 }
 
-void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
-                           double guide, bool by_powers, tutti_strbuf *out)
+void tutti_chart_bands_svg(const tutti_chart_bands *c, tutti_strbuf *out)
 {
-    const frame f = frame_of(bands, nbands, guide, by_powers);
+    const frame f = frame_of(c);
     const int height = (int)f.top + LOW + BOTTOM;
-    tutti_svg_begin_inline(NARROW, height, title, out);
-    draw_axes(&f, title, true, out);
-    if (isfinite(guide))
+    tutti_svg_begin_inline(NARROW, height, c->title, out);
+    draw_axes(&f, c->title, true, out);
+    if (isfinite(c->guide))
         tutti_strbuf_printf(out, "<path class=\"axis\" stroke-dasharray=\"3 3\" d=\"M%.1f %.1fh%.1f\"/>\n", f.left,
-                            at_y(&f, guide), f.width);
-    for (int b = 0; b < nbands; b++) draw_band(&f, &bands[b], b, out);
-    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", x_title, out);
+                            at_y(&f, c->guide), f.width);
+    for (int b = 0; b < c->nbands; b++) draw_band(&f, &c->bands[b], b, out);
+    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", c->x_title, out);
     tutti_svg_end(out);
 }
 
@@ -332,22 +333,21 @@ static void draw_bar(const frame *f, const tutti_chart_bar *bar, double y, const
     }
 }
 
-void tutti_chart_bars_svg(const char *title, const char *x_title, const tutti_chart_bar *bars, int nbars,
-                          const char *const *parts, int nparts, tutti_strbuf *out)
+void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out)
 {
-    frame f = {.left = EDGE, .width = NARROW - 2 * EDGE - BAR_NUMBER, .top = LINE + EDGE, .height = BAR_ROW * nbars};
+    frame f = {.left = EDGE, .width = NARROW - 2 * EDGE - BAR_NUMBER, .top = LINE + EDGE, .height = BAR_ROW * c->nbars};
     const int height = (int)(f.top + f.height) + BOTTOM;
-    for (int b = 0; b < nbars; b++) f.x1 = fmax(f.x1, length_of(&bars[b], nparts));
+    for (int b = 0; b < c->nbars; b++) f.x1 = fmax(f.x1, length_of(&c->bars[b], c->nparts));
     widen(&f.x0, &f.x1);
     const double step = tutti_svg_tick_step(f.x1, NARROW / A_TICK);
-    tutti_svg_begin_inline(NARROW, height, title, out);
-    tutti_svg_text(f.left, LINE, "class=\"title\"", title, out);
+    tutti_svg_begin_inline(NARROW, height, c->title, out);
+    tutti_svg_text(f.left, LINE, "class=\"title\"", c->title, out);
     for (double x = 0; x <= f.x1 + step / 1000; x += step) {
         tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>\n", at_x(&f, x), f.top, f.height);
         tutti_svg_number(at_x(&f, x), f.top + f.height + 16, "text-anchor=\"middle\"", x, out);
     }
-    for (int b = 0; b < nbars; b++) draw_bar(&f, &bars[b], f.top + BAR_ROW * b + EDGE, parts, nparts, out);
-    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", x_title, out);
+    for (int b = 0; b < c->nbars; b++) draw_bar(&f, &c->bars[b], f.top + BAR_ROW * b + EDGE, c->parts, c->nparts, out);
+    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", c->x_title, out);
     tutti_svg_end(out);
 }
 

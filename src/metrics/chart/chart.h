@@ -46,17 +46,29 @@ typedef struct {
 
 /* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. by_powers: y goes by powers of ten; what is not above 0 lies
  * on the lowest level. */
-void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
-                           double guide, bool by_powers, tutti_strbuf *out);
+typedef struct {
+    const char *title, *x_title;
+    const tutti_chart_band *bands;
+    int nbands;
+    double guide;
+    bool by_powers;
+} tutti_chart_bands;
+void tutti_chart_bands_svg(const tutti_chart_bands *c, tutti_strbuf *out);
 
 typedef struct {
     const char *name;
     const double *part; /* nparts lengths of 0 or more, one behind the other */
 } tutti_chart_bar;
 
-/* Part i has the colour of tutti_svg_colour(i). */
-void tutti_chart_bars_svg(const char *title, const char *x_title, const tutti_chart_bar *bars, int nbars,
-                          const char *const *parts, int nparts, tutti_strbuf *out);
+/* Part i, called parts[i], has the colour of tutti_svg_colour(i). */
+typedef struct {
+    const char *title, *x_title;
+    const tutti_chart_bar *bars;
+    int nbars;
+    const char *const *parts;
+    int nparts;
+} tutti_chart_bars;
+void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out);
 
 /* For a legend, as HTML: the line of band i, the square of part i. Lines that share a colour differ in their dashes. */
 void tutti_chart_mark(int i, tutti_strbuf *out);

@@ -62,7 +62,8 @@ static tutti_status predict_ranks(tutti_layers_question *q, tutti_layers_answer 
     const bool travels = a->nranks > 1 && q->bytes > 0;
     tutti_status st = tutti_topology_fits(&q->topology, a->nranks, err);
     if (!st && travels)
-        st = tutti_step_costs_of(&q->exchange, &q->topology, a->nranks, q->smallest, q->bytes, &a->costs, err);
+        st = tutti_step_costs_of(&q->exchange, &q->topology, a->nranks, (tutti_message_bytes){q->smallest, q->bytes},
+                                 &a->costs, err);
     if (st) return st;
     tutti_step_schedule_play(q->schedule, &q->work, travels ? &a->costs.cost : NULL, &a->times);
     a->samples_per_s = (double)q->batch * a->nranks / ((double)a->times.step_ns * 1e-9);

@@ -146,13 +146,13 @@ static void add_curves(const tutti_predict_question *q, tutti_page *p)
                                      {"as many as ranks", c.ranks, c.ranks, c.ranks, c.ranks, c.n}},
                            used = {"efficiency", c.ranks, c.efficiency, c.efficiency, c.efficiency, c.n};
     tutti_page_open(p, "figure");
-    tutti_chart_bands_svg("Speed-up", "ranks", fast, 2, (double)NAN, false, p->out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){"Speed-up", "ranks", fast, 2, (double)NAN, .by_powers = false}, p->out);
     tutti_page_element(p, "figcaption",
                        "Blue: predicted, between nothing overlapping and what no run can beat; "
                        "orange: as many times as there are ranks.");
     tutti_page_close(p);
     tutti_page_open(p, "figure");
-    tutti_chart_bands_svg("Efficiency, %", "ranks", &used, 1, 50, false, p->out);
+    tutti_chart_bands_svg(&(tutti_chart_bands){"Efficiency, %", "ranks", &used, 1, 50, .by_powers = false}, p->out);
     tutti_page_element(p, "figcaption", "Dashed: half of every rank's time is lost.");
     tutti_page_close(p);
 }
@@ -190,7 +190,7 @@ static void add_bars(const tutti_predict_question *q, const stacked *s, tutti_pa
     }
     tutti_page_open(page, "figure");
     tutti_page_legend(page, s->parts, NULL, s->nparts, false);
-    tutti_chart_bars_svg(s->title, s->unit, bars, q->nranks, s->parts, s->nparts, page->out);
+    tutti_chart_bars_svg(&(tutti_chart_bars){s->title, s->unit, bars, q->nranks, s->parts, s->nparts}, page->out);
     tutti_page_close(page);
 }
 

@@ -393,22 +393,23 @@ static int slowest_play(const player *p, double load_s, tutti_prediction *out)
     return slowest;
 }
 
-tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                   const double *slowness, tutti_step_log *log, tutti_prediction *out,
+tutti_status tutti_timeline_record(const tutti_timeline_question *q, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err)
 {
+    const tutti_plan *plan = q->plan;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
     tutti_arena names = {0};
     double by_size_s[TUTTI_PREDICTED_SIZES] = {0};
-    tutti_exchange_times times = {.plan = plan, .topology = t};
-    const player p = player_of(&times, profile, exchanges);
-    const double load_s = load_of(&times, profile);
+    tutti_exchange_times times = {.plan = plan, .topology = q->topology};
+    const player p = player_of(&times, q->profile, exchanges);
+    const double load_s = load_of(&times, q->profile);
     const bool async = tutti_plan_is_async(plan);
-    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
+    tutti_status st = tutti_topology_fits(q->topology, plan->config.nranks, err);
     if (!st && !async) st = exchanges_prepare(&p, &times, &names, err);
     if (!st && !async && plan->config.nranks > 1) st = sizes_time(&times, by_size_s, err);
     if (!st && async) {
-        tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
+        tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, q->topology, q->slowness,
+                             out);
     } else if (!st) {
         const int slowest = slowest_play(&p, load_s, out);
         describe(&p, slowest, out);
@@ -437,5 +438,5 @@ tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_pro
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err)
 {
-    return tutti_timeline_record(plan, profile, t, slowness, NULL, out, err);
+    return tutti_timeline_record(&(tutti_timeline_question){plan, profile, t, slowness}, NULL, out, err);
 }

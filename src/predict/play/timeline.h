@@ -65,8 +65,13 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
                                     const double *slowness, tutti_prediction *out, tutti_failure *err);
 /* And what the rank that counts does when, in the step or period that counts; log NULL: nothing. Nothing of workers that take steps of
  * their own. */
-tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                   const double *slowness, tutti_step_log *log, tutti_prediction *out,
+typedef struct {
+    const tutti_plan *plan;
+    const tutti_profile *profile;
+    const tutti_topology *topology;
+    const double *slowness;
+} tutti_timeline_question;
+tutti_status tutti_timeline_record(const tutti_timeline_question *q, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err);
 /* times->plan alone, in which ranks take all steps together, by times that are kept; of sizes that it has not nothing is said. */
 tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,

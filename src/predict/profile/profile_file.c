@@ -66,17 +66,21 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* *found: the line is of (graph->config.batch, its precision, nbusy, its parts) and was taken. */
-static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, int nbusy,
-                              tutti_profile *out, bool *found, tutti_failure *err)
+/* Whether a line is of (graph->config.batch, its precision, nbusy, its parts). */
+static bool is_of(const cJSON *root, const tutti_graph *g, int nbusy)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
     const cJSON *precision = cJSON_GetObjectItemCaseSensitive(root, "precision");
     const double given = number_of(root, "parts"), parts = isfinite(given) ? given : 1;
-    *found = parts == tutti_graph_parts(g) && samples == (double)g->config.batch && busy == nbusy &&
-             cJSON_IsString(precision) && !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
-    if (!*found) return TUTTI_OK;
-    *out = (tutti_profile){.samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = nbusy};
+    return parts == tutti_graph_parts(g) && samples == (double)g->config.batch && busy == nbusy &&
+           cJSON_IsString(precision) && !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
+}
+
+static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, tutti_profile *out,
+                              tutti_failure *err)
+{
+    *out = (tutti_profile){
+        .samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = (int)number_of(root, "busy")};
     out->update_s_per_element = number_of(root, "update_s_per_element");
     out->load_s_per_sample = number_of(root, "load_s_per_sample");
     tutti_status st = TUTTI_OK;
@@ -94,12 +98,12 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
     for (; *text; line++) {
         size_t length = strcspn(text, "\n");
         cJSON *root = tutti_json_parse(text, length);
-        bool found = false;
+        const bool found = root && is_of(root, graph, nbusy);
         tutti_status st = TUTTI_OK;
         if (!root && length)
             st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: no JSON object", name, line);
-        else if (root)
-            st = line_take(name, line, root, graph, nbusy, out, &found, err);
+        else if (found)
+            st = line_take(name, line, root, graph, out, err);
         cJSON_Delete(root);
         if (st || found) return st;
         text += length + (text[length] == '\n');

@@ -82,27 +82,32 @@ static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int 
                                  .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
 }
 
+/* What of a bucket is exchanged: its word, the vector in which it lies, and how. */
+typedef struct {
+    const char *what;
+    int memory;
+    const tutti_builder_request *request;
+} exchanged;
+
 /* Of a bucket's part, between the ranks that have it. */
-static tutti_status declare_part(tutti_plan_builder *b, const char *what, int memory, int bucket, int part,
-                                 const tutti_builder_request *r, tutti_failure *err)
+static tutti_status declare_part(tutti_plan_builder *b, const exchanged *e, int bucket, int part, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const layout l = layout_of(p);
     tutti_arena work = {0};
     char name[MOST_NAME];
-    snprintf(name, sizeof name, "%s of bucket %d, part %d", what, bucket, part);
-    tutti_plan_exchange x = of_bucket(p, name, bucket, memory, 0);
+    snprintf(name, sizeof name, "%s of bucket %d, part %d", e->what, bucket, part);
+    tutti_plan_exchange x = of_bucket(p, name, bucket, e->memory, 0);
     x.members = members_of(&work, part, l.parts, l.ngroups);
     x.nmembers = l.ngroups;
     tutti_plan_part(p, p->order[p->buckets[bucket].first_param], part, &x.first, &x.count);
-    const tutti_status st = tutti_builder_schedule_among(b, r, x.members, x.nmembers, &x.schedule, err);
+    const tutti_status st = tutti_builder_schedule_among(b, e->request, x.members, x.nmembers, &x.schedule, err);
     if (!st) tutti_builder_exchange(b, &x);
     tutti_arena_release(&work);
     return st;
 }
 
-static tutti_status declare_buckets(tutti_plan_builder *b, const char *what, int memory, const tutti_builder_request *r,
-                                    tutti_failure *err)
+static tutti_status declare_buckets(tutti_plan_builder *b, const exchanged *e, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const int ngroups = layout_of(p).ngroups;
@@ -111,11 +116,11 @@ static tutti_status declare_buckets(tutti_plan_builder *b, const char *what, int
         int schedule;
         char name[MOST_NAME];
         for (int j = 0; p->buckets[i].parts > 1 && ngroups > 1 && j < p->buckets[i].parts && !st; j++)
-            st = declare_part(b, what, memory, i, j, r, err);
+            st = declare_part(b, e, i, j, err);
         if (p->buckets[i].parts > 1 || st) continue;
-        st = tutti_builder_schedule(b, r, &schedule, err);
-        snprintf(name, sizeof name, "%s of bucket %d", what, i);
-        const tutti_plan_exchange x = of_bucket(p, name, i, memory, schedule);
+        st = tutti_builder_schedule(b, e->request, &schedule, err);
+        snprintf(name, sizeof name, "%s of bucket %d", e->what, i);
+        const tutti_plan_exchange x = of_bucket(p, name, i, e->memory, schedule);
         if (!st) tutti_builder_exchange(b, &x);
     }
     return st;
@@ -240,8 +245,8 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     const tutti_method_vectors vectors = {.weights_hold = TUTTI_HOLDS_ALL};
     tutti_method_declare_vectors(b, &vectors);
     const layout l = layout_of(tutti_builder_plan(b));
-    tutti_status st = declare_buckets(b, "gradients", l.gradients, &sums, err);
-    if (!st) st = declare_buckets(b, "weights", l.weights, &gathers, err);
+    tutti_status st = declare_buckets(b, &(exchanged){"gradients", l.gradients, &sums}, err);
+    if (!st) st = declare_buckets(b, &(exchanged){"weights", l.weights, &gathers}, err);
     if (!st) st = tutti_method_declare_control(b, err);
     declare_places(b);
     if (!st) st = declare_travels(b, err);

@@ -77,19 +77,19 @@ static void declare_seats(tutti_plan_builder *b, const tutti_visiting *v)
     }
 }
 
-/* What one rank has to where the others' lies. */
-static tutti_status declare_way(tutti_plan_builder *b, const char *name, const int32_t *members, int nmembers, int from,
-                                int to, tutti_failure *err)
+/* What the first of two ranks has to where the other's lies. */
+static tutti_status declare_way(tutti_plan_builder *b, const char *name, const int32_t members[2], int from, int to,
+                                tutti_failure *err)
 {
     const tutti_builder_request move = {TUTTI_BROADCAST, "binomial", true, false};
     tutti_plan_exchange x = {.name = name,
                              .members = members,
-                             .nmembers = nmembers,
+                             .nmembers = 2,
                              .bucket = TUTTI_NO_BUCKET,
                              .count = tutti_builder_plan(b)->total,
                              .in = {from, 0},
                              .out = {to, 0}};
-    const tutti_status st = tutti_builder_schedule_among(b, &move, members, nmembers, &x.schedule, err);
+    const tutti_status st = tutti_builder_schedule_among(b, &move, members, 2, &x.schedule, err);
     if (!st) tutti_builder_exchange(b, &x);
     return st;
 }
@@ -107,11 +107,11 @@ static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v,
         const int32_t brings[2] = {r, 0}, takes[2] = {0, r};
         char name[64];
         snprintf(name, sizeof name, "%s of rank %d", v->by_gradients ? "gradients" : "weights", r);
-        st = declare_way(b, name, brings, 2, v->by_gradients ? n.gradients : n.weights, seat_of(p, k), err);
+        st = declare_way(b, name, brings, v->by_gradients ? n.gradients : n.weights, seat_of(p, k), err);
         snprintf(name, sizeof name, "centre for rank %d", r);
-        if (!st) st = declare_way(b, name, takes, 2, seat_of(p, k), v->by_gradients ? n.weights : n.seen, err);
+        if (!st) st = declare_way(b, name, takes, seat_of(p, k), v->by_gradients ? n.weights : n.seen, err);
         snprintf(name, sizeof name, "centre for a test of rank %d", r);
-        if (!st) st = declare_way(b, name, takes, 2, n.centre, n.centre, err);
+        if (!st) st = declare_way(b, name, takes, n.centre, n.centre, err);
     }
     return st;
 }
