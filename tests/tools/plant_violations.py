@@ -107,6 +107,16 @@ def plant_crowd(tree, nfiles):
     return found
 
 
+def plant_wide(tree, nfunctions):
+    """This many functions of seven parameters; and one whose parameter has seven."""
+    path = "src/data/wide.c"
+    write(tree, path, "".join(f"int f{i}(int a, int b, int c, int d, int e, int g, int h)\n{{\n}}\n" for i in range(nfunctions)) +
+          "int g(int (*f)(int a, int b, int c, int d, int e, int g, int h))\n{\n}\n")
+    found = check(tree, "check_style.py")
+    os.remove(os.path.join(tree, path))
+    return found
+
+
 def plant_circle(tree, nfiles):
     """A library of files of a room of which each calls the next one, the last the first."""
     folder, objects = os.path.join(tree, "src/collective/group"), []
@@ -182,7 +192,12 @@ def main():
             if rc != wanted[0] or not words.startswith(wanted[1]):
                 failures += 1
                 print(f"a folder of {nfiles} files: wanted {wanted}, got {rc}: {words}")
-    print(f"{len(PLANTED) + len(OPENED) + 2} violations planted, {failures} not found as they should be")
+        for nfunctions, wanted in ((35, (0, "style: ")), (36, (1, "src/data/wide.c: f0 has 7\n"))):
+            rc, words = plant_wide(tree, nfunctions)
+            if rc != wanted[0] or not words.startswith(wanted[1]) or words.count("has 7\n") != wanted[0] * nfunctions:
+                failures += 1
+                print(f"{nfunctions} functions of seven parameters: wanted {wanted}, got {rc}: {words}")
+    print(f"{len(PLANTED) + len(OPENED) + 3} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 
 
