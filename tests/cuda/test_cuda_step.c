@@ -290,8 +290,12 @@ static void norms_of_tensors_are_those_of_the_cpu(void **state)
 static void check_loop(cuda_rig *r, const tutti_element_loop *loop, int64_t n, const int *shift, bool in_place)
 {
     vector centre = make(r, n, WILD, shift[0]), from = make(r, n, PLAIN, shift[2]), other = make(r, n, PLAIN, shift[3]);
-    tutti_elements host = {
-        .loop = loop, .rule = {0.9, 0.7, 0.8}, .nworkers = 3, .to = centre.host, .from = from.host, .n = n};
+    tutti_elements host = {.loop = loop,
+                           .rule = {.rho = 0.9, .outer_rate = 0.7, .outer_mu = 0.8},
+                           .nworkers = 3,
+                           .to = centre.host,
+                           .from = from.host,
+                           .n = n};
     tutti_elements card = host;
     card.to = centre.card, card.from = from.card;
     host.other = in_place ? from.host : other.host, card.other = in_place ? from.card : other.card;
