@@ -71,6 +71,8 @@ typedef struct {
     bool any_arguments; /* run looks at them itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
+/* The flags of a form, all of a table. */
+#define TUTTI_CLI_FLAGS(table) .flags = (table), .nflags = sizeof(table) / sizeof *(table)
 /* Parses, answers --help, refuses too many or too few arguments and outputs that are inputs, runs; prints the failure. Returns the exit
  * code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
@@ -80,12 +82,11 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
 /* tutti_outputs_try of all flags; for the one process that writes. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
 /* To be called by what reads a file that no word of the command names: what = "the job's model". TUTTI_ERR_USAGE: an output among the flags
- * would be written over it. f or path NULL: nothing is looked at. */
-tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
-/* ... and that it is none of those that a run writes, where an output is a run's folder. Else that is the run's own business: it may begin at
- * weights of its folder. */
-tutti_status tutti_cli_check_kept(const tutti_flags *f, const char *what, const char *path, tutti_failure *err);
-/* Checks every file that a job names (model, data, tuned kernels, initial weights) and this host's figures by the two above. */
+ * would be written over it; of_run: or it is one of those that a run writes, where an output is a run's folder. Else that is the run's own
+ * business: it may begin at weights of its folder. f or path NULL: nothing is looked at. */
+tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
+                                  tutti_failure *err);
+/* Checks every file that a job names (model, data, tuned kernels, initial weights) and this host's figures by the one above. */
 tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *job, tutti_failure *err);
 
 /* runs/<name of the job file without folder and ending><suffix>; to be freed by the caller. */

@@ -31,8 +31,8 @@ static void list_outputs(const tutti_flags *f, unsigned but, flag_files *l)
     }
 }
 
-static tutti_status check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
-                               tutti_failure *err)
+tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
+                                  tutti_failure *err)
 {
     flag_files l;
     if (!f || !path || !path[0]) return TUTTI_OK;
@@ -43,20 +43,10 @@ static tutti_status check_read(const tutti_flags *f, const char *what, const cha
     return TUTTI_OK;
 }
 
-tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, tutti_failure *err)
-{
-    return check_read(f, what, path, false, err);
-}
-
-tutti_status tutti_cli_check_kept(const tutti_flags *f, const char *what, const char *path, tutti_failure *err)
-{
-    return check_read(f, what, path, true, err);
-}
-
 /* "A=FILE", "set=S,path=DIR", "FILE,FILE": each part that is there is taken for a file that is read. */
 static tutti_status check_words(const tutti_flags *f, const char *what, const char *value, tutti_failure *err)
 {
-    tutti_status st = access(value, F_OK) ? TUTTI_OK : check_read(f, what, value, false, err);
+    tutti_status st = access(value, F_OK) ? TUTTI_OK : tutti_cli_check_read(f, what, value, false, err);
     for (const char *at = value; *at && !st;) {
         char part[PATH_MAX];
         const size_t n = strcspn(at, ",");
@@ -65,7 +55,7 @@ static tutti_status check_words(const tutti_flags *f, const char *what, const ch
         if (length && length < sizeof part && length < strlen(value)) {
             memcpy(part, from, length);
             part[length] = '\0';
-            if (!access(part, F_OK)) st = check_read(f, what, part, false, err);
+            if (!access(part, F_OK)) st = tutti_cli_check_read(f, what, part, false, err);
         }
         at += n + (at[n] == ',');
     }
@@ -81,7 +71,7 @@ static tutti_status check_environment(const tutti_flags *f, tutti_failure *err)
         char name[64];
         if (!equals || strncmp(*at, "TUTTI_", 6) || !strncmp(*at, "TUTTI_TOPOLOGY=", 15)) continue;
         snprintf(name, sizeof name, "%.*s", (int)(equals - *at), *at);
-        if (equals[1] && !access(equals + 1, F_OK)) st = check_read(f, name, equals + 1, false, err);
+        if (equals[1] && !access(equals + 1, F_OK)) st = tutti_cli_check_read(f, name, equals + 1, false, err);
     }
     return st;
 }
@@ -101,11 +91,11 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err)
                 st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a name is missing", what);
             /* a run may begin at weights of its own folder: it looks at that itself */
             if (!st && f->flags[i].is & TUTTI_FLAG_READS)
-                st = check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
+                st = tutti_cli_check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
             if (!st) st = check_words(f, what, value, err);
         }
     }
-    for (int i = 0; i < f->nrest && l.n && !st; i++) st = check_read(f, "the input", f->rest[i], false, err);
+    for (int i = 0; i < f->nrest && l.n && !st; i++) st = tutti_cli_check_read(f, "the input", f->rest[i], false, err);
     return st || !l.n ? st : check_environment(f, err);
 }
 

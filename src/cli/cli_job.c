@@ -47,9 +47,9 @@ static tutti_status check_init(const tutti_flags *f, const char *from, tutti_fai
 {
     const size_t n = strlen(from);
     char *folder = tutti_file_folder(from);
-    tutti_status st = tutti_cli_check_read(f, "the initial weights", from, err);
+    tutti_status st = tutti_cli_check_read(f, "the initial weights", from, false, err);
     if (!st && n > 5 && !strcmp(from + n - 5, ".json"))
-        st = tutti_cli_check_read(f, "the initial weights", folder, err);
+        st = tutti_cli_check_read(f, "the initial weights", folder, false, err);
     free(folder);
     return st;
 }
@@ -57,11 +57,11 @@ static tutti_status check_init(const tutti_flags *f, const char *from, tutti_fai
 tutti_status tutti_cli_check_job(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
 {
     char *tuned = tutti_topology_tuned_path();
-    tutti_status st = tutti_cli_check_kept(f, "the job's model", job->model, err);
-    if (!st) st = tutti_cli_check_kept(f, "the job's data", job->data.path, err);
-    if (!st) st = tutti_cli_check_kept(f, "the job's tuned kernels", job->kernels.tuned, err);
+    tutti_status st = tutti_cli_check_read(f, "the job's model", job->model, true, err);
+    if (!st) st = tutti_cli_check_read(f, "the job's data", job->data.path, true, err);
+    if (!st) st = tutti_cli_check_read(f, "the job's tuned kernels", job->kernels.tuned, true, err);
     if (!st && job->train.init.from) st = check_init(f, job->train.init.from, err);
-    if (!st) st = tutti_cli_check_read(f, "this host's figures", tuned, err);
+    if (!st) st = tutti_cli_check_read(f, "this host's figures", tuned, false, err);
     free(tuned);
     return st;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_numbers.c: whole numbers, lists of them and sizes, as flags have them. */
+/* cli_numbers.c: whole numbers, lists of them, hosts and sizes, as flags have them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "../base/text/options.h"
 #include "cli.h"
 
@@ -110,5 +111,22 @@ tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out
     tutti_status st = tutti_options_set(&(tutti_options_into){&table, &arena, &bytes}, "argument", where, text, err);
     tutti_arena_release(&arena);
     if (st == TUTTI_OK) *out = bytes;
+    return st;
+}
+
+tutti_status tutti_cli_hosts(const tutti_flags *f, int32_t nranks, int32_t *host_of, tutti_failure *err)
+{
+    long *sizes = tutti_alloc(sizeof *sizes * (size_t)nranks), next = 0;
+    tutti_cli_list list = {sizes, nranks, 0};
+    tutti_status st = tutti_cli_ints(f, "hosts", (tutti_cli_range){1, nranks}, &list, err);
+    for (int host = 0; st == TUTTI_OK && host < list.n; host++) {
+        for (long r = next; r < next + sizes[host] && r < nranks; r++) host_of[r] = host;
+        next += sizes[host];
+    }
+    if (st == TUTTI_OK && next != nranks)
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE, "--hosts '%s': ranks of each host, %d together, are wanted, such as %d,%d",
+                       tutti_cli_value(f, "hosts", ""), nranks, (nranks + 1) / 2, nranks / 2);
+    free(sizes);
     return st;
 }

@@ -15,7 +15,6 @@ static const tutti_flag flags[] = {
     {"interpret", "N", "also run it on real memory, in N random interleavings", 0},
     {"allow", "WHAT", "hasdep: steps of an MSCCL program are told also where what they wait for has hasdep=\"0\"", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 static void print_fraction(const char *label, int64_t part, int64_t whole, const char *what)
 {
@@ -158,8 +157,7 @@ int tutti_coll_check(int argc, char **argv)
             "deadlock, no race, every contribution exactly once, sums as deterministic as it claims. If it is\n"
             "not, says where, as an execution that a person can follow. An algorithm needs --ranks. A file is our\n"
             "text form or an XML program of MSCCL (docs/interchange.md).",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one file or algorithm is wanted: tutti coll check FILE|ALGORITHM",
         .run = check,
     };

@@ -10,7 +10,6 @@ static const tutti_flag flags[] = {
     TUTTI_COLL_SCHEDULE_FLAGS,
     {"out", "F", "write it to file F and say its hash", TUTTI_FLAG_WRITES},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 static tutti_status compile(const tutti_flags *f, tutti_failure *err)
 {
@@ -40,8 +39,7 @@ int tutti_coll_compile(int argc, char **argv)
         .about =
             "Prints the steps of all ranks. 'tutti coll list' shows the algorithms, 'tutti coll check' proves the\n"
             "result.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one algorithm is wanted: tutti coll compile ALGORITHM --ranks P",
         .run = compile,
     };

@@ -18,7 +18,6 @@ static const tutti_flag flags[] = {
     {"add", "RATE", "goal, chakra: bytes that a rank adds in a second: 10GB (default, assumed)", 0},
     TUTTI_COLL_SCHEDULE_FLAGS,
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 static tutti_status to_svg(const tutti_schedule *s, char **out, tutti_failure *err)
 {
@@ -122,8 +121,7 @@ int tutti_coll_convert(int argc, char **argv)
                  "form, a picture with ranks down and stages across, or, for one size, what other simulators\n"
                  "read. FILE is our text form or MSCCL XML; an algorithm needs --ranks. Nothing is proved here:\n"
                  "'tutti coll check' does that.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one file or algorithm is wanted: tutti coll convert FILE|ALGORITHM",
         .run = convert,
     };

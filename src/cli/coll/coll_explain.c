@@ -35,7 +35,7 @@ static const tutti_flag flags[] = {
     {"limit", "S", "with --engine: seconds that a run of a helper program may take (default 60)", 0},
     {"json", NULL, "one JSON object a candidate (range, engine) and line", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS_OF_RANGES = 1 << 19 };
+enum { MOST_STEPS_OF_RANGES = 1 << 19 };
 
 static tutti_status find_policy(const char *name, const tutti_policy **out, tutti_failure *err)
 {
@@ -255,8 +255,7 @@ int tutti_coll_explain(int argc, char **argv)
             "--ranges, which algorithm is best from which size on; or, with --engine, what other engines say. Of a\n"
             "FILE, an XML program of MSCCL or our text form: how long that takes there, beside the fastest of the "
             "table.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = explain,
     };

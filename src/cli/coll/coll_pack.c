@@ -21,7 +21,7 @@ static const tutti_flag flags[] = {
     {"out", "F", "write the packing to file F (docs/packing.md)", TUTTI_FLAG_WRITES},
     {"check", "F", "read a packing from file F and check it on this topology instead", TUTTI_FLAG_READS},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_FILE = 1 << 26, MAX_RANKS = 64 };
+enum { MAX_FILE = 1 << 26, MAX_RANKS = 64 };
 
 typedef struct {
     tutti_packing_use use;
@@ -160,8 +160,7 @@ int tutti_coll_pack(int argc, char **argv)
         .usage = "tutti coll pack TOPOLOGY [options]",
         .about = "Packs trees into the links of a topology (after Blink), says how much they carry and how far that\n"
                  "is from the bound. 'tutti coll compile trees --topology T' makes a schedule of them.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one topology is wanted: tutti coll pack dgx1v,wires=nvlink",
         .run = answer,
     };

@@ -22,7 +22,6 @@ static const tutti_flag flags[] = {
      0},
     {"print", NULL, "write nothing, print the topology only", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 static const char *algorithm_of(const tutti_tune_case *c)
 {
@@ -185,8 +184,7 @@ int tutti_coll_tune(int argc, char **argv)
         .name = "coll tune",
         .usage = "tutti coll tune [options]",
         .about = "Measures signals, copies and sums on this machine and writes the figures for predict and explain.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .run = tune,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -13,6 +13,7 @@
 #include "../../base/clock.h"
 #include "../../collective/compile/algorithms.h"
 #include "../../collective/verify/verify.h"
+#include "../progress.h"
 #include "coll.h"
 #include "tutti/check.h"
 
@@ -20,7 +21,7 @@ static const tutti_flag flags[] = {
     {"ranks", "P,..", "these rank counts (default 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024)", 0},
     {"jobs", "J", "proofs at a time (default 1); the largest needs 3 GB", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_COUNTS = 64, BAR = 30 };
+enum { MOST_COUNTS = 64 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
 
 /* What was proved of one row. */
@@ -58,11 +59,9 @@ static void draw(verification *v, const tutti_verify_case *c)
         printf("%" PRId64 " of %" PRId64 " schedules proved, now %s at %d ranks, %.0f s\n", v->ndone, v->m->ncases,
                c->algorithm, c->request.nranks, now - v->began);
     } else {
-        char bar[BAR + 1];
-        memset(bar, '.', BAR);
-        memset(bar, '#', (size_t)(BAR * v->ndone / v->m->ncases));
-        bar[BAR] = '\0';
-        printf("\r[%s] %" PRId64 "/%" PRId64 " %s, %d ranks, %.0f s\x1b[K", bar, v->ndone, v->m->ncases, c->algorithm,
+        char bar[TUTTI_PROGRESS_BAR + 3];
+        tutti_progress_bar(v->ndone, v->m->ncases, bar);
+        printf("\r%s %" PRId64 "/%" PRId64 " %s, %d ranks, %.0f s\x1b[K", bar, v->ndone, v->m->ncases, c->algorithm,
                c->request.nranks, now - v->began);
     }
     fflush(stdout);
@@ -153,12 +152,6 @@ static tutti_status verify(const tutti_verify_matrix *m, long jobs, tutti_failur
     return st;
 }
 
-static int by_count(const void *a, const void *b)
-{
-    const int32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
 {
     long jobs = 1, counts[MOST_COUNTS];
@@ -168,8 +161,10 @@ static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
     if (st == TUTTI_OK && tutti_cli_has(f, "ranks"))
         st = tutti_cli_ints(f, "ranks", (tutti_cli_range){1, TUTTI_VERIFY_MOST}, &given, err);
     if (st != TUTTI_OK) return st;
-    for (int i = 0; i < given.n; i++) ranks[i] = (int32_t)counts[i];
-    qsort(ranks, (size_t)given.n, sizeof *ranks, by_count);
+    for (int i = 0, k; i < given.n; i++) { /* ascending */
+        for (k = i; k > 0 && ranks[k - 1] > counts[i]; k--) ranks[k] = ranks[k - 1];
+        ranks[k] = (int32_t)counts[i];
+    }
     tutti_verify_matrix m;
     tutti_verify_create(given.n ? ranks : NULL, given.n, &m);
     st = verify(&m, jobs, err);
@@ -186,8 +181,7 @@ int tutti_coll_verify_all(int argc, char **argv)
                  "lowered for every wire class, and says what was left out and why. Ends at the first wrong one\n"
                  "with its counter-example (exit code 1). How well the checker itself finds mistakes is a test of its\n"
                  "own: test_mutants.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .run = verify_flags,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -14,7 +14,7 @@ static const tutti_flag flags[] = {
     {"dir", "DIR", "folder of the pages (default: papers/ of the source tree, or share/tutti/papers)", 0},
     {"json", NULL, "one JSON object a figure and line", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096 };
 
 /* The first that is there: of the tree whose build/ or build/test/ the program lies in, or of the installation. */
 static bool folder_find(char out[PATH_BYTES])
@@ -90,8 +90,7 @@ static int run_command(int argc, char **argv)
         .about = "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
                  "(pass within 10 %, near within 25 %; a figure that nobody has read again is \"as recalled\" within "
                  "10 %, and never passes).",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = papers,
     };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../../job/job_fields.h"
+#include "../../predict/plan/measure_run.h"
 #include "../../svm/svm_trace.h"
 #include "../topo/topo.h"
-#include "../../predict/plan/measure_run.h"
 #include "../train/train_cmd.h"
 #include "predict_flags.h"
 #include "predict_wait.h"
@@ -44,7 +44,7 @@ static const tutti_flag flags[] = {
      "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
      TUTTI_FLAG_WRITES},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */ };
+enum { FLAG_SET = 3 /* row of --set above */ };
 static const double QUIET_S = 5; /* without a word */
 
 /* A rank that no count has is refused; counts without it are predicted as ever. */
@@ -221,8 +221,7 @@ static int run_command(int argc, char **argv)
         .name = "predict",
         .usage = "tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .about = about,
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted =
             "wants one job file, trace of svm-train or layer file: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .run = predict,

@@ -22,7 +22,6 @@ static const tutti_flag flags[] = {
     {"confusion", "[FILE.svg]", "print which classes are taken for which, or draw it",
      TUTTI_FLAG_WRITES | TUTTI_FLAG_OPTIONAL},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static const char about[] =
     "Prints accuracy and loss of a checkpoint on the test set. CKPT is a checkpoint "
@@ -149,8 +148,7 @@ static int run_command(int argc, char **argv)
         .usage = "tutti eval CKPT|W.safetensors [--model NAME|FILE] [--predictions FILE] [--per-class] [--confusion "
                  "[FILE.svg]] [--data set=S,path=DIR]",
         .about = about,
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "wants one checkpoint: tutti eval CKPT [options]; the name behind --confusion ends in .svg",
         .run = eval,
     };

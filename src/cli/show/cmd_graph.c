@@ -10,7 +10,6 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
     {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
@@ -35,8 +34,7 @@ static int run_command(int argc, char **argv)
         .usage = "tutti graph JOB.yaml [options]",
         .about = "Prints the step graph: the kernels of one call, what each reads and writes, and where gradients are\n"
                  "exchanged. d(x) is the gradient of x on this rank, sum(x) the sum over ranks.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "wants one job file: tutti graph JOB.yaml [options]",
         .run = show,
     };

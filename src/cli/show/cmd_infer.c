@@ -12,7 +12,7 @@ static const tutti_flag flags[] = {
     {"top", "K", "print the K most probable classes (default 5)", 0},
     {"json", NULL, "one JSON object a picture", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags, DEFAULT_TOP = 5 };
+enum { DEFAULT_TOP = 5 };
 
 static const char about[] = "Prints the most probable classes of JPEG and PNG files, or of those in folders and below, "
                             "in the order of their names. CKPT\n"
@@ -202,8 +202,7 @@ static int run_command(int argc, char **argv)
         .name = "infer",
         .usage = "tutti infer CKPT|W.safetensors PICTURE..|FOLDER [--model NAME|FILE] [--top K] [--json]",
         .about = about,
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = infer,
     };

@@ -11,7 +11,6 @@
 static const tutti_flag flags[] = {
     {"json", NULL, "all that the rows say, as JSON", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static const char about[] =
     "How ranks agree on weights: the methods there are, by the coordinates of Langer et al. (2020); with a name all\n"
@@ -137,8 +136,7 @@ static int run_command(int argc, char **argv)
         .name = "methods",
         .usage = "tutti methods [NAME] [--json]",
         .about = about,
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = show,
     };

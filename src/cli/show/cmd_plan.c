@@ -24,7 +24,7 @@ static const tutti_flag flags[] = {
     {"hosts", "N,N,...",
      "as for hosts with so many ranks each, in order (default: as --topology has them, else one host)", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
+enum { MAX_COSTS_BYTES = 1 << 20 };
 
 static const char about[] =
     "Prints the plan of a rank: its samples, what travels together and by which schedule, where everything lies in\n"
@@ -207,8 +207,7 @@ static int run_command(int argc, char **argv)
         .name = "plan",
         .usage = "tutti plan [check] JOB.yaml [options]",
         .about = about,
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = plan,
     };

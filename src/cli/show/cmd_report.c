@@ -181,9 +181,9 @@ static tutti_status check_out(const char *dir, const char *picture, tutti_failur
     tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
     tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
     const tutti_output files[] = {{.what = "the run", .path = dir},
-                                    {.what = "the picture", .path = picture, .written = true},
-                                    {.what = "the layers' picture", .path = layers_picture.text, .written = true},
-                                    {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
+                                  {.what = "the picture", .path = picture, .written = true},
+                                  {.what = "the layers' picture", .path = layers_picture.text, .written = true},
+                                  {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
     const int n = sizeof files / sizeof *files;
     tutti_status st = tutti_outputs_check(files, n, err);
     if (!st && tutti_file_is_folder(dir)) st = tutti_outputs_try(files, n, err);
@@ -201,7 +201,7 @@ static tutti_status report_svm(const char *path, const char *picture, tutti_fail
     tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
     if (!picture) picture = name.text;
     const tutti_output files[] = {{.what = "the trace", .path = path},
-                                    {.what = "the picture", .path = picture, .written = true}};
+                                  {.what = "the picture", .path = picture, .written = true}};
     tutti_status st = tutti_outputs_check(files, 2, err);
     if (!st) st = tutti_svm_trace_report(path, &text, &svg, err);
     if (!st) st = tutti_cli_write(picture, svg.text, err);
@@ -250,8 +250,7 @@ static int run_command(int argc, char **argv)
                  "DIR/sparsity.svg. Of a FILE made by `tutti svm-train "
                  "--trace FILE`: active samples and gap "
                  "over time.",
-        .flags = flags,
-        .nflags = sizeof flags / sizeof *flags,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one folder is needed, that of `tutti train --out DIR`, or a trace of svm-train",
         .run = report,
     };

@@ -8,7 +8,6 @@
 static const tutti_flag flags[] = {
     {"out", "LAYERS.txt", "write the six columns there (-o for short; default: print them)", TUTTI_FLAG_WRITES},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 static tutti_status convert(const tutti_flags *f, tutti_failure *err)
 {
@@ -37,8 +36,7 @@ static int run_convert(int argc, char **argv)
         .about = "Of a trace that torch.profiler exported (export_chrome_trace; activities=[CPU], record_shapes=True, "
                  "with_stack=True):\nwhat each module of the network costs, as six columns that tutti predict reads "
                  "(docs/traces.md).",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "wants one trace: tutti trace convert KINETO.json [-o LAYERS.txt]",
         .run = convert,
     };

@@ -17,9 +17,9 @@ static tutti_status check_outputs(const tutti_flags *f, const tutti_trained *t, 
     tutti_strbuf run = {0}, metrics = {0};
     tutti_strbuf_printf(&run, "%s/../..", t->path);
     tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", run.text);
-    tutti_status st = tutti_cli_check_read(f, "the checkpoint", t->path, err);
-    if (!st) st = tutti_cli_check_read(f, "the data", t->data.path, err);
-    if (!st && access(metrics.text, F_OK) == 0) st = tutti_cli_check_read(f, "the run", run.text, err);
+    tutti_status st = tutti_cli_check_read(f, "the checkpoint", t->path, false, err);
+    if (!st) st = tutti_cli_check_read(f, "the data", t->data.path, false, err);
+    if (!st && access(metrics.text, F_OK) == 0) st = tutti_cli_check_read(f, "the run", run.text, false, err);
     tutti_strbuf_release(&run);
     tutti_strbuf_release(&metrics);
     return st;

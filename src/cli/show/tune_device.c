@@ -18,7 +18,6 @@ static const tutti_flag flags[] = {
     {"kernels", "FILE", "write each kernel that is checked there, as CSV: measured and predicted", TUTTI_FLAG_WRITES},
     {"models", "M,M,...", "of the networks, probes and shipped ones, these alone", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 /* The name of the device whose kernels are timed: "cpu" or "cuda". */
 static const char *where_of(const tutti_flags *f)
@@ -93,8 +92,7 @@ int tutti_tune_device(int argc, char **argv)
             "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
             "and 1 GB;\n"
             "nothing else should run meanwhile. docs/devices.md",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .run = tune,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -22,7 +22,6 @@ static const tutti_flag flags[] = {
     {"threads", "N", "of a kernel (default: the job's; without a job 1)", 0},
     {"set", "KEY=VALUE", "set a key of the job (may be given several times)", TUTTI_FLAG_MANY},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 static const double ALL_PRODUCTS = 8589934592.0, QUICK_PRODUCTS = 134217728.0; /* 2^33, 2^27 */
 
 /* ---- progress: a line that moves, on a terminal alone ---- */
@@ -161,8 +160,7 @@ int tutti_tune_kernels(int argc, char **argv)
             "dense layers, and times what can compute each pass of the job's layers. Prints a text that a job names "
             "in\n"
             "kernels.tuned. Takes five to ten minutes and 1 GB; nothing else should run meanwhile. docs/kernels.md",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .any_arguments = true,
         .run = tune,
     };

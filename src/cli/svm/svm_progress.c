@@ -11,8 +11,8 @@
 
 #include "../../base/clock.h"
 #include "../../svm/svm_trace.h"
+#include "../progress.h"
 
-enum { BAR = 24 };
 static const double REDRAW_S = 0.1, LINE_S = 1;
 
 tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config, const char *path, int nranks,
@@ -34,14 +34,11 @@ static double share_done(const tutti_svm_progress *p, const tutti_svm_event *e)
 
 static void draw(tutti_svm_progress *p, const tutti_svm_event *e)
 {
-    char bar[BAR + 1], pair[32] = "";
-    const int full = (int)(BAR * share_done(p, e));
-    memset(bar, '.', BAR);
-    memset(bar, '#', (size_t)full);
-    bar[BAR] = '\0';
+    char bar[TUTTI_PROGRESS_BAR + 3], pair[32] = "";
+    tutti_progress_bar((int64_t)(TUTTI_PROGRESS_BAR * share_done(p, e)), TUTTI_PROGRESS_BAR, bar);
     if (e->npairs > 1) snprintf(pair, sizeof pair, "problem %d/%d ", e->pair + 1, e->npairs);
     fprintf(stderr,
-            "%s%s[%s] gap %-9.3g active %" PRId64 "/%" PRId64 " (%.0f %% eliminated) kernel rows %" PRId64 "  %.1f s%s",
+            "%s%s%s gap %-9.3g active %" PRId64 "/%" PRId64 " (%.0f %% eliminated) kernel rows %" PRId64 "  %.1f s%s",
             p->tty ? "\r" : "", pair, bar, e->gap, e->active, e->samples,
             e->samples ? 100.0 * (double)(e->samples - e->active) / (double)e->samples : 0.0, e->kernel_rows,
             e->seconds, p->tty ? " \x1b[K" : "\n");

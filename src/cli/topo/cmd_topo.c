@@ -37,7 +37,7 @@ tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topol
     long ncores;
     if (!strcmp(text, "host")) {
         char *tuned = tutti_topology_tuned_path();
-        tutti_status st = tutti_cli_check_read(f, "this host's figures", tuned, err);
+        tutti_status st = tutti_cli_check_read(f, "this host's figures", tuned, false, err);
         free(tuned);
         if (st) return st;
         tutti_topology_detect(&machine);

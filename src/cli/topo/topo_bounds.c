@@ -16,7 +16,6 @@ static const tutti_flag flags[] = {
     {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
     {"json", NULL, "one JSON object a bound and line", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 typedef struct {
     tutti_topology topology;
@@ -108,8 +107,7 @@ int tutti_topo_bounds(int argc, char **argv)
         .name = "topo bounds",
         .usage = "tutti topo bounds TOPOLOGY [options]",
         .about = "What no schedule can beat on a machine, and which cut or partition stands in the way.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one topology is wanted: tutti topo bounds TOPOLOGY",
         .run = bounds,
     };

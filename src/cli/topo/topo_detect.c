@@ -9,7 +9,7 @@ static const tutti_flag flags[] = {
     {"cards", NULL, "NVIDIA's cards instead, by the library of their driver: NVLinks, NVSwitches, PCIe", 0},
     {"describe", NULL, "the figures, the cores, caches, NICs and cards, not only the text form", 0},
     TUTTI_TOPO_CORES_FLAG};
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_NICS = 64 };
+enum { MAX_NICS = 64 };
 
 static void print_bytes(const char *what, long long bytes)
 {
@@ -108,8 +108,7 @@ int tutti_topo_detect(int argc, char **argv)
         .usage = "tutti topo detect [--cards] [--describe] [--cores N]",
         .about = "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
                  "assumed. With --cards the line of NVIDIA's cards, a seat for each.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .run = detect,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -20,7 +20,6 @@ static const tutti_flag flags[] = {
     {"swaps", "N", "how many are tried (default 200000)", 0},
     {"own-start", NULL, "begin with the topology's own placement, not with the best that its kind has", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
 typedef struct {
     tutti_topology topology;
@@ -97,8 +96,7 @@ int tutti_topo_map(int argc, char **argv)
         .name = "topo map",
         .usage = "tutti topo map TOPOLOGY [options]",
         .about = "Seats ranks so that the busiest link of each stage carries less: swaps, tried at random from a seed.",
-        .flags = flags,
-        .nflags = NFLAGS,
+        TUTTI_CLI_FLAGS(flags),
         .wanted = "one topology is wanted: tutti topo map TOPOLOGY",
         .run = answer,
     };
