@@ -9,7 +9,8 @@ tests/adding/KIND/ has the new files and edits.json: where the files go ("new"),
 that stands there once). Generated pages (docs/commands.md, the list of keys in docs/jobs.md) are made anew by their tools and not counted.
 
 The copy is configured by CMake, whose globs must find the new files. What neither it nor any file that it includes was touched is the same
-object as in BUILD_DIR and is taken from there; the rest is compiled by CMake's own commands.
+object as in BUILD_DIR and is taken from there; the rest is compiled by CMake's own commands, without optimising. With TUTTI_LONG in the
+environment the op is also run in every memory order and type, and against oneDNN.
 """
 import concurrent.futures
 import json
@@ -21,9 +22,10 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour")
-TESTS = ("test_ops", "test_ops_golden", "test_onednn", "test_orders", "test_precision", "test_update", "test_update_golden", "test_networks", "test_dataset",
-         "test_job_docs")
+KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour", "action", "centre_rule",
+         "method_with_key")
+OP_TESTS = ("test_ops", "test_ops_golden", *(("test_onednn", "test_orders", "test_precision") if os.environ.get("TUTTI_LONG") else ()))
+TESTS = (*OP_TESTS, "test_update", "test_update_golden", "test_networks", "test_dataset", "test_job_docs")
 
 
 def run(*words, cwd=None, environment=None, expect=0):
@@ -93,37 +95,59 @@ def count(touched):
 
 # ---- building what differs ----
 
+def configure(source, build, work):
+    """As the build was; what CMake has found out about the compiler and the libraries it need not ask again."""
+    work.mkdir()
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    for key, there, here in (("CMAKE_CACHEFILE_DIR", build, work), (r"\w+_BINARY_DIR", build, work), ("CMAKE_HOME_DIRECTORY", source, work.parent),
+                             (r"\w+_SOURCE_DIR", source, work.parent)):
+        cache = re.sub(rf"^({key}:\w+=){re.escape(str(there))}(?=/|$)", rf"\g<1>{here}", cache, flags=re.M)
+    (work / "CMakeCache.txt").write_text(cache, encoding="utf-8")
+    for found in (build / "CMakeFiles").glob("[0-9]*"):
+        shutil.copytree(found, work / "CMakeFiles" / found.name)
+    run("cmake", "-S", work.parent, "-B", work, "-G", "Ninja")
+    for made in build.glob("tutti_*.c"):  # texts of src as C
+        shutil.copy2(made, work / made.name)
+
+
 def includes(build):
     """Of each object of a build the files that it was made of, as ninja knows them: a compiler may have named them from the build's folder."""
-    made, now = {}, None
+    made, now, path = {}, None, {}
     for line in run("ninja", "-C", build, "-t", "deps").splitlines():
         if line.startswith(" "):
-            made[now].add(os.path.normpath(build / line.strip()))
+            word = line.strip()
+            if word not in path:
+                path[word] = os.path.normpath(build / word)
+            made[now].add(path[word])
         elif ": #deps" in line:
             now = line.split(":")[0]
             made[now] = set()
     return made
 
 
-def compile_changed(source, build, copy, touched):
-    """Objects of the copy: compiled where a touched file is in them, else those of the build. Returns how many were compiled."""
-    work, old = copy / "build", includes(build)
-    commands = json.loads((work / "compile_commands.json").read_text(encoding="utf-8"))
-    wanted, todo = {str(source / name) for name in touched}, []
-    for entry in commands:
-        target = re.search(r" -o (\S+)", entry["command"]).group(1)
-        (work / target).parent.mkdir(parents=True, exist_ok=True)
-        if re.search(rf"^tests/.*/({'|'.join(TESTS)})\.dir/", target):
-            todo.append(entry)  # in any case: they know where their tree is
-        elif target.startswith(("tests/", "bench/")):
-            continue
-        elif target in old and not old[target] & wanted and (build / target).exists():
-            take(build / target, work / target)
-        else:
-            todo.append(entry)
+def at_once(function, items):
+    """The function of all items, as many at a time as there are cores; what it returns, in their order."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(lambda entry: run("sh", "-c", entry["command"], cwd=work), todo))
-    return len(todo), len(commands)
+        return list(pool.map(function, items))
+
+
+def compile_changed(source, build, copy, touched):
+    """Objects of the copy: compiled where a touched file is in them, else those of the build. Returns how many were compiled, of how many."""
+    work, old = copy / "build", includes(build)
+    wanted, todo, nall = {str(source / name) for name in touched}, [], 0
+    for entry in json.loads((work / "compile_commands.json").read_text(encoding="utf-8")):
+        target = re.search(r" -o (\S+)", entry["command"]).group(1)
+        is_test = re.search(rf"^tests/.*/({'|'.join(TESTS)})\.dir/", target)
+        if not is_test and (not target.startswith("CMakeFiles/tutti_") or "tutti_simgrid.dir" in target):
+            continue
+        nall += 1
+        (work / target).parent.mkdir(parents=True, exist_ok=True)
+        if not is_test and target in old and not old[target] & wanted and (build / target).exists():
+            take(build / target, work / target)
+        else:  # tests in any case: they know where their tree is
+            todo.append(re.sub(r" -o ", " -O1 -g0 -o " if is_test else " -O0 -g0 -o ", entry["command"], count=1))
+    at_once(lambda command: run("sh", "-c", command, cwd=work), todo)
+    return len(todo), nall
 
 
 def take(there, here):
@@ -134,36 +158,55 @@ def take(there, here):
         shutil.copy2(there, here)
 
 
-def link(copy, target):
-    run("sh", "-c", run("ninja", "-C", copy / "build", "-t", "commands", "-s", target).splitlines()[-1], cwd=copy / "build")
+def link(build, work):
+    """The library, the program, what tests link to, and the tests."""
+    library = (build / "libtutti.so").resolve().name
+    tests = [f"tests/{name}" for name in TESTS]
+    every = run("ninja", "-C", work, "-t", "commands", library, "libtutti.so", "libtutti_internal.so", "tutti", *tests).splitlines()
+
+    def make(target):
+        made = [line for line in every if f" -o {target} " in line] or [line for line in every if f" {target} " in line and "symlink" in line]
+        if len(made) != 1:
+            sys.exit(f"FAILED: {len(made)} commands of the build make {target}")
+        run("sh", "-c", made[0], cwd=work)
+    (work / "tests").mkdir(exist_ok=True)
+    at_once(make, [library, "libtutti_internal.so"])
+    make("libtutti.so")
+    at_once(make, ["tutti", *tests])
 
 
 def build_copy(source, build, copy, touched):
-    work = copy / "build"
-    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
-    same = re.findall(r"^((?:TUTTI_\w+|CMAKE_C_COMPILER|CMAKE_C_FLAGS|CMAKE_BUILD_TYPE):\w+=.*)$", cache, re.M)
-    run("cmake", "-S", copy, "-B", work, "-G", "Ninja", *(f"-D{line}" for line in same))
-    for made in build.glob("tutti_*.c"):  # texts of src as C
-        shutil.copy2(made, work / made.name)
+    configure(source, build, copy / "build")
     ncompiled, nall = compile_changed(source, build, copy, touched)
-    (work / "tests").mkdir(exist_ok=True)
-    library = (build / "libtutti.so").resolve().name
-    for target in (library, "libtutti.so", "libtutti_internal.so", "tutti", *(f"tests/{name}" for name in TESTS)):
-        link(copy, target)
+    link(build, copy / "build")
     print(f"built: {ncompiled} of {nall} objects compiled, the others are those of {build}")
 
 
 # ---- what must hold ----
 
-def job(copy, name, *settings):
-    """A small run of it: its last loss."""
+def train(copy, name, *settings):
+    """A small run of it: the checksum of its weights, and its last loss."""
     keys = ("epochs=0", "batch=48", "data.train_samples=480", "data.test_samples=100", "steps=40", "ranks=2", "optimiser.lr=0.05", *settings)
     words = [word for key in keys for word in ("--set", key)]
     out = run(copy / "build/tutti", "train", copy / "examples/mlp.yaml", "--out", copy / "runs" / name, *words)
-    found = re.search(r"^weights \w+ step \d+ loss ([\d.]+)", out, re.M)
-    if not found or not float(found.group(1)) < 2.0:
+    found = re.search(r"^weights (\w+) step \d+ loss ([\d.]+)", out, re.M)
+    if not found or not float(found.group(2)) < 2.0:
         sys.exit(f"FAILED: {name}: loss did not fall below 2 (ten classes begin at 2.3): {out[-300:]}")
-    return f"40 steps on 2 ranks end at loss {found.group(1)}"
+    return found.groups()
+
+
+def job(copy, name, *settings):
+    return f"40 steps on 2 ranks end at loss {train(copy, name, *settings)[1]}"
+
+
+def equal(copy, name, one, other, differs=None):
+    """Runs with these settings end with equal weights, and with the third ones they do not."""
+    first, second = train(copy, f"{name}-1", *one), train(copy, f"{name}-2", *other)
+    if first[0] != second[0]:
+        sys.exit(f"FAILED: {name}: weights are {first[0]} by {one}, {second[0]} by {other}")
+    if differs and train(copy, f"{name}-3", *differs)[0] == first[0]:
+        sys.exit(f"FAILED: {name}: {differs} change nothing")
+    return f"weights {first[0]} as by {', '.join(other)}"
 
 
 def test(copy, *names):
@@ -174,7 +217,7 @@ def test(copy, *names):
 
 def sums_are_exact(copy, *words, environment=None):
     """A measured collective, whose every element is compared."""
-    out = run(copy / "build/tutti", "coll", "bench", "--ranks", 3, "--bytes", "64KiB", *words, environment=environment)
+    out = run(copy / "build/tutti", "coll", "bench", "--ranks", 3, "--bytes", "64KiB", "--iters", 20, *words, environment=environment)
     if "Out of bounds values : 0 OK" not in out:
         sys.exit(f"FAILED: {words}: wrong sums: {out}")
     return out.splitlines()[0].partition(": ")[2].partition(",")[0]
@@ -192,7 +235,7 @@ def check_op(copy):
     model = copy / "softsign.yaml"
     zoo = (copy / "src/training/model/zoo/mlp.yaml").read_text(encoding="utf-8")
     model.write_text(zoo.replace("name: mlp", "name: mlp-softsign").replace("  - relu\n", "  - softsign\n"), encoding="utf-8")
-    return test(copy, "test_ops", "test_ops_golden", "test_onednn", "test_orders", "test_precision") + "; " + job(copy, "softsign", f"model={model}")
+    return test(copy, *OP_TESTS) + "; " + job(copy, "softsign", f"model={model}")
 
 
 def check_rule(copy):
@@ -257,6 +300,39 @@ def check_key_with_behaviour(copy):
     if more != [*steps, 50]:
         sys.exit(f"FAILED: the resumed run with log_first=0: steps {more} have lines")
     return f"steps {steps} have lines, a resumed run may change it; {said}"
+
+
+LOOKAHEAD = ("method.name=lookahead", "method.period=4")
+
+
+def check_action(copy):
+    """States that are 0 before every step are as no states."""
+    plan = run(copy / "build/tutti", "plan", copy / "examples/mlp.yaml", "--ranks", 2, "--set", LOOKAHEAD[0], "--set", "method.slow.anew=1")
+    if "\n  clear bucket 0: momentum\n" not in plan:
+        sys.exit(f"FAILED: the plan does not list the action: {plan[-1500:]}")
+    each = ("method.name=lookahead", "method.period=1")
+    return "listed by the plan; " + equal(copy, "clear", (*each, "optimiser.rule=momentum", "method.slow.anew=1"), (*each, "optimiser.rule=sgd"),
+                                          (*each, "optimiser.rule=momentum"))
+
+
+def check_centre_rule(copy):
+    """Lookahead is DiLoCo without momentum, to the bit."""
+    return equal(copy, "lookahead", (*LOOKAHEAD, "method.slow.rate=0.25"),
+                 ("method.name=diloco", "method.period=4", "method.outer.rate=0.25", "method.outer.momentum=0"), LOOKAHEAD)
+
+
+def check_method_with_key(copy):
+    tutti, mlp = copy / "build/tutti", copy / "examples/mlp.yaml"
+    words = [word for key in LOOKAHEAD for word in ("--set", key)]
+    for ranks in (1, 2, 3, 5):
+        run(tutti, "plan", "check", mlp, *words, "--set", "method.slow.anew=1", "--set", "batch=60", "--ranks", ranks)
+    if not re.search(r"^method\.slow\.anew ", run(tutti, "train", "--help").replace("  method.", "method."), re.M):
+        sys.exit("FAILED: train --help does not list method.slow.anew")
+    run(tutti, "plan", "check", mlp, "--set", "method.slow.anew=1", expect=2)  # of another method
+    run(tutti, "plan", "check", mlp, *words, "--set", "method.slow.anew=2", expect=2)
+    run(tutti, "plan", "check", mlp, *words, "--set", "method.slow.rate=0", expect=2)
+    return "plan check at 1, 2, 3, 5 ranks, its keys in train --help, three wrong uses refused; " + job(copy, "slow", *LOOKAHEAD,
+                                                                                                        "method.slow.anew=1")
 
 
 def main():
