@@ -11,6 +11,12 @@
 
 static const char momentum_name[] = "outer-momentum";
 
+typedef struct {
+    tutti_method_handles shared;
+    int centre, momentum; /* memories */
+    int means;            /* exchanges */
+} handles;
+
 static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements)
 {
     return tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
@@ -26,37 +32,40 @@ static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request mean = {TUTTI_ALLREDUCE, NULL, true, false};
-    const tutti_method_vectors vectors = {
-        .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
+    const tutti_method_vectors vectors = {.own_states = true,
+                                          .differ = true,
+                                          .weights_hold = TUTTI_HOLDS_ALL,
+                                          .states_hold = TUTTI_HOLDS_ANYTHING,
+                                          .keeps = sizeof(handles)};
     int schedule = 0;
-    tutti_method_declare_vectors(b, &vectors);
-    tutti_builder_answer(b, declare_own(b, "centre", tutti_builder_plan(b)->nweights));
-    declare_own(b, momentum_name, tutti_builder_plan(b)->total);
-    const int weights = tutti_plan_find_memory(tutti_builder_plan(b), TUTTI_ROLE_WEIGHTS, 0);
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    const int weights = h->shared.weights;
+    h->centre = declare_own(b, "centre", tutti_builder_plan(b)->nweights);
+    tutti_builder_answer(b, h->centre);
+    h->momentum = declare_own(b, momentum_name, tutti_builder_plan(b)->total);
     tutti_status st = tutti_builder_schedule(b, &mean, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
+    if (!st) h->means = tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
     if (!st) st = tutti_method_declare_control(b, err);
     return st ? st : tutti_method_declare_own_check(b, err);
 }
 
 /* ---- what a rank does ---- */
 
-/* Mean of bucket b is exchange b. */
-static void list_outer(tutti_plan_builder *b)
+static void list_outer(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     for (int i = 0; i < p->nbuckets; i++)
-        tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        tutti_builder_start(b, h->means + tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action outer = {.kind = TUTTI_DO_OUTER,
                                     .bucket = bucket,
-                                    .from = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                                    .to = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
-                                    .other = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
+                                    .from = h->shared.weights,
+                                    .to = h->centre,
+                                    .other = h->momentum,
                                     .first = p->buckets[bucket].offset,
                                     .count = p->buckets[bucket].count};
-        tutti_builder_wait(b, bucket);
+        tutti_builder_wait(b, h->means + bucket);
         tutti_builder_do(b, &outer);
     }
 }
@@ -64,17 +73,17 @@ static void list_outer(tutti_plan_builder *b)
 static void list(tutti_plan_builder *b)
 {
     static const tutti_walk walk = {.after_counting = tutti_method_start_control};
-    const tutti_plan *p = tutti_builder_plan(b);
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
     tutti_method_list_looks(b);
-    for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(p, i);
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
+        const tutti_action update = tutti_method_local_update(b, i);
         tutti_builder_do(b, &update);
     }
-    tutti_builder_wait(b, tutti_method_control(p));
+    tutti_builder_wait(b, h->shared.control);
     tutti_builder_loop(b, TUTTI_EACH_PERIOD);
-    list_outer(b);
+    list_outer(b, h);
 }
 
 /* ---- the row ---- */

@@ -6,37 +6,29 @@
  * are summed are those that the step's kernels read too, so sums of them need not wait for the gradients; the centre that workers are
  * pulled to is the one of the period before, which has had a whole period to arrive.
  *
- * Sums are exchange b of bucket b, from the weights to a memory that the centre's owners read; the centre comes nbuckets behind. What
- * is tested and saved is the centre, whole on every rank once its exchange has ended. */
+ * Sums travel from the weights to a memory that the centre's owners read. What is tested and saved is the centre, whole on every rank once
+ * its exchange has ended. */
 #include "method_elastic.h"
 
 #include <string.h>
 
 typedef struct {
-    int weights, centre, sums; /* memories */
-    int gathers, control;      /* exchanges */
-} names;
-
-static names names_of(const tutti_plan *p)
-{
-    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                   .centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
-                   .sums = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
-                   .gathers = p->nbuckets,
-                   .control = 2 * p->nbuckets};
-}
+    tutti_method_handles shared;
+    int centre, sum;   /* memories */
+    int sums, gathers; /* exchanges */
+} handles;
 
 /* ---- what there is ---- */
 
-static void declare_centre(tutti_plan_builder *b)
+static void declare_centre(tutti_plan_builder *b, handles *h)
 {
-    tutti_method_declare_centre(b, false);
-    tutti_builder_memory(b, &(tutti_plan_memory){.name = "sum of the weights",
-                                                 .role = TUTTI_ROLE_CENTRE,
-                                                 .type = TUTTI_F32,
-                                                 .elements = tutti_builder_plan(b)->total,
-                                                 .copies = 1,
-                                                 .is_region = true});
+    h->centre = tutti_method_declare_centre(b, false);
+    h->sum = tutti_builder_memory(b, &(tutti_plan_memory){.name = "sum of the weights",
+                                                          .role = TUTTI_ROLE_CENTRE,
+                                                          .type = TUTTI_F32,
+                                                          .elements = tutti_builder_plan(b)->total,
+                                                          .copies = 1,
+                                                          .is_region = true});
 }
 
 tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err)
@@ -46,16 +38,18 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
     const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the tree is what the method is about */
     const tutti_builder_request sums = {e->at_root ? TUTTI_REDUCE : TUTTI_REDUCE_SCATTER, algorithm, false, false},
                                 centre = {e->at_root ? TUTTI_BROADCAST : TUTTI_ALL_GATHER, algorithm, true, false};
-    const tutti_method_vectors vectors = {
-        .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ANYTHING, .states_hold = TUTTI_HOLDS_ANYTHING};
+    const tutti_method_vectors vectors = {.own_states = true,
+                                          .differ = true,
+                                          .weights_hold = TUTTI_HOLDS_ANYTHING,
+                                          .states_hold = TUTTI_HOLDS_ANYTHING,
+                                          .keeps = sizeof(handles)};
     int schedule = 0;
-    tutti_method_declare_vectors(b, &vectors);
-    declare_centre(b);
-    const names n = names_of(tutti_builder_plan(b));
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    declare_centre(b, h);
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "sum", n.weights, n.sums, schedule, TUTTI_SUM);
+    if (!st) h->sums = tutti_method_declare_exchanges(b, "sum", h->shared.weights, h->sum, schedule, TUTTI_SUM);
     if (!st) st = tutti_builder_schedule(b, &centre, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "centre", n.centre, n.centre, schedule, TUTTI_SUM);
+    if (!st) h->gathers = tutti_method_declare_exchanges(b, "centre", h->centre, h->centre, schedule, TUTTI_SUM);
     if (!st) st = tutti_method_declare_control(b, err);
     return st ? st : tutti_method_declare_own_check(b, err);
 }
@@ -64,18 +58,18 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
 
 static void start_sums(tutti_plan_builder *b)
 {
-    const int nbuckets = tutti_builder_plan(b)->nbuckets;
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
-    for (int i = 0; i < nbuckets; i++)
-        tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++)
+        tutti_builder_start(b, h->sums + tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
 static void wait_centre(tutti_plan_builder *b, tutti_action_steps steps)
 {
-    const names n = names_of(tutti_builder_plan(b));
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_steps(b, steps);
-    for (int x = n.gathers; x < n.control; x++) tutti_builder_wait(b, x);
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) tutti_builder_wait(b, h->gathers + i);
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
@@ -83,11 +77,11 @@ static void wait_centre(tutti_plan_builder *b, tutti_action_steps steps)
 static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket, tutti_action *out)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const names n = names_of(p);
+    const handles *h = tutti_builder_kept(b);
     *out = (tutti_action){.kind = TUTTI_DO_ELASTIC,
                           .bucket = bucket,
-                          .from = n.sums,
-                          .to = n.centre,
+                          .from = h->sum,
+                          .to = h->centre,
                           .first = p->buckets[bucket].offset,
                           .count = p->buckets[bucket].count};
     if (e->at_root) return tutti_builder_rank(b) == 0;
@@ -97,18 +91,18 @@ static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket
 
 static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
 {
-    const names n = names_of(tutti_builder_plan(b));
-    tutti_action rule = tutti_method_local_update(tutti_builder_plan(b), bucket), elastic;
+    const handles *h = tutti_builder_kept(b);
+    tutti_action rule = tutti_method_local_update(b, bucket), elastic;
     tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
     tutti_builder_do(b, &rule);
     rule.pulled = true;
-    rule.other = n.centre;
+    rule.other = h->centre;
     tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
-    tutti_builder_wait(b, bucket);
-    tutti_builder_wait(b, n.gathers + bucket);
+    tutti_builder_wait(b, h->sums + bucket);
+    tutti_builder_wait(b, h->gathers + bucket);
     tutti_builder_do(b, &rule);
     if (own_centre(b, e, bucket, &elastic)) tutti_builder_do(b, &elastic);
-    tutti_builder_start(b, n.gathers + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_start(b, h->gathers + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
@@ -122,7 +116,7 @@ void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
 {
     static const tutti_walk walk = {.after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
-    const names n = names_of(p);
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (e->overlaps) start_sums(b);
     tutti_builder_walk(b, &walk);
@@ -130,7 +124,7 @@ void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
     if (!e->overlaps) start_sums(b);
     for (int i = 0; i < p->nbuckets; i++) update(b, e, tutti_builder_bucket_in_turn(b, i));
     if (!e->overlaps) wait_centre(b, TUTTI_IN_LAST_STEP);
-    tutti_builder_wait(b, n.control);
+    tutti_builder_wait(b, h->shared.control);
     if (!e->overlaps) return;
     tutti_builder_loop(b, TUTTI_EACH_TEST);
     wait_centre(b, TUTTI_IN_EVERY_STEP);

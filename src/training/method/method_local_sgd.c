@@ -9,21 +9,11 @@
  * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard within a step. */
 #include "method_impl.h"
 
-/* Numbers of what was declared. */
 typedef struct {
-    int weights, mean;               /* memories */
-    int means, state_means, control; /* exchanges: the mean of all weights for tests, ... of the period's states */
-} names;
-
-static names names_of(const tutti_plan *p)
-{
-    const int averaged = p->config.mean_states ? p->config.nstates : 0, n = p->nbuckets;
-    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                   .mean = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 1),
-                   .state_means = n,
-                   .means = n + averaged * n,
-                   .control = n + averaged * n + n};
-}
+    tutti_method_handles shared;
+    int averages, means,
+        end; /* exchanges: of a period's weights, and of its states; from means to end: the mean of all weights for tests */
+} handles;
 
 /* ---- what there is ---- */
 
@@ -36,9 +26,10 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     const tutti_method_vectors vectors = {.own_states = !p->config.mean_states,
                                           .differ = true,
                                           .weights_hold = TUTTI_HOLDS_ALL,
-                                          .states_hold = states_hold};
+                                          .states_hold = states_hold,
+                                          .keeps = sizeof(handles)};
     int schedule = 0;
-    tutti_method_declare_vectors(b, &vectors);
+    handles *h = tutti_method_declare_vectors(b, &vectors);
     const int mean = tutti_builder_memory(b, &(tutti_plan_memory){.name = "mean of the weights",
                                                                   .role = TUTTI_ROLE_WEIGHTS,
                                                                   .type = TUTTI_F32,
@@ -47,15 +38,16 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
                                                                   .is_region = true,
                                                                   .is_saved = true});
     tutti_builder_answer(b, mean);
-    const names n = names_of(p);
+    const int weights = h->shared.weights;
     tutti_status st = tutti_builder_schedule(b, &in_place, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_AVG);
+    if (!st) h->averages = tutti_method_declare_exchanges(b, "weights", weights, weights, schedule, TUTTI_AVG);
     for (int s = 0; s < p->config.nstates && p->config.mean_states && !st; s++) {
         const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s);
         tutti_method_declare_exchanges(b, p->config.states[s], state, state, schedule, TUTTI_AVG);
     }
     if (!st) st = tutti_builder_schedule(b, &apart, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "mean", n.weights, n.mean, schedule, TUTTI_AVG);
+    if (!st) h->means = tutti_method_declare_exchanges(b, "mean", weights, mean, schedule, TUTTI_AVG);
+    h->end = h->means + p->nbuckets;
     if (!st) st = tutti_method_declare_control(b, err);
     return st ? st : tutti_method_declare_own_check(b, err);
 }
@@ -64,33 +56,31 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 
 static void wait_period(tutti_plan_builder *b, int bucket)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const names n = names_of(p);
-    tutti_builder_wait(b, bucket);
-    for (int x = n.state_means + bucket; x < n.means; x += p->nbuckets) tutti_builder_wait(b, x);
+    const handles *h = tutti_builder_kept(b);
+    for (int x = h->averages + bucket; x < h->means; x += tutti_builder_plan(b)->nbuckets) tutti_builder_wait(b, x);
 }
 
 static void list(tutti_plan_builder *b)
 {
     static const tutti_walk walk = {.before_reading = wait_period, .after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
-    const names n = names_of(p);
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
     tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(p, tutti_builder_bucket_in_turn(b, i));
+        const tutti_action update = tutti_method_local_update(b, tutti_builder_bucket_in_turn(b, i));
         tutti_builder_do(b, &update);
     }
-    tutti_builder_wait(b, n.control);
+    tutti_builder_wait(b, h->shared.control);
 
     tutti_builder_loop(b, TUTTI_EACH_PERIOD);
-    for (int x = 0; x < n.means; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int x = h->averages; x < h->means; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 
     tutti_builder_loop(b, TUTTI_EACH_TEST);
-    for (int x = 0; x < n.means; x++) tutti_builder_wait(b, x);
-    for (int x = n.means; x < n.control; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    for (int x = n.means; x < n.control; x++) tutti_builder_wait(b, x);
+    for (int x = h->averages; x < h->means; x++) tutti_builder_wait(b, x);
+    for (int x = h->means; x < h->end; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int x = h->means; x < h->end; x++) tutti_builder_wait(b, x);
 }
 
 /* ---- the row ---- */

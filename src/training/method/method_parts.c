@@ -8,16 +8,16 @@
 
 enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
 
-static void declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
+static int declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
 {
     m.name = name;
     m.role = role;
     m.type = TUTTI_F32;
     m.elements = role == TUTTI_ROLE_WEIGHTS ? tutti_builder_plan(b)->nweights : tutti_builder_plan(b)->total;
-    tutti_builder_memory(b, &m);
+    return tutti_builder_memory(b, &m);
 }
 
-void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v)
+void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const tutti_plan_memory weights = {.copies = 1,
@@ -33,20 +33,25 @@ void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vect
                                       .is_saved = v->common_states || !v->begin_anew,
                                       .differs = v->differ,
                                       .holds = v->states_hold};
-    declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, weights);
-    declare_vector(b, "gradients", TUTTI_ROLE_GRADIENTS, (tutti_plan_memory){.copies = p->ncopies, .is_region = true});
+    tutti_method_handles *h = tutti_builder_keep(b, v->keeps ? v->keeps : sizeof *h);
+    h->flag = h->verdict = h->check = -1;
+    h->weights = declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, weights);
+    h->gradients = h->sent = declare_vector(b, "gradients", TUTTI_ROLE_GRADIENTS,
+                                            (tutti_plan_memory){.copies = p->ncopies, .is_region = true});
     for (int i = 0; i < p->config.nstates; i++) declare_vector(b, p->config.states[i], TUTTI_ROLE_STATE, states);
     tutti_builder_memory(b, &(tutti_plan_memory){.name = "activations",
                                                  .role = TUTTI_ROLE_ACTIVATIONS,
                                                  .type = TUTTI_U8,
                                                  .elements = p->arena_bytes,
                                                  .copies = 1});
+    return h;
 }
 
-void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
-                                    tutti_operation op)
+int tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
+                                   tutti_operation op)
 {
     const tutti_plan *p = tutti_builder_plan(b);
+    const int first = p->nexchanges;
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_bucket *bucket = &p->buckets[i];
         char name[64];
@@ -61,6 +66,7 @@ void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int
                                                          .out = {to, 0},
                                                          .turn = p->config.by_need ? bucket->turn : 0});
     }
+    return first;
 }
 
 static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype type, int64_t n, int copies,
@@ -84,29 +90,30 @@ static const char *few_numbers(const tutti_plan *p)
     return p->config.slots && (nranks & (nranks - 1)) ? "direct" : "binomial";
 }
 
-void tutti_method_declare_centre(tutti_plan_builder *b, bool common)
+int tutti_method_declare_centre(tutti_plan_builder *b, bool common)
 {
-    tutti_builder_answer(
-        b, tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
-                                                        .role = TUTTI_ROLE_CENTRE,
-                                                        .type = TUTTI_F32,
-                                                        .elements = tutti_builder_plan(b)->nweights,
-                                                        .copies = 1,
-                                                        .is_region = true,
-                                                        .is_common = common,
-                                                        .is_lasting = true,
-                                                        .is_saved = true,
-                                                        .holds = common ? TUTTI_HOLDS_ANYTHING : TUTTI_HOLDS_ALL}));
+    const int centre =
+        tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
+                                                     .role = TUTTI_ROLE_CENTRE,
+                                                     .type = TUTTI_F32,
+                                                     .elements = tutti_builder_plan(b)->nweights,
+                                                     .copies = 1,
+                                                     .is_region = true,
+                                                     .is_common = common,
+                                                     .is_lasting = true,
+                                                     .is_saved = true,
+                                                     .holds = common ? TUTTI_HOLDS_ANYTHING : TUTTI_HOLDS_ALL});
+    tutti_builder_answer(b, centre);
+    return centre;
 }
 
-/* From `in` to `out`. */
-static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of_slots, tutti_plan_exchange x,
+/* From x.in to x.out; out: its number. */
+static tutti_status declare_sum(tutti_plan_builder *b, bool of_slots, tutti_plan_exchange x, int *out,
                                 tutti_failure *err)
 {
     const tutti_builder_request sum = {TUTTI_ALLREDUCE, few_numbers(tutti_builder_plan(b)), false, of_slots};
     const tutti_status st = tutti_builder_schedule(b, &sum, &x.schedule, err);
-    x.name = name;
-    if (!st) tutti_builder_exchange(b, &x);
+    if (!st) *out = tutti_builder_exchange(b, &x);
     return st;
 }
 
@@ -123,51 +130,47 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
     const int parts =
         declare_numbers(b, "control numbers", TUTTI_F32, p->control.count, p->ncopies, TUTTI_HOLDS_ANYTHING);
     const int sums = declare_numbers(b, "control sums", TUTTI_F32, p->control.count, 1, TUTTI_HOLDS_ALL);
-    return declare_sum(
-        b, "control numbers", true,
-        (tutti_plan_exchange){
-            .bucket = TUTTI_CONTROL_BUCKET, .count = p->control.count, .in = {parts, 0}, .out = {sums, 0}},
-        err);
-}
-
-int tutti_method_control(const tutti_plan *p)
-{
-    int x = 0;
-    while (p->exchanges[x].bucket != TUTTI_CONTROL_BUCKET) x++;
-    return x;
+    tutti_method_handles *h = tutti_builder_kept(b);
+    return declare_sum(b, true,
+                       (tutti_plan_exchange){.name = "control numbers",
+                                             .bucket = TUTTI_CONTROL_BUCKET,
+                                             .count = p->control.count,
+                                             .in = {parts, 0},
+                                             .out = {sums, 0}},
+                       &h->control, err);
 }
 
 void tutti_method_start_control(tutti_plan_builder *b)
 {
-    tutti_builder_start(b, tutti_method_control(tutti_builder_plan(b)), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    const tutti_method_handles *h = tutti_builder_kept(b);
+    tutti_builder_start(b, h->control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err)
 {
     const int64_t n = tutti_plan_nlooked(tutti_builder_plan(b));
     if (!tutti_method_looks(&tutti_builder_plan(b)->config)) return TUTTI_OK;
-    const int flag = declare_numbers(b, alone ? "verdict" : "flag", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
+    tutti_method_handles *h = tutti_builder_kept(b);
+    h->flag = h->verdict = tutti_method_declare_own_numbers(b, alone ? "verdict" : "flag");
     if (alone) return TUTTI_OK;
-    const int verdict = declare_numbers(b, "verdict", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
+    h->verdict = tutti_method_declare_own_numbers(b, "verdict");
     return declare_sum(
-        b, "verdict", false,
-        (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = n, .in = {flag, 0}, .out = {verdict, 0}}, err);
+        b, false,
+        (tutti_plan_exchange){
+            .name = "verdict", .bucket = TUTTI_NO_BUCKET, .count = n, .in = {h->flag, 0}, .out = {h->verdict, 0}},
+        &h->check, err);
 }
 
-void tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
+int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
 {
-    declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
+    return declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
 }
 
 /* The norm of all gradients has always travelled with it, though nobody reads the sum. */
-static bool shares_verdict(const tutti_plan_config *c)
-{
-    return c->only_finite || c->norms == TUTTI_NORM_OF_ALL;
-}
-
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
 {
-    return tutti_method_declare_check(b, !shares_verdict(&tutti_builder_plan(b)->config), err);
+    const tutti_plan_config *c = &tutti_builder_plan(b)->config;
+    return tutti_method_declare_check(b, !c->only_finite && c->norms != TUTTI_NORM_OF_ALL, err);
 }
 
 tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to)
@@ -193,49 +196,49 @@ void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int fl
     tutti_builder_do(b, &look);
 }
 
-tutti_action tutti_method_local_update(const tutti_plan *p, int bucket)
+tutti_action tutti_method_local_update(const tutti_plan_builder *b, int bucket)
 {
-    const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2), shared = shares_verdict(&p->config);
-    tutti_action a = tutti_method_update(p, bucket, tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-                                         tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0));
-    a.verdict = tutti_method_looks(&p->config) ? flag + shared : -1;
-    a.norm = p->config.norms ? flag : -1; /* of its own gradients */
+    const tutti_method_handles *h = tutti_builder_kept(b);
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_action a = tutti_method_update(p, bucket, h->gradients, h->weights);
+    a.verdict = h->verdict;
+    a.norm = p->config.norms ? h->flag : -1; /* of its own gradients */
     a.share = p->config.nranks;
     return a;
 }
 
 void tutti_method_list_looks(tutti_plan_builder *b)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const int check = tutti_method_control(p) + 1;
-    for (int i = 0; i < p->nbuckets && tutti_method_looks(&p->config); i++) {
-        const tutti_action update = tutti_method_local_update(p, i);
-        tutti_method_look(b, &update, tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2), update.to);
+    const tutti_method_handles *h = tutti_builder_kept(b);
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets && h->flag >= 0; i++) {
+        const tutti_action update = tutti_method_local_update(b, i);
+        tutti_method_look(b, &update, h->flag, h->weights);
     }
-    if (!shares_verdict(&p->config)) return;
-    tutti_builder_start(b, check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_builder_wait(b, check);
+    if (h->check < 0) return;
+    tutti_builder_start(b, h->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_wait(b, h->check);
 }
 
 void tutti_method_declare_sent(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_builder_memory(b, &(tutti_plan_memory){.name = "sent gradients",
-                                                 .role = TUTTI_ROLE_SENT,
-                                                 .type = p->config.sent,
-                                                 .elements = p->total,
-                                                 .copies = 1,
-                                                 .is_region = true});
+    tutti_method_handles *h = tutti_builder_kept(b);
+    h->sent = tutti_builder_memory(b, &(tutti_plan_memory){.name = "sent gradients",
+                                                           .role = TUTTI_ROLE_SENT,
+                                                           .type = p->config.sent,
+                                                           .elements = p->total,
+                                                           .copies = 1,
+                                                           .is_region = true});
 }
 
 /* Of the bucket, or of the slice of it that the rank owns. */
-static void convert(tutti_plan_builder *b, int bucket, bool own, tutti_memory_role from, tutti_memory_role to)
+static void convert(tutti_plan_builder *b, int bucket, bool own, int from, int to)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_action a = {.kind = TUTTI_DO_CONVERT,
                       .bucket = bucket,
-                      .from = tutti_plan_find_memory(p, from, 0),
-                      .to = tutti_plan_find_memory(p, to, 0),
+                      .from = from,
+                      .to = to,
                       .first = p->buckets[bucket].offset,
                       .count = p->buckets[bucket].count};
     if (own) tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
@@ -244,12 +247,14 @@ static void convert(tutti_plan_builder *b, int bucket, bool own, tutti_memory_ro
 
 void tutti_method_round(tutti_plan_builder *b, int bucket)
 {
-    convert(b, bucket, false, TUTTI_ROLE_GRADIENTS, TUTTI_ROLE_SENT);
+    const tutti_method_handles *h = tutti_builder_kept(b);
+    convert(b, bucket, false, h->gradients, h->sent);
 }
 
 void tutti_method_widen(tutti_plan_builder *b, int bucket)
 {
-    convert(b, bucket, !tutti_builder_plan(b)->config.replicated, TUTTI_ROLE_SENT, TUTTI_ROLE_GRADIENTS);
+    const tutti_method_handles *h = tutti_builder_kept(b);
+    convert(b, bucket, !tutti_builder_plan(b)->config.replicated, h->sent, h->gradients);
 }
 
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
@@ -299,7 +304,9 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
 {
     static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};
     const tutti_plan *p = tutti_builder_plan(b);
+    tutti_method_handles *h = tutti_builder_kept(b);
     int schedule = 0;
+    h->saves = p->nexchanges;
     if (p->config.nranks == 1 || !p->config.nstates) return TUTTI_OK;
     const tutti_status st = tutti_builder_schedule(b, &gather, &schedule, err);
     for (int s = 0; s < p->config.nstates && !st; s++) {
@@ -309,10 +316,11 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
     return st;
 }
 
-void tutti_method_list_saves(tutti_plan_builder *b, int first)
+void tutti_method_list_saves(tutti_plan_builder *b)
 {
+    const tutti_method_handles *h = tutti_builder_kept(b);
     const int n = tutti_builder_plan(b)->nexchanges;
     tutti_builder_loop(b, TUTTI_EACH_SAVE);
-    for (int i = first; i < n; i++) tutti_builder_start(b, i, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    for (int i = first; i < n; i++) tutti_builder_wait(b, i);
+    for (int i = h->saves; i < n; i++) tutti_builder_start(b, i, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int i = h->saves; i < n; i++) tutti_builder_wait(b, i);
 }

@@ -11,53 +11,20 @@
 
 enum { MOST_NAME = 96 };
 
-/* ---- numbers of exchanges, which follow from the plan: sums, gathers, control numbers, travels, whole parameters, states ---- */
-
 typedef struct {
+    tutti_method_handles shared;
     int parts, ngroups; /* ranks of a group; groups */
-    int weights, gradients;
-    int nsums, control, travels, wholes, saves; /* how many; first ones */
-} layout;
+    /* First exchanges of what has one a part, or one a group. Of a bucket: the sums of its gradients, the gathers of its weights, -1 where
+     * nobody else has a rank's part, and its whole parameters; of a node: what travels there. */
+    int *sums, *gathers, *wholes, *travels;
+} handles;
 
-/* By how many exchanges the bucket's gradients travel: one a part, unless there is one group. */
-static int count_sums(const tutti_bucket *b, int ngroups)
+/* The one of a bucket's sums, or of its gathers, that the rank takes part in; -1: there is none. */
+static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
 {
-    return b->parts == 1 ? 1 : ngroups > 1 ? b->parts : 0;
-}
-
-static layout layout_of(const tutti_plan *p)
-{
-    layout l = {.parts = tutti_graph_parts(p->graph),
-                .weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0)};
-    int ntravels = 0, nsplit = 0;
-    l.ngroups = p->config.nranks / l.parts;
-    for (int b = 0; b < p->nbuckets; b++) {
-        l.nsums += count_sums(&p->buckets[b], l.ngroups);
-        nsplit += p->buckets[b].parts > 1;
-    }
-    for (int i = 0; i < p->graph->nnodes; i++) ntravels += p->graph->nodes[i].kind == TUTTI_NODE_TRAVEL;
-    l.control = 2 * l.nsums;
-    l.travels = l.control + 1;
-    l.wholes = l.travels + ntravels * l.ngroups;
-    l.saves = l.wholes + nsplit * l.ngroups;
-    return l;
-}
-
-/* The one of the bucket's sums that the rank takes part in; -1: nobody else has its part. */
-static int sum_of(const tutti_plan *p, int bucket, int rank)
-{
-    const int ngroups = p->config.nranks / tutti_graph_parts(p->graph), parts = p->buckets[bucket].parts;
-    int x = 0;
-    for (int b = 0; b < bucket; b++) x += count_sums(&p->buckets[b], ngroups);
-    if (parts == 1) return x;
-    return ngroups > 1 ? x + tutti_plan_position(p, rank) : -1;
-}
-
-static int gather_of(const tutti_plan *p, int bucket, int rank)
-{
-    const int sum = sum_of(p, bucket, rank);
-    return sum < 0 ? -1 : layout_of(p).nsums + sum;
+    const tutti_plan *p = tutti_builder_plan(b);
+    if (p->buckets[bucket].parts == 1 || first[bucket] < 0) return first[bucket];
+    return first[bucket] + tutti_plan_position(p, tutti_builder_rank(b));
 }
 
 /* ---- what there is ---- */
@@ -82,24 +49,25 @@ static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int 
                                  .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
 }
 
-/* What of a bucket is exchanged: its word, the vector in which it lies, and how. */
+/* What of a bucket is exchanged: its word, the vector in which it lies, and how; where the first number of each bucket is kept. */
 typedef struct {
     const char *what;
     int memory;
     const tutti_builder_request *request;
+    int *first;
 } exchanged;
 
 /* Of a bucket's part, between the ranks that have it. */
 static tutti_status declare_part(tutti_plan_builder *b, const exchanged *e, int bucket, int part, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const layout l = layout_of(p);
+    const handles *h = tutti_builder_kept(b);
     tutti_arena work = {0};
     char name[MOST_NAME];
     snprintf(name, sizeof name, "%s of bucket %d, part %d", e->what, bucket, part);
     tutti_plan_exchange x = of_bucket(p, name, bucket, e->memory, 0);
-    x.members = members_of(&work, part, l.parts, l.ngroups);
-    x.nmembers = l.ngroups;
+    x.members = members_of(&work, part, h->parts, h->ngroups);
+    x.nmembers = h->ngroups;
     tutti_plan_part(p, p->order[p->buckets[bucket].first_param], part, &x.first, &x.count);
     const tutti_status st = tutti_builder_schedule_among(b, e->request, x.members, x.nmembers, &x.schedule, err);
     if (!st) tutti_builder_exchange(b, &x);
@@ -110,14 +78,16 @@ static tutti_status declare_part(tutti_plan_builder *b, const exchanged *e, int 
 static tutti_status declare_buckets(tutti_plan_builder *b, const exchanged *e, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const int ngroups = layout_of(p).ngroups;
+    const handles *h = tutti_builder_kept(b);
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < p->nbuckets && !st; i++) {
         int schedule;
         char name[MOST_NAME];
-        for (int j = 0; p->buckets[i].parts > 1 && ngroups > 1 && j < p->buckets[i].parts && !st; j++)
+        const bool split = p->buckets[i].parts > 1;
+        e->first[i] = split && h->ngroups == 1 ? -1 : p->nexchanges;
+        for (int j = 0; split && e->first[i] >= 0 && j < p->buckets[i].parts && !st; j++)
             st = declare_part(b, e, i, j, err);
-        if (p->buckets[i].parts > 1 || st) continue;
+        if (split || st) continue;
         st = tutti_builder_schedule(b, e->request, &schedule, err);
         snprintf(name, sizeof name, "%s of bucket %d", e->what, i);
         const tutti_plan_exchange x = of_bucket(p, name, i, e->memory, schedule);
@@ -126,19 +96,20 @@ static tutti_status declare_buckets(tutti_plan_builder *b, const exchanged *e, t
     return st;
 }
 
-/* An exchange of each group. */
+/* An exchange of each group; first: the number of the first one. */
 static tutti_status declare_in_groups(tutti_plan_builder *b, const char *name, tutti_plan_exchange x,
-                                      const tutti_builder_request *r, tutti_failure *err)
+                                      const tutti_builder_request *r, int *first, tutti_failure *err)
 {
-    const layout l = layout_of(tutti_builder_plan(b));
+    const handles *h = tutti_builder_kept(b);
     tutti_status st = TUTTI_OK;
     tutti_arena work = {0};
-    for (int q = 0; q < l.ngroups && !st; q++) {
+    *first = tutti_builder_plan(b)->nexchanges;
+    for (int q = 0; q < h->ngroups && !st; q++) {
         char own[MOST_NAME];
-        snprintf(own, sizeof own, l.ngroups > 1 ? "%s, group %d" : "%s", name, q);
+        snprintf(own, sizeof own, h->ngroups > 1 ? "%s, group %d" : "%s", name, q);
         x.name = own;
-        x.members = members_of(&work, q * l.parts, 1, l.parts);
-        x.nmembers = l.parts;
+        x.members = members_of(&work, q * h->parts, 1, h->parts);
+        x.nmembers = h->parts;
         st = tutti_builder_schedule_among(b, r, x.members, x.nmembers, &x.schedule, err);
         if (!st) tutti_builder_exchange(b, &x);
     }
@@ -154,6 +125,7 @@ static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
                                        swap = {TUTTI_ALL_TO_ALL, "direct", false, false};
     const tutti_plan *p = tutti_builder_plan(b);
     const tutti_graph *g = p->graph;
+    const handles *h = tutti_builder_kept(b);
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < g->nnodes && !st; i++) {
         const tutti_node *n = &g->nodes[i];
@@ -171,7 +143,7 @@ static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
                                n->hop == TUTTI_HOP_GATHER_INPUTS ? &gather
                                : n->hop == TUTTI_HOP_SUM_GRADS   ? &sum
                                                                  : &swap,
-                               err);
+                               &h->travels[i], err);
     }
     return st;
 }
@@ -186,14 +158,15 @@ static tutti_status declare_wholes(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_ALL_GATHER, "direct", true, false};
     const tutti_plan *p = tutti_builder_plan(b);
+    const handles *h = tutti_builder_kept(b);
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < p->nbuckets && !st; i++) {
         if (p->buckets[i].parts == 1) continue;
         char name[MOST_NAME];
         snprintf(name, sizeof name, "all parts of bucket %d", i);
-        tutti_plan_exchange x = of_bucket(p, name, i, layout_of(p).weights, 0);
+        tutti_plan_exchange x = of_bucket(p, name, i, h->shared.weights, 0);
         x.count = whole_count(p, i);
-        st = declare_in_groups(b, name, x, &gather, err);
+        st = declare_in_groups(b, name, x, &gather, &h->wholes[i], err);
     }
     return st;
 }
@@ -203,12 +176,13 @@ static tutti_status declare_saves(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};
     const tutti_plan *p = tutti_builder_plan(b);
-    const layout l = layout_of(p);
     const int nranks = p->config.nranks;
+    handles *h = tutti_builder_kept(b);
     tutti_arena work = {0};
     int32_t *by_part = TUTTI_ARENA_NEW(&work, int32_t, nranks);
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < nranks; i++) by_part[i] = i % l.ngroups * l.parts + i / l.ngroups;
+    h->shared.saves = p->nexchanges;
+    for (int i = 0; i < nranks; i++) by_part[i] = i % h->ngroups * h->parts + i / h->ngroups;
     for (int i = 0; i < p->config.nstates * p->nbuckets && !st; i++) {
         const int state = i / p->nbuckets, bucket = i % p->nbuckets;
         const bool split = p->buckets[bucket].parts > 1;
@@ -242,11 +216,17 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request sums = {TUTTI_REDUCE_SCATTER, NULL, true, false},
                                        gathers = {TUTTI_ALL_GATHER, NULL, true, false};
-    const tutti_method_vectors vectors = {.weights_hold = TUTTI_HOLDS_ALL};
-    tutti_method_declare_vectors(b, &vectors);
-    const layout l = layout_of(tutti_builder_plan(b));
-    tutti_status st = declare_buckets(b, &(exchanged){"gradients", l.gradients, &sums}, err);
-    if (!st) st = declare_buckets(b, &(exchanged){"weights", l.weights, &gathers}, err);
+    const tutti_method_vectors vectors = {.weights_hold = TUTTI_HOLDS_ALL, .keeps = sizeof(handles)};
+    const tutti_plan *p = tutti_builder_plan(b);
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    h->parts = tutti_graph_parts(p->graph);
+    h->ngroups = p->config.nranks / h->parts;
+    h->sums = tutti_builder_keep(b, sizeof *h->sums * (size_t)p->nbuckets);
+    h->gathers = tutti_builder_keep(b, sizeof *h->gathers * (size_t)p->nbuckets);
+    h->wholes = tutti_builder_keep(b, sizeof *h->wholes * (size_t)p->nbuckets);
+    h->travels = tutti_builder_keep(b, sizeof *h->travels * (size_t)p->graph->nnodes);
+    tutti_status st = declare_buckets(b, &(exchanged){"gradients", h->shared.gradients, &sums, h->sums}, err);
+    if (!st) st = declare_buckets(b, &(exchanged){"weights", h->shared.weights, &gathers, h->gathers}, err);
     if (!st) st = tutti_method_declare_control(b, err);
     declare_places(b);
     if (!st) st = declare_travels(b, err);
@@ -258,29 +238,29 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 
 static void wait_weights(tutti_plan_builder *b, int bucket)
 {
-    const int x = gather_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    const handles *h = tutti_builder_kept(b);
+    const int x = of_rank(b, h->gathers, bucket);
     if (x >= 0) tutti_builder_wait(b, x);
 }
 
 static void start_sums(tutti_plan_builder *b, int bucket)
 {
-    const int x = sum_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    const handles *h = tutti_builder_kept(b);
+    const int x = of_rank(b, h->sums, bucket);
     if (x >= 0) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
 static void free_weights(tutti_plan_builder *b, int bucket)
 {
-    const int x = gather_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    const handles *h = tutti_builder_kept(b);
+    const int x = of_rank(b, h->gathers, bucket);
     if (x >= 0) tutti_builder_start(b, x, TUTTI_WHEN_FREE);
 }
 
 static void travel(tutti_plan_builder *b, int node)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const layout l = layout_of(p);
-    int before = 0;
-    for (int i = 0; i < node; i++) before += p->graph->nodes[i].kind == TUTTI_NODE_TRAVEL;
-    const int x = l.travels + before * l.ngroups + tutti_plan_group(p, tutti_builder_rank(b));
+    const handles *h = tutti_builder_kept(b);
+    const int x = h->travels[node] + tutti_plan_group(tutti_builder_plan(b), tutti_builder_rank(b));
     tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_wait(b, x);
 }
@@ -288,9 +268,9 @@ static void travel(tutti_plan_builder *b, int node)
 static void update(tutti_plan_builder *b, int bucket)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const layout l = layout_of(p);
-    const int sum = sum_of(p, bucket, tutti_builder_rank(b)), gather = gather_of(p, bucket, tutti_builder_rank(b));
-    tutti_action a = tutti_method_update(p, bucket, l.gradients, l.weights);
+    const handles *h = tutti_builder_kept(b);
+    const int sum = of_rank(b, h->sums, bucket), gather = of_rank(b, h->gathers, bucket);
+    tutti_action a = tutti_method_update(p, bucket, h->shared.gradients, h->shared.weights);
     tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
     if (sum >= 0) tutti_builder_wait(b, sum);
     tutti_builder_do(b, &a);
@@ -301,31 +281,27 @@ static void update(tutti_plan_builder *b, int bucket)
 static void list_wholes(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const layout l = layout_of(p);
+    const handles *h = tutti_builder_kept(b);
+    const int group = tutti_plan_group(p, tutti_builder_rank(b));
     for (int i = 0; i < p->nbuckets; i++) wait_weights(b, i);
-    for (int again = 0; again < 2; again++) {
-        int x = l.wholes + tutti_plan_group(p, tutti_builder_rank(b));
-        for (int i = 0; i < p->nbuckets; i++) {
-            if (p->buckets[i].parts == 1) continue;
-            if (!again) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-            if (again) tutti_builder_wait(b, x);
-            x += l.ngroups;
-        }
-    }
+    for (int i = 0; i < p->nbuckets; i++)
+        if (p->buckets[i].parts > 1) tutti_builder_start(b, h->wholes[i] + group, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int i = 0; i < p->nbuckets; i++)
+        if (p->buckets[i].parts > 1) tutti_builder_wait(b, h->wholes[i] + group);
 }
 
 static void list(tutti_plan_builder *b)
 {
     static const tutti_walk walk = {wait_weights, start_sums, free_weights, tutti_method_start_control};
-    const tutti_plan *p = tutti_builder_plan(b);
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_on_travel(b, travel);
     tutti_builder_walk(b, &walk);
-    for (int i = 0; i < p->nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
-    tutti_builder_wait(b, tutti_method_control(p));
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
+    tutti_builder_wait(b, h->shared.control);
     tutti_builder_loop(b, TUTTI_EACH_TEST);
     list_wholes(b);
-    tutti_method_list_saves(b, layout_of(p).saves);
+    tutti_method_list_saves(b);
 }
 
 const tutti_emitter tutti_method_split_emitter = {declare, list};

@@ -23,31 +23,10 @@
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"
 
-/* Numbers of what was declared follow from the configuration. Sums of bucket b are exchange b; weights, where they are gathered, come
- * behind those. */
 typedef struct {
-    int weights, gradients, sent, flag, verdict; /* memories; sent: what travels */
-    int gathers, control, check, first_save;     /* exchanges */
-} names;
-
-static names names_of(const tutti_plan *p)
-{
-    const bool alone = p->config.replicated;
-    const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
-    const int control = alone ? p->nbuckets : 2 * p->nbuckets;
-    return (names){
-        .weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-        .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-        .sent = tutti_plan_find_memory(p, tutti_method_rounds(&p->config) ? TUTTI_ROLE_SENT : TUTTI_ROLE_GRADIENTS, 0),
-        .flag = flag,
-        .verdict = !tutti_method_looks(&p->config) ? -1
-                   : alone                         ? flag
-                                                   : flag + 1,
-        .gathers = alone ? -1 : p->nbuckets,
-        .control = control,
-        .check = control + 1,
-        .first_save = control + 1 + (tutti_method_looks(&p->config) && !alone)};
-}
+    tutti_method_handles shared;
+    int sums, gathers; /* exchanges; gathers: -1 where weights are replicated */
+} handles;
 
 /* ---- what there is ---- */
 
@@ -57,7 +36,7 @@ static bool rounds_all(const tutti_plan_builder *b)
     return tutti_method_rounds(&tutti_builder_plan(b)->config) && !tutti_builder_rounds_groups(b);
 }
 
-static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
+static tutti_status declare_buckets(tutti_plan_builder *b, handles *h, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const bool alone = p->config.replicated, rounds = rounds_all(b), groups = tutti_builder_rounds_groups(b);
@@ -65,15 +44,17 @@ static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
                                         .in_place = alone ? !groups : !rounds || p->config.rounds_each,
                                         .of_slots = true},
                                 weights = {.collective = TUTTI_ALL_GATHER, .in_place = true};
-    const names n = names_of(p);
+    const tutti_method_handles *n = &h->shared;
     int schedule = 0;
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
     if (!st)
-        tutti_method_declare_exchanges(b, "gradients", rounds ? n.sent : n.gradients,
-                                       alone || p->config.rounds_each ? n.sent : n.gradients, schedule, TUTTI_SUM);
-    if (st || p->config.replicated) return st;
+        h->sums = tutti_method_declare_exchanges(b, "gradients", rounds ? n->sent : n->gradients,
+                                                 alone || p->config.rounds_each ? n->sent : n->gradients, schedule,
+                                                 TUTTI_SUM);
+    h->gathers = -1;
+    if (st || alone) return st;
     st = tutti_builder_schedule(b, &weights, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_SUM);
+    if (!st) h->gathers = tutti_method_declare_exchanges(b, "weights", n->weights, n->weights, schedule, TUTTI_SUM);
     return st;
 }
 
@@ -83,10 +64,11 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     const tutti_method_vectors vectors = {.own_weights = alone,
                                           .own_states = alone,
                                           .weights_hold = TUTTI_HOLDS_ALL,
-                                          .states_hold = alone ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING};
-    tutti_method_declare_vectors(b, &vectors);
+                                          .states_hold = alone ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING,
+                                          .keeps = sizeof(handles)};
+    handles *h = tutti_method_declare_vectors(b, &vectors);
     if (rounds_all(b) || (alone && tutti_builder_rounds_groups(b))) tutti_method_declare_sent(b);
-    tutti_status st = declare_buckets(b, err);
+    tutti_status st = declare_buckets(b, h, err);
     if (!st) st = tutti_method_declare_control(b, err);
     if (!st) st = tutti_method_declare_check(b, alone, err);
     return st || alone ? st : tutti_method_declare_saves(b, err);
@@ -96,23 +78,27 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 
 static void wait_weights(tutti_plan_builder *b, int bucket)
 {
-    tutti_builder_wait(b, names_of(tutti_builder_plan(b)).gathers + bucket);
+    const handles *h = tutti_builder_kept(b);
+    tutti_builder_wait(b, h->gathers + bucket);
 }
 
 static void start_sums(tutti_plan_builder *b, int bucket)
 {
+    const handles *h = tutti_builder_kept(b);
     if (rounds_all(b)) tutti_method_round(b, bucket);
-    tutti_builder_start(b, bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_start(b, h->sums + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
 static void free_weights(tutti_plan_builder *b, int bucket)
 {
-    tutti_builder_start(b, names_of(tutti_builder_plan(b)).gathers + bucket, TUTTI_WHEN_FREE);
+    const handles *h = tutti_builder_kept(b);
+    tutti_builder_start(b, h->gathers + bucket, TUTTI_WHEN_FREE);
 }
 
 /* What this rank looks at and updates of a bucket. */
-static tutti_action own_part(const tutti_plan_builder *b, int bucket, const names *n)
+static tutti_action own_part(const tutti_plan_builder *b, int bucket)
 {
+    const tutti_method_handles *n = tutti_builder_kept(b);
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_action a = tutti_method_update(p, bucket, n->gradients, n->weights);
     a.verdict = n->verdict;
@@ -124,68 +110,69 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket, const name
 /* Until the sums are there, as they were made or, where these travelled or were rounded, from that. */
 static void wait_sums(tutti_plan_builder *b, int bucket)
 {
+    const handles *h = tutti_builder_kept(b);
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;
-    tutti_builder_wait(b, bucket);
+    tutti_builder_wait(b, h->sums + bucket);
     if (tutti_method_rounds(c) && (c->replicated || c->rounds_each)) tutti_method_widen(b, bucket);
 }
 
-static void look_at_all(tutti_plan_builder *b, const names *n)
+static void look_at_all(tutti_plan_builder *b, const tutti_method_handles *n)
 {
     for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
-        const tutti_action update = own_part(b, i, n);
+        const tutti_action update = own_part(b, i);
         wait_sums(b, i);
         tutti_method_look(b, &update, n->flag, n->weights);
     }
-    if (n->flag == n->verdict) return;
+    if (n->check < 0) return;
     tutti_builder_start(b, n->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_wait(b, n->check);
 }
 
-static void list_step(tutti_plan_builder *b, const names *n)
+static void list_step(tutti_plan_builder *b, const handles *h)
 {
     static const tutti_walk sharded = {wait_weights, start_sums, free_weights, tutti_method_start_control},
                             replicated = {NULL, start_sums, NULL, tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, p->config.replicated ? &replicated : &sharded);
-    if (tutti_method_looks(&p->config)) look_at_all(b, n);
+    if (tutti_method_looks(&p->config)) look_at_all(b, &h->shared);
     for (int i = 0; i < p->nbuckets && !p->config.early; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
-        const tutti_action update = own_part(b, bucket, n);
+        const tutti_action update = own_part(b, bucket);
         if (tutti_method_looks(&p->config))
-            tutti_builder_wait(b, bucket); /* that it was looked at */
+            tutti_builder_wait(b, h->sums + bucket); /* that it was looked at */
         else
             wait_sums(b, bucket);
         tutti_builder_do(b, &update);
-        if (n->gathers >= 0) tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
+        if (h->gathers >= 0) tutti_builder_tell(b, h->gathers + bucket, TUTTI_WHEN_READY);
     }
-    tutti_builder_wait(b, n->control);
+    tutti_builder_wait(b, h->shared.control);
 }
 
 /* One part a bucket. */
-static void list_beside(tutti_plan_builder *b, const names *n)
+static void list_beside(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_END);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
-        const tutti_action update = own_part(b, bucket, n);
-        tutti_builder_wait(b, bucket);
-        tutti_builder_wait_told(b, n->gathers + bucket, TUTTI_WHEN_FREE);
+        const tutti_action update = own_part(b, bucket);
+        tutti_builder_wait(b, h->sums + bucket);
+        tutti_builder_wait_told(b, h->gathers + bucket, TUTTI_WHEN_FREE);
         tutti_builder_do(b, &update);
-        tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
+        tutti_builder_tell(b, h->gathers + bucket, TUTTI_WHEN_READY);
     }
 }
 
 static void list(tutti_plan_builder *b)
 {
-    const names n = names_of(tutti_builder_plan(b));
-    list_step(b, &n);
-    if (tutti_builder_plan(b)->config.early) list_beside(b, &n);
-    if (n.gathers < 0) return;
+    const handles *h = tutti_builder_kept(b);
+    list_step(b, h);
+    if (tutti_builder_plan(b)->config.early) list_beside(b, h);
+    if (h->gathers < 0) return;
     tutti_builder_loop(b, TUTTI_EACH_TEST);
-    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) tutti_builder_wait(b, n.gathers + i);
-    tutti_method_list_saves(b, n.first_save);
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) tutti_builder_wait(b, h->gathers + i);
+    tutti_method_list_saves(b);
 }
 
 /* ---- the row ---- */

@@ -267,6 +267,7 @@ typedef struct tutti_plan {
     int64_t *grad_offset;                 /* a gradient of the graph; -1 = none */
     int64_t *scratch_offset;              /* a node of the graph; -1 = none */
     tutti_arena arena;
+    void *kept; /* in there: the method's own (tutti_builder_keep) */
 } tutti_plan;
 
 /* How many parts of a batch, each a kernel call or more, a rank has in fast mode: 1, or its micro-batches. */

@@ -21,6 +21,18 @@ int tutti_builder_rank(const tutti_plan_builder *b)
 
 /* ---- what there is ---- */
 
+void *tutti_builder_keep(tutti_plan_builder *b, size_t size)
+{
+    void *own = tutti_arena_alloc(&b->plan->arena, size);
+    if (!b->plan->kept) b->plan->kept = own;
+    return own;
+}
+
+void *tutti_builder_kept(const tutti_plan_builder *b)
+{
+    return b->plan->kept;
+}
+
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m)
 {
     tutti_plan *p = b->plan;

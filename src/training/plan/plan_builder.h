@@ -32,6 +32,10 @@ void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, th
 /* Ranks take steps of their own and visit the common memories so; from now on it is known who is far from these (tutti_plan_is_far). */
 void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission);
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
+/* Zeroed memory of so many bytes in the plan, for the numbers that declare got. tutti_builder_kept returns the first; list only reads it:
+ * loops are listed by several threads. */
+void *tutti_builder_keep(tutti_plan_builder *b, size_t size);
+void *tutti_builder_kept(const tutti_plan_builder *b);
 /* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the configuration's. */
 typedef struct {
     tutti_collective collective;

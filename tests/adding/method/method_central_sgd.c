@@ -5,80 +5,70 @@
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"
 
-/* Sums of bucket b are exchange b; its weights come nbuckets behind. */
-static int weights_of(const tutti_plan *p, int bucket)
-{
-    return p->nbuckets + bucket;
-}
+typedef struct {
+    tutti_method_handles shared;
+    int sums, weights; /* exchanges */
+} handles;
 
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request sums = {TUTTI_REDUCE, NULL, true, true},
                                        weights = {TUTTI_BROADCAST, NULL, true, false};
-    const tutti_method_vectors vectors = {
-        .own_states = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
-    const tutti_plan *p = tutti_builder_plan(b);
+    const tutti_method_vectors vectors = {.own_states = true,
+                                          .weights_hold = TUTTI_HOLDS_ALL,
+                                          .states_hold = TUTTI_HOLDS_ANYTHING,
+                                          .keeps = sizeof(handles)};
     int schedule = 0;
-    tutti_method_declare_vectors(b, &vectors);
-    const int gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
-    const int values = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    const int gradients = h->shared.gradients, values = h->shared.weights;
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
     if (st) return st;
-    tutti_method_declare_exchanges(b, "gradients", gradients, gradients, schedule, TUTTI_SUM);
+    h->sums = tutti_method_declare_exchanges(b, "gradients", gradients, gradients, schedule, TUTTI_SUM);
     st = tutti_builder_schedule(b, &weights, &schedule, err);
     if (st) return st;
-    tutti_method_declare_exchanges(b, "weights", values, values, schedule, TUTTI_SUM);
+    h->weights = tutti_method_declare_exchanges(b, "weights", values, values, schedule, TUTTI_SUM);
     return tutti_method_declare_control(b, err);
 }
 
 static void wait_weights(tutti_plan_builder *b, int bucket)
 {
-    tutti_builder_wait(b, weights_of(tutti_builder_plan(b), bucket));
+    const handles *h = tutti_builder_kept(b);
+    tutti_builder_wait(b, h->weights + bucket);
 }
 
 static void start_sums(tutti_plan_builder *b, int bucket)
 {
-    tutti_builder_start(b, bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    const handles *h = tutti_builder_kept(b);
+    tutti_builder_start(b, h->sums + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
 static void free_weights(tutti_plan_builder *b, int bucket)
 {
-    tutti_builder_start(b, weights_of(tutti_builder_plan(b), bucket), TUTTI_WHEN_FREE);
-}
-
-static void start_control(tutti_plan_builder *b)
-{
-    tutti_builder_start(b, weights_of(tutti_builder_plan(b), tutti_builder_plan(b)->nbuckets),
-                        TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    const handles *h = tutti_builder_kept(b);
+    tutti_builder_start(b, h->weights + bucket, TUTTI_WHEN_FREE);
 }
 
 static void update(tutti_plan_builder *b, int bucket)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const tutti_action whole = {.kind = TUTTI_DO_APPLY,
-                                .bucket = bucket,
-                                .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-                                .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                                .verdict = -1,
-                                .norm = -1,
-                                .share = 1,
-                                .first = p->buckets[bucket].offset,
-                                .count = p->buckets[bucket].count};
-    tutti_builder_wait(b, bucket);
+    const handles *h = tutti_builder_kept(b);
+    const tutti_action whole =
+        tutti_method_update(tutti_builder_plan(b), bucket, h->shared.gradients, h->shared.weights);
+    tutti_builder_wait(b, h->sums + bucket);
     if (tutti_builder_rank(b) == 0) tutti_builder_do(b, &whole);
-    tutti_builder_tell(b, weights_of(p, bucket), TUTTI_WHEN_READY);
+    tutti_builder_tell(b, h->weights + bucket, TUTTI_WHEN_READY);
 }
 
 static void list(tutti_plan_builder *b)
 {
-    static const tutti_walk walk = {wait_weights, start_sums, free_weights, start_control};
-    const tutti_plan *p = tutti_builder_plan(b);
+    static const tutti_walk walk = {wait_weights, start_sums, free_weights, tutti_method_start_control};
+    const int nbuckets = tutti_builder_plan(b)->nbuckets;
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    for (int i = 0; i < p->nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
-    tutti_builder_wait(b, weights_of(p, p->nbuckets));
+    for (int i = 0; i < nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
+    tutti_builder_wait(b, h->shared.control);
     tutti_builder_loop(b, TUTTI_EACH_TEST);
-    for (int i = 0; i < p->nbuckets; i++) wait_weights(b, i);
+    for (int i = 0; i < nbuckets; i++) wait_weights(b, i);
 }
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)

@@ -323,6 +323,79 @@ static void canonical_sums_over_some_ranks_are_refused(void **state)
     tutti_graph_destroy(w.graph);
 }
 
+/* The same method behind a memory and an exchange of somebody else. */
+static tutti_status declare_behind(const char *method, tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request sum = {TUTTI_ALLREDUCE, "direct", true, false};
+    tutti_plan_exchange x = {.name = "other", .bucket = TUTTI_NO_BUCKET, .count = 16};
+    x.in.memory = x.out.memory = tutti_builder_memory(b, &(tutti_plan_memory){.name = "other",
+                                                                              .role = TUTTI_ROLE_SEAT,
+                                                                              .type = TUTTI_F32,
+                                                                              .elements = 16,
+                                                                              .copies = 1,
+                                                                              .is_region = true});
+    const tutti_status st = tutti_builder_schedule(b, &sum, &x.schedule, err);
+    if (st) return st;
+    tutti_builder_exchange(b, &x);
+    return tutti_method_find(method)->emitter->declare(b, err);
+}
+
+static tutti_status declare_sync_behind(tutti_plan_builder *b, tutti_failure *err)
+{
+    return declare_behind("sync-sgd", b, err);
+}
+
+static tutti_status declare_local_behind(tutti_plan_builder *b, tutti_failure *err)
+{
+    return declare_behind("local-sgd", b, err);
+}
+
+static tutti_status declare_elastic_behind(tutti_plan_builder *b, tutti_failure *err)
+{
+    return declare_behind("sync-easgd3", b, err);
+}
+
+static tutti_status declare_diloco_behind(tutti_plan_builder *b, tutti_failure *err)
+{
+    return declare_behind("diloco", b, err);
+}
+
+static void a_method_goes_by_the_numbers_that_it_got(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        tutti_status (*declare)(tutti_plan_builder *b, tutti_failure *err);
+    } methods[] = {{"sync-sgd", declare_sync_behind},
+                   {"local-sgd", declare_local_behind},
+                   {"sync-easgd3", declare_elastic_behind},
+                   {"diloco", declare_diloco_behind}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const tutti_emitter *right = tutti_method_find(methods[i].name)->emitter,
+                            behind = {methods[i].declare, right->list};
+        const tutti_plan_config config = {.nranks = 4, .period = 2, .norms = TUTTI_NORM_OF_ALL};
+        tutti_failure err = {0};
+        world a, b;
+        assert_int_equal(try_make(&a, right, config, &err), TUTTI_OK);
+        assert_int_equal(try_make(&b, &behind, config, &err), TUTTI_OK);
+        for (int d = 0; d < TUTTI_NDRIVERS; d++) {
+            const tutti_loop *x = &a.plan->loops[d], *y = &b.plan->loops[d];
+            assert_int_equal(x->nactions, y->nactions);
+            for (int k = 0; k < x->nactions; k++) {
+                const tutti_action *p = &x->actions[k], *q = &y->actions[k];
+                assert_int_equal(q->kind, p->kind);
+                if (p->exchange >= 0) assert_int_equal(q->exchange, p->exchange + 1);
+                if (p->kind != TUTTI_DO_APPLY) continue;
+                assert_int_equal(q->from, p->from + 1);
+                assert_int_equal(q->to, p->to + 1);
+                assert_int_equal(q->verdict, p->verdict + 1);
+            }
+        }
+        destroy(&a);
+        destroy(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_schedule_for_other_hosts_is_refused),
         cmocka_unit_test(what_cannot_be_played_is_not_built),
         cmocka_unit_test(canonical_sums_over_some_ranks_are_refused),
+        cmocka_unit_test(a_method_goes_by_the_numbers_that_it_got),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

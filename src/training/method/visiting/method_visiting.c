@@ -16,102 +16,91 @@
 
 #include <stdio.h>
 
+/* A worker of another host. */
 typedef struct {
-    int weights, gradients, centre, seen, flag; /* memories; flag: where gradients are looked at */
-} names;
+    int rank;
+    int seat, verdict;    /* memories; verdict: of looks at what it brings, -1 = there are none */
+    int push, pull, test; /* exchanges: what a visit is about, what came of it, the centre for tests */
+} far_worker;
 
-static names names_of(const tutti_plan *p)
-{
-    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                   .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-                   .centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
-                   .seen = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
-                   .flag = tutti_method_looks(&p->config) ? tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2) : -1};
-}
+typedef struct {
+    tutti_method_handles shared;
+    int centre, seen; /* memories */
+    int nfar;
+    far_worker *far;
+} handles;
 
 /* ---- what there is ---- */
 
-static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v)
+static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v, handles *h)
 {
-    tutti_method_declare_centre(b, true);
+    h->centre = tutti_method_declare_centre(b, true);
     if (!v->by_gradients)
-        tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre as seen",
-                                                     .role = TUTTI_ROLE_CENTRE,
-                                                     .type = TUTTI_F32,
-                                                     .elements = tutti_builder_plan(b)->total,
-                                                     .copies = 1,
-                                                     .is_region = tutti_plan_has_far(tutti_builder_plan(b))});
+        h->seen = tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre as seen",
+                                                               .role = TUTTI_ROLE_CENTRE,
+                                                               .type = TUTTI_F32,
+                                                               .elements = tutti_builder_plan(b)->total,
+                                                               .copies = 1,
+                                                               .is_region = tutti_plan_has_far(tutti_builder_plan(b))});
 }
 
-/* ---- workers of other hosts: k counts them ---- */
+/* ---- workers of other hosts ---- */
 
-/* The rank of the k-th of them; -1 = there are fewer. */
-static int far_rank(const tutti_plan *p, int k)
-{
-    for (int r = 1; r < p->config.nranks; r++)
-        if (tutti_plan_is_far(p, r) && k-- == 0) return r;
-    return -1;
-}
-
-static int seat_of(const tutti_plan *p, int k)
-{
-    return tutti_plan_find_memory(p, TUTTI_ROLE_SEAT, k);
-}
-
-static void declare_seats(tutti_plan_builder *b, const tutti_visiting *v)
+static void declare_seats(tutti_plan_builder *b, const tutti_visiting *v, handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     char name[64];
-    for (int k = 0, r; (r = far_rank(p, k)) >= 0; k++) {
+    h->far = tutti_builder_keep(b, sizeof *h->far * (size_t)p->config.nranks);
+    for (int r = 1; r < p->config.nranks; r++) {
+        if (!tutti_plan_is_far(p, r)) continue;
         snprintf(name, sizeof name, "seat of rank %d", r);
-        tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
-                                                     .role = TUTTI_ROLE_SEAT,
-                                                     .type = TUTTI_F32,
-                                                     .elements = p->total,
-                                                     .copies = 1,
-                                                     .is_region = true});
+        h->far[h->nfar++] = (far_worker){.rank = r,
+                                         .verdict = -1,
+                                         .seat = tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
+                                                                                              .role = TUTTI_ROLE_SEAT,
+                                                                                              .type = TUTTI_F32,
+                                                                                              .elements = p->total,
+                                                                                              .copies = 1,
+                                                                                              .is_region = true})};
     }
-    for (int k = 0, r; v->by_gradients && tutti_method_looks(&p->config) && (r = far_rank(p, k)) >= 0; k++) {
-        snprintf(name, sizeof name, "verdict of rank %d", r);
-        tutti_method_declare_own_numbers(b, name);
+    for (int k = 0; v->by_gradients && tutti_method_looks(&p->config) && k < h->nfar; k++) {
+        snprintf(name, sizeof name, "verdict of rank %d", h->far[k].rank);
+        h->far[k].verdict = tutti_method_declare_own_numbers(b, name);
     }
 }
 
-/* What the first of two ranks has to where the other's lies. */
-static tutti_status declare_way(tutti_plan_builder *b, const char *name, const int32_t members[2], int from, int to,
+/* What members[0] has to where the memory of members[1] lies. */
+static tutti_status declare_way(tutti_plan_builder *b, tutti_plan_exchange x, const int32_t members[2], int *out,
                                 tutti_failure *err)
 {
     const tutti_builder_request move = {TUTTI_BROADCAST, "binomial", true, false};
-    tutti_plan_exchange x = {.name = name,
-                             .members = members,
-                             .nmembers = 2,
-                             .bucket = TUTTI_NO_BUCKET,
-                             .count = tutti_builder_plan(b)->total,
-                             .in = {from, 0},
-                             .out = {to, 0}};
+    x.members = members;
+    x.nmembers = 2;
+    x.bucket = TUTTI_NO_BUCKET;
+    x.count = tutti_builder_plan(b)->total;
     const tutti_status st = tutti_builder_schedule_among(b, &move, members, 2, &x.schedule, err);
-    if (!st) tutti_builder_exchange(b, &x);
+    if (!st) *out = tutti_builder_exchange(b, &x);
     return st;
 }
 
-enum { NWAYS = 3 };
-
-/* Of the k-th: push at 3 k, pull behind it, then the centre for tests: each worker gets it by itself, so that none needs another one for it,
- * which may be lost. */
-static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
+/* For tests each worker gets the centre by itself, so that none needs another one for it, which may be lost. */
+static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, const handles *h, tutti_failure *err)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const names n = names_of(p);
+    const int brought = v->by_gradients ? h->shared.gradients : h->shared.weights,
+              taken = v->by_gradients ? h->shared.weights : h->seen;
     tutti_status st = TUTTI_OK;
-    for (int k = 0, r; (r = far_rank(p, k)) >= 0 && !st; k++) {
-        const int32_t brings[2] = {r, 0}, takes[2] = {0, r};
+    for (far_worker *f = h->far; f < h->far + h->nfar && !st; f++) {
+        const int32_t brings[2] = {f->rank, 0}, takes[2] = {0, f->rank};
         char name[64];
-        snprintf(name, sizeof name, "%s of rank %d", v->by_gradients ? "gradients" : "weights", r);
-        st = declare_way(b, name, brings, v->by_gradients ? n.gradients : n.weights, seat_of(p, k), err);
-        snprintf(name, sizeof name, "centre for rank %d", r);
-        if (!st) st = declare_way(b, name, takes, seat_of(p, k), v->by_gradients ? n.weights : n.seen, err);
-        snprintf(name, sizeof name, "centre for a test of rank %d", r);
-        if (!st) st = declare_way(b, name, takes, n.centre, n.centre, err);
+        tutti_plan_exchange x = {.name = name, .in = {brought, 0}, .out = {f->seat, 0}};
+        snprintf(name, sizeof name, "%s of rank %d", v->by_gradients ? "gradients" : "weights", f->rank);
+        st = declare_way(b, x, brings, &f->push, err);
+        snprintf(name, sizeof name, "centre for rank %d", f->rank);
+        x.in.memory = f->seat, x.out.memory = taken;
+        if (!st) st = declare_way(b, x, takes, &f->pull, err);
+        snprintf(name, sizeof name, "centre for a test of rank %d", f->rank);
+        x.in.memory = x.out.memory = h->centre;
+        if (!st) st = declare_way(b, x, takes, &f->test, err);
     }
     return st;
 }
@@ -122,13 +111,14 @@ tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting 
     const tutti_method_vectors vectors = {.own_weights = !tutti_plan_has_far(tutti_builder_plan(b)),
                                           .own_states = !v->by_gradients,
                                           .common_states = v->by_gradients,
-                                          .begin_anew = true};
-    tutti_method_declare_vectors(b, &vectors);
-    declare_centre(b, v);
+                                          .begin_anew = true,
+                                          .keeps = sizeof(handles)};
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    declare_centre(b, v, h);
     tutti_method_declare_own_control(b);
     tutti_status st = tutti_method_declare_check(b, true, err);
-    declare_seats(b, v);
-    return st ? st : declare_ways(b, v, err);
+    declare_seats(b, v, h);
+    return st ? st : declare_ways(b, v, h, err);
 }
 
 /* ---- what a worker does ---- */
@@ -143,59 +133,59 @@ static tutti_action of_bucket(const tutti_plan *p, tutti_action_kind kind, int b
                           .count = p->buckets[bucket].count};
 }
 
-static tutti_action rule_of(const tutti_plan *p, int bucket, const names *n, int to)
+static tutti_action rule_of(const tutti_plan *p, int bucket, const handles *h, int to)
 {
-    tutti_action a = tutti_method_update(p, bucket, n->gradients, to);
-    a.verdict = n->flag;
-    a.norm = p->config.norms ? n->flag : -1;
+    tutti_action a = tutti_method_update(p, bucket, h->shared.gradients, to);
+    a.verdict = h->shared.flag;
+    a.norm = p->config.norms ? h->shared.flag : -1;
     a.share = p->config.nranks;
     return a;
 }
 
-static void look_at_all(tutti_plan_builder *b, const names *n)
+static void look_at_all(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    for (int i = 0; i < p->nbuckets && n->flag >= 0; i++) {
-        const tutti_action update = rule_of(p, i, n, n->weights);
-        tutti_method_look(b, &update, n->flag, n->weights);
+    for (int i = 0; i < p->nbuckets && h->shared.flag >= 0; i++) {
+        const tutti_action update = rule_of(p, i, h, h->shared.weights);
+        tutti_method_look(b, &update, h->shared.flag, h->shared.weights);
     }
 }
 
-static void visit_with_gradients(tutti_plan_builder *b, const names *n)
+static void visit_with_gradients(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action rule = rule_of(p, i, n, n->centre),
-                           copy = of_bucket(p, TUTTI_DO_COPY, i, n->centre, n->weights);
+        const tutti_action rule = rule_of(p, i, h, h->centre),
+                           copy = of_bucket(p, TUTTI_DO_COPY, i, h->centre, h->shared.weights);
         tutti_builder_do(b, &rule);
         tutti_builder_do(b, &copy);
     }
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
-static void visit_with_weights(tutti_plan_builder *b, const names *n)
+static void visit_with_weights(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        tutti_action meet = of_bucket(p, TUTTI_DO_MEET, i, n->weights, n->centre);
-        meet.other = n->seen;
+        tutti_action meet = of_bucket(p, TUTTI_DO_MEET, i, h->shared.weights, h->centre);
+        meet.other = h->seen;
         tutti_builder_do(b, &meet);
     }
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
 /* The worker's own rule: with what it has seen of the centre where it has visited, else without. */
-static void update_elastically(tutti_plan_builder *b, const names *n)
+static void update_elastically(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     for (int i = 0; i < p->nbuckets; i++) {
-        tutti_action rule = rule_of(p, i, n, n->weights);
+        tutti_action rule = rule_of(p, i, h, h->shared.weights);
         tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
         tutti_builder_do(b, &rule);
         rule.pulled = true;
-        rule.other = n->seen;
+        rule.other = h->seen;
         tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
         tutti_builder_do(b, &rule);
     }
@@ -205,78 +195,69 @@ static void update_elastically(tutti_plan_builder *b, const names *n)
 enum { WHOLE = TUTTI_WHEN_READY | TUTTI_WHEN_FREE };
 
 /* Both at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
-static void send_and_fetch(tutti_plan_builder *b)
+static void send_and_fetch(tutti_plan_builder *b, const far_worker *f)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const int push = tutti_plan_push_of(p, tutti_builder_rank(b)), pull = tutti_plan_pull_of(p, tutti_builder_rank(b));
-    tutti_builder_start(b, push, WHOLE);
-    tutti_builder_start(b, pull, WHOLE);
-    tutti_builder_wait(b, push);
-    tutti_builder_wait(b, pull);
+    tutti_builder_start(b, f->push, WHOLE);
+    tutti_builder_start(b, f->pull, WHOLE);
+    tutti_builder_wait(b, f->push);
+    tutti_builder_wait(b, f->pull);
 }
 
-static void visit(tutti_plan_builder *b, const tutti_visiting *v, const names *n)
+static void visit(tutti_plan_builder *b, const tutti_visiting *v, const handles *h)
 {
-    const bool is_far = tutti_plan_is_far(tutti_builder_plan(b), tutti_builder_rank(b));
-    if (!v->by_gradients) tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
-    if (is_far)
-        send_and_fetch(b);
-    else if (v->by_gradients)
-        visit_with_gradients(b, n);
+    if (v->by_gradients)
+        visit_with_gradients(b, h);
     else
-        visit_with_weights(b, n);
+        visit_with_weights(b, h);
 }
 
 /* What is brought takes the place of the worker's gradients, or of its weights and of what it sees of the centre. */
-static void serve(tutti_plan_builder *b, const tutti_visiting *v, int k)
+static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_worker *f)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
-    const int worker = far_rank(p, k), verdict = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 3 + k);
-    names n = names_of(p);
-    tutti_builder_part(b, worker);
+    const handles *kept = tutti_builder_kept(b);
+    handles h = *kept;
+    tutti_builder_part(b, f->rank);
     if (v->is_paced) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
-    tutti_builder_start(b, tutti_plan_push_of(p, worker), WHOLE);
-    tutti_builder_wait(b, tutti_plan_push_of(p, worker));
-    n.weights = n.gradients = n.seen = seat_of(p, k);
-    if (n.flag >= 0) n.flag = verdict;
-    if (v->by_gradients) look_at_all(b, &n);
-    if (v->by_gradients)
-        visit_with_gradients(b, &n);
-    else
-        visit_with_weights(b, &n);
-    tutti_builder_start(b, tutti_plan_pull_of(p, worker), WHOLE);
-    tutti_builder_wait(b, tutti_plan_pull_of(p, worker));
+    tutti_builder_start(b, f->push, WHOLE);
+    tutti_builder_wait(b, f->push);
+    h.shared.weights = h.shared.gradients = h.seen = f->seat;
+    h.shared.flag = f->verdict;
+    if (v->by_gradients) look_at_all(b, &h);
+    visit(b, v, &h);
+    tutti_builder_start(b, f->pull, WHOLE);
+    tutti_builder_wait(b, f->pull);
 }
 
 /* All have met: workers of other hosts get the centre. */
-static void list_test(tutti_plan_builder *b)
+static void list_test(tutti_plan_builder *b, const far_worker *begin, const far_worker *end)
 {
-    const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_TEST);
-    for (int waits = 0; waits < 2; waits++)
-        for (int x = NWAYS - 1; x < p->nexchanges; x += NWAYS) {
-            if (tutti_plan_place(&p->exchanges[x], tutti_builder_rank(b)) < 0) continue;
-            if (waits)
-                tutti_builder_wait(b, x);
-            else
-                tutti_builder_start(b, x, WHOLE);
-        }
+    for (const far_worker *f = begin; f < end; f++) tutti_builder_start(b, f->test, WHOLE);
+    for (const far_worker *f = begin; f < end; f++) tutti_builder_wait(b, f->test);
 }
 
 void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
 {
     static const tutti_walk walk = {0};
-    const tutti_plan *p = tutti_builder_plan(b);
-    const bool is_far = tutti_plan_is_far(p, tutti_builder_rank(b));
-    const names n = names_of(p);
+    const handles *h = tutti_builder_kept(b);
+    const far_worker *end = h->far + h->nfar, *own = h->far; /* the rank itself, if it is far */
+    while (own < end && own->rank != tutti_builder_rank(b)) own++;
     tutti_builder_loop(b, TUTTI_EACH_STEP);
-    if (v->is_paced && !is_far) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
+    if (v->is_paced && own == end) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
     tutti_builder_walk(b, &walk);
-    if (!v->by_gradients || !is_far) look_at_all(b, &n);
-    visit(b, v, &n);
-    if (!v->by_gradients) update_elastically(b, &n);
-    for (int k = 0; tutti_builder_rank(b) == 0 && far_rank(p, k) >= 0; k++) serve(b, v, k);
-    list_test(b);
+    if (!v->by_gradients || own == end) look_at_all(b, h);
+    if (!v->by_gradients) tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+    if (own < end)
+        send_and_fetch(b, own);
+    else
+        visit(b, v, h);
+    if (!v->by_gradients) update_elastically(b, h);
+    if (tutti_builder_rank(b) == 0) {
+        for (const far_worker *f = h->far; f < end; f++) serve(b, v, f);
+        list_test(b, h->far, end);
+    } else {
+        list_test(b, own, own + (own < end));
+    }
 }
 
 /* ---- what they refuse ---- */
