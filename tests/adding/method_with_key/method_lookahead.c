@@ -5,11 +5,20 @@
  * The part is a number of the centre. Whether states begin anew nobody but this method knows: config.own[0]. */
 #include "method_impl.h"
 
+typedef struct {
+    tutti_method_handles shared;
+    int centre; /* a memory */
+    int means;  /* exchanges */
+} handles;
+
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request mean = {TUTTI_ALLREDUCE, NULL, true, false};
-    const tutti_method_vectors vectors = {
-        .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
+    const tutti_method_vectors vectors = {.own_states = true,
+                                          .differ = true,
+                                          .weights_hold = TUTTI_HOLDS_ALL,
+                                          .states_hold = TUTTI_HOLDS_ANYTHING,
+                                          .keeps = sizeof(handles)};
     const tutti_plan_memory centre = {.name = "centre",
                                       .role = TUTTI_ROLE_CENTRE,
                                       .type = TUTTI_F32,
@@ -19,11 +28,12 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
                                       .is_saved = true,
                                       .holds = TUTTI_HOLDS_ALL};
     int schedule = 0;
-    tutti_method_declare_vectors(b, &vectors);
-    tutti_builder_answer(b, tutti_builder_memory(b, &centre));
-    const int weights = tutti_plan_find_memory(tutti_builder_plan(b), TUTTI_ROLE_WEIGHTS, 0);
+    handles *h = tutti_method_declare_vectors(b, &vectors);
+    const int weights = h->shared.weights;
+    h->centre = tutti_builder_memory(b, &centre);
+    tutti_builder_answer(b, h->centre);
     tutti_status st = tutti_builder_schedule(b, &mean, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
+    if (!st) h->means = tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
     if (!st) st = tutti_method_declare_control(b, err);
     return st ? st : tutti_method_declare_own_check(b, err);
 }
@@ -42,29 +52,29 @@ static void clear_states(tutti_plan_builder *b, int bucket)
     }
 }
 
-/* Mean of bucket b is exchange b. */
 static void list(tutti_plan_builder *b)
 {
     static const tutti_walk walk = {.after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
+    const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
     tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(p, i);
+        const tutti_action update = tutti_method_local_update(b, i);
         tutti_builder_do(b, &update);
     }
-    tutti_builder_wait(b, tutti_method_control(p));
+    tutti_builder_wait(b, h->shared.control);
     tutti_builder_loop(b, TUTTI_EACH_PERIOD);
     for (int i = 0; i < p->nbuckets; i++)
-        tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        tutti_builder_start(b, h->means + tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
-        tutti_builder_wait(b, bucket);
+        tutti_builder_wait(b, h->means + bucket);
         tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LOOKAHEAD,
                                             .bucket = bucket,
-                                            .from = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                                            .to = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                                            .from = h->shared.weights,
+                                            .to = h->centre,
                                             .first = p->buckets[bucket].offset,
                                             .count = p->buckets[bucket].count});
         clear_states(b, bucket);
