@@ -419,7 +419,8 @@ static void sums_are_those_by_hand(void **state)
     c.config.kernel.type = TUTTI_SVM_LINEAR; /* multiples of 1/256: exact */
     for (int i = 0; i < N; i++) row[i] = i, weight[i] = i % 3 - 1;
     assert_int_equal(tutti_svm_context_create(NULL, &c.data, &c.config, &context, &err), TUTTI_OK);
-    assert_int_equal(tutti_svm_sum_rows(context, &(tutti_svm_weighted){N, row, weight}, 5, target, sum, &err), TUTTI_OK);
+    assert_int_equal(tutti_svm_sum_rows(context, &(tutti_svm_weighted){N, row, weight}, 5, target, sum, &err),
+                     TUTTI_OK);
     for (int t = 0; t < 5; t++) {
         double wanted = t + 1;
         for (int i = 0; i < N; i++) wanted += weight[i] * kernel_by_hand(&c, i, target[t]);

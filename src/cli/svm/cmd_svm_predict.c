@@ -125,9 +125,9 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
     }
     if (!st && f->nrest != 3) st = tutti_fail(err, TUTTI_ERR_USAGE, "wants three files: [options] DATA MODEL OUT");
     const tutti_output files[] = {{.what = "the data", .path = f->rest[0]},
-                                    {.what = "the model", .path = f->rest[1]},
-                                    {.what = "OUT", .path = f->rest[2], .written = true},
-                                    {.what = "--decisions", .path = o.decisions, .written = true}};
+                                  {.what = "the model", .path = f->rest[1]},
+                                  {.what = "OUT", .path = f->rest[2], .written = true},
+                                  {.what = "--decisions", .path = o.decisions, .written = true}};
     if (!st) st = tutti_outputs_check(files, sizeof files / sizeof *files, err);
     if (!st) st = tutti_outputs_try(files, sizeof files / sizeof *files, err);
     if (st) return st;
