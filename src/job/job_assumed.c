@@ -3,18 +3,18 @@
  * that computes here, a network of 10 GbE for the one between hosts. */
 #include <stdio.h>
 
-#include "../predict/profile/device.h"
+#include "../predict/profile/processor_model.h"
 #include "job_choice.h"
 
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
 {
     enum { CORES = 16 }; /* of that processor */
     const tutti_graph *g = r->graph;
-    tutti_device d;
-    tutti_status st = tutti_device_open(card ? "v100" : "e5-2698v3", &d, NULL);
+    tutti_processor_model d;
+    tutti_status st = tutti_processor_model_open(card ? "v100" : "e5-2698v3", &d, NULL);
     if (!st) {
-        st = tutti_profile_of_device(&d, g, out, NULL);
-        tutti_device_release(&d);
+        st = tutti_profile_of_processor_model(&d, g, out, NULL);
+        tutti_processor_model_release(&d);
     }
     if (!st && !card) tutti_profile_stretch(out, (double)CORES / r->plan->config.nthreads);
     if (!st) return;

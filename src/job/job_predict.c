@@ -7,7 +7,7 @@
 
 #include "../base/file.h"
 #include "../predict/play/timeline.h"
-#include "../predict/profile/device.h"
+#include "../predict/profile/processor_model.h"
 #include "../predict/profile/profile.h"
 #include "job_choice.h"
 #include "job_costs.h"
@@ -22,10 +22,10 @@ typedef struct {
     const tutti_job *job;
     const tutti_topology *topology;
     const tutti_predict_options *options;
-    char *known;             /* text of options->read_profile, or NULL */
-    tutti_layer_trace trace; /* of options->read_trace */
-    tutti_device device;     /* of options->device */
-    tutti_strbuf saved;      /* lines for options->save_profile: what was measured */
+    char *known;                  /* text of options->read_profile, or NULL */
+    tutti_layer_trace trace;      /* of options->read_trace */
+    tutti_processor_model device; /* of options->device */
+    tutti_strbuf saved;           /* lines for options->save_profile: what was measured */
 } session;
 
 /* Threads that compute at once: on a host one a rank, up to its cores; each host of a star has its rank alone. */
@@ -39,7 +39,7 @@ static int busy_of(const session *s, int nranks)
 /* Kernels belong to one thread: every busy thread gets a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
-    if (s->options->device) return tutti_profile_of_device(&s->device, graph, out, err);
+    if (s->options->device) return tutti_profile_of_processor_model(&s->device, graph, out, err);
     if (s->options->read_trace) return tutti_profile_of_trace(s->options->read_trace, &s->trace, graph, out, err);
     if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
     if (s->saved.text && !tutti_profile_find("measured", s->saved.text, graph, busy, out, NULL)) return TUTTI_OK;
@@ -223,9 +223,9 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
 /* A processor that is not here has no host of this machine's memory. */
 static tutti_status device_open(session *s, tutti_failure *err)
 {
-    tutti_status st = tutti_device_open(s->options->device, &s->device, err);
+    tutti_status st = tutti_processor_model_open(s->options->device, &s->device, err);
     if (!st && s->topology->kind == TUTTI_TOPOLOGY_HOST && !s->device.shares_host) {
-        tutti_device_release(&s->device);
+        tutti_processor_model_release(&s->device);
         st = tutti_fail(err, TUTTI_ERR_USAGE,
                         "device %s: on what do its ranks meet? --topology: 'host' is the memory of this machine; "
                         "@k80-10gbe and such are machines (tutti topo make --help)",
@@ -256,7 +256,7 @@ static void session_close(session *s)
         *s->options->measured = tutti_strbuf_detach(&s->saved);
     }
     tutti_layer_trace_release(&s->trace);
-    if (s->options->device) tutti_device_release(&s->device);
+    if (s->options->device) tutti_processor_model_release(&s->device);
     free(s->known);
     tutti_strbuf_release(&s->saved);
 }

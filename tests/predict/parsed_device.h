@@ -4,7 +4,7 @@
 #define TUTTI_PARSED_DEVICE_H
 
 #include "predict/parsed.h"
-#include "predict/profile/device.h"
+#include "predict/profile/processor_model.h"
 
 static inline tutti_resolved resolved(const char *job_text, const char *override)
 {
@@ -16,11 +16,11 @@ static inline tutti_resolved resolved(const char *job_text, const char *override
     return r;
 }
 
-static inline tutti_device device(const char *text)
+static inline tutti_processor_model device(const char *text)
 {
-    tutti_device d;
+    tutti_processor_model d;
     tutti_failure err = {0};
-    if (tutti_device_parse("made up", text, &d, &err)) fail_msg("%s", err.text);
+    if (tutti_processor_model_parse("made up", text, &d, &err)) fail_msg("%s", err.text);
     return d;
 }
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "job/resolve.h"
 #include "predict/parsed_device.h"
-#include "predict/profile/device.h"
-#include "predict/profile/device_figures.h"
+#include "predict/profile/processor_figures.h"
+#include "predict/profile/processor_model.h"
 #include "tutti/predict.h"
 
 /* Powers of two, so that quotients are exact. */
@@ -31,9 +31,9 @@ static void a_kernel_takes_its_launch_and_the_longer_of_computing_and_memory(voi
 {
     (void)state;
     tutti_resolved r = resolved(mlp, NULL);
-    tutti_device d = device(made_up);
+    tutti_processor_model d = device(made_up);
     tutti_profile p = {0};
-    assert_int_equal(tutti_profile_of_device(&d, r.graph, &p, NULL), TUTTI_OK);
+    assert_int_equal(tutti_profile_of_processor_model(&d, r.graph, &p, NULL), TUTTI_OK);
     assert_int_equal(p.nlayers, 4);
     assert_int_equal(p.samples_per_call, 8);
     /* fc1: 8 x 784 -> 8 x 128, weight and bias in f32; FLOPs two a term and one for the bias */
@@ -53,7 +53,7 @@ static void a_kernel_takes_its_launch_and_the_longer_of_computing_and_memory(voi
     assert_true(p.update_s_per_element == 20 / (0x1p16 * 0.25));
     assert_true(p.load_s_per_sample == 0.25 * 784 * 4);
     tutti_profile_release(&p);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
     tutti_resolved_release(&r);
 }
 
@@ -63,15 +63,15 @@ static void what_fits_the_cache_goes_at_its_rate(void **state)
     tutti_resolved r = resolved(mlp, NULL);
     char text[600];
     snprintf(text, sizeof text, "%scache 16384 given: 2^14\ncache.rate 1048576 given: 2^20\n", made_up);
-    tutti_device d = device(text);
+    tutti_processor_model d = device(text);
     tutti_profile p = {0};
-    assert_int_equal(tutti_profile_of_device(&d, r.graph, &p, NULL), TUTTI_OK);
+    assert_int_equal(tutti_profile_of_processor_model(&d, r.graph, &p, NULL), TUTTI_OK);
     const double out = 8 * 128 * 4.0; /* twice that is less than the cache, thrice too */
     assert_true(p.layers[1].forward_s == 0.5 + (out + out) / (0x1p20 * 0.25));
     const double params = (784 * 128 + 128) * 4.0, in = 8 * 784 * 4.0;
     assert_true(p.layers[0].forward_s >= 0.5 + (in + out + params) / 0x1p16); /* more than the cache */
     tutti_profile_release(&p);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
     tutti_resolved_release(&r);
 }
 
@@ -94,12 +94,12 @@ static void classes_that_are_not_named_go_by_those_that_they_belong_to(void **st
     char text[400];
     tutti_profile all = {0}, some = {0};
     snprintf(text, sizeof text, "%sconv.compute 0.5 given: x\n", head);
-    tutti_device plain = device(text);
+    tutti_processor_model plain = device(text);
     snprintf(text, sizeof text,
              "%sconv.compute 0.5 given: x\nconv3x3.compute 0.25 given: x\nstem.compute.forward 1 given: x\n", head);
-    tutti_device special = device(text);
-    assert_int_equal(tutti_profile_of_device(&plain, r.graph, &all, NULL), TUTTI_OK);
-    assert_int_equal(tutti_profile_of_device(&special, r.graph, &some, NULL), TUTTI_OK);
+    tutti_processor_model special = device(text);
+    assert_int_equal(tutti_profile_of_processor_model(&plain, r.graph, &all, NULL), TUTTI_OK);
+    assert_int_equal(tutti_profile_of_processor_model(&special, r.graph, &some, NULL), TUTTI_OK);
     const char *one = "layer1.0.conv1", *three = "layer1.0.conv2", *strided = "layer2.0.conv2";
     assert_true(time_of(&some, one)->forward_s == time_of(&all, one)->forward_s);
     assert_true(time_of(&some, three)->forward_s == 2 * time_of(&all, three)->forward_s);
@@ -108,17 +108,17 @@ static void classes_that_are_not_named_go_by_those_that_they_belong_to(void **st
     assert_true(time_of(&some, "conv1")->params_s == time_of(&all, "conv1")->params_s);
     tutti_profile_release(&all);
     tutti_profile_release(&some);
-    tutti_device_release(&plain);
-    tutti_device_release(&special);
+    tutti_processor_model_release(&plain);
+    tutti_processor_model_release(&special);
     tutti_resolved_release(&r);
 }
 
-static double seconds_of(const tutti_device *d, tutti_device_class class, const char *by, tutti_precision precision,
-                         tutti_kernel_pass pass)
+static double seconds_of(const tutti_processor_model *d, tutti_processor_model_class class, const char *by,
+                         tutti_precision precision, tutti_kernel_pass pass)
 {
-    const tutti_device_work work = {
+    const tutti_processor_model_work work = {
         .class = class, .is_product = class <= TUTTI_DEVICE_DENSE, .flops = 0x1p30, .bytes = 16, .by = by};
-    return tutti_device_seconds(d, precision, pass, &work);
+    return tutti_processor_model_seconds(d, precision, pass, &work);
 }
 
 static void a_figure_of_a_kernel_counts_before_one_of_a_precision_and_that_before_one_of_a_pass(void **state)
@@ -131,7 +131,7 @@ static void a_figure_of_a_kernel_counts_before_one_of_a_precision_and_that_befor
                                "conv/lanes/bf16.compute 0.03125 given: x\nconv/lanes/bf16.compute.data 1 given: x\n"
                                "conv3x3/winograd.compute 2 given: x\n";
     const tutti_precision f32 = TUTTI_PRECISION_F32, bf16 = TUTTI_PRECISION_BF16;
-    tutti_device d = device(text);
+    tutti_processor_model d = device(text);
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, f32, TUTTI_PASS_FORWARD) == 2);
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "onednn", f32, TUTTI_PASS_FORWARD) == 2);
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "onednn", f32, TUTTI_PASS_DATA) == 4);
@@ -143,7 +143,7 @@ static void a_figure_of_a_kernel_counts_before_one_of_a_precision_and_that_befor
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV3X3, "winograd", f32, TUTTI_PASS_DATA) == 0.5);
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV3X3, "lanes", f32, TUTTI_PASS_DATA) == 16);
     assert_true(seconds_of(&d, TUTTI_DEVICE_DENSE, "lanes", f32, TUTTI_PASS_DATA) == 1);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
 }
 
 static void a_class_may_have_a_launch_a_share_of_the_cache_and_an_overlap_of_its_own(void **state)
@@ -152,22 +152,22 @@ static void a_class_may_have_a_launch_a_share_of_the_cache_and_an_overlap_of_its
     static const char text[] = "peak.f32 1e30 given: x\nmemory 4 given: x\ncache 16 given: x\ncache.rate 8 given: x\n"
                                "launch 1 given: x\npass.memory 0.5 given: x\nnorm.cache 2 given: x\n"
                                "norm.launch 3 given: x\npass.launch.data 5 given: x\n";
-    tutti_device d = device(text);
+    tutti_processor_model d = device(text);
     const tutti_precision f32 = TUTTI_PRECISION_F32;
-    tutti_device_work work = {.class = TUTTI_DEVICE_PASS, .bytes = 16};
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 4); /* the memory's share */
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_DATA, &work) == 5 + 4);
+    tutti_processor_model_work work = {.class = TUTTI_DEVICE_PASS, .bytes = 16};
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 4); /* the memory's share */
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_DATA, &work) == 5 + 4);
     work.class = TUTTI_DEVICE_NORM;
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 1);
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 1);
     work.bytes = 32; /* more than the cache holds */
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 16);
-    tutti_device_release(&d);
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 16);
+    tutti_processor_model_release(&d);
     d = device("peak.f32 16 given: x\nmemory 4 given: x\nlaunch 1 given: x\npool.overlap 0.25 given: x\n");
-    work = (tutti_device_work){.class = TUTTI_DEVICE_AVGPOOL, .flops = 64, .bytes = 32};
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8 + 0.75 * 4);
+    work = (tutti_processor_model_work){.class = TUTTI_DEVICE_AVGPOOL, .flops = 64, .bytes = 32};
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8 + 0.75 * 4);
     work.class = TUTTI_DEVICE_LRN;
-    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8);
-    tutti_device_release(&d);
+    assert_true(tutti_processor_model_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8);
+    tutti_processor_model_release(&d);
 }
 
 static void keys_of_classes_are_read_as_they_are_written(void **state)
@@ -178,15 +178,16 @@ static void keys_of_classes_are_read_as_they_are_written(void **state)
             for (int precision = -1; precision < TUTTI_NPRECISIONS; precision++)
                 for (int pass = -1; pass < TUTTI_NPASSES; pass++)
                     for (int kernel = -1; kernel < 0 || tutti_candidate_name_at(kernel); kernel++) {
-                        const tutti_device_figure f = {.class = (tutti_device_class) class,
-                                                       .term = (tutti_device_term)term,
-                                                       .kernel = kernel < 0 ? NULL : tutti_candidate_name_at(kernel),
-                                                       .precision = precision,
-                                                       .pass = pass};
-                        tutti_device_figure again;
+                        const tutti_processor_model_figure f = {.class = (tutti_processor_model_class) class,
+                                                                .term = (tutti_processor_model_term)term,
+                                                                .kernel =
+                                                                    kernel < 0 ? NULL : tutti_candidate_name_at(kernel),
+                                                                .precision = precision,
+                                                                .pass = pass};
+                        tutti_processor_model_figure again;
                         char key[TUTTI_DEVICE_KEY];
-                        tutti_device_key_write(&f, key);
-                        if (!tutti_device_key_read(key, &again)) fail_msg("%s is not read", key);
+                        tutti_processor_model_key_write(&f, key);
+                        if (!tutti_processor_model_key_read(key, &again)) fail_msg("%s is not read", key);
                         assert_true(again.class == f.class && again.term == f.term && again.kernel == f.kernel &&
                                     again.precision == precision && again.pass == pass);
                     }
@@ -206,9 +207,9 @@ static void keys_of_classes_are_read_as_they_are_written(void **state)
                                       "conv.forward",
                                       "cone.compute",
                                       ".compute"};
-    tutti_device_figure f;
+    tutti_processor_model_figure f;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (tutti_device_key_read(bad[i], &f)) fail_msg("'%s' is read", bad[i]);
+        if (tutti_processor_model_key_read(bad[i], &f)) fail_msg("'%s' is read", bad[i]);
 }
 
 static void every_device_that_comes_along_is_read_and_says_where_its_figures_are_from(void **state)
@@ -222,42 +223,43 @@ static void every_device_that_comes_along_is_read_and_says_where_its_figures_are
                   {"h200", 1e14, 1e13},   {"a100", 2e13, 3e12},    {"h100", 1e14, 5e12},      {"b200", 1e14, 1e13},
                   {"mi300x", 1e14, 1e13}, {"rtx4090", 1e14, 2e12}, {"epyc9654", 1e13, 1e12},  {"xeon8480", 1e13, 1e12}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        tutti_device d;
+        tutti_processor_model d;
         tutti_failure err = {0};
-        if (tutti_device_open(wanted[i].name, &d, &err)) fail_msg("%s", err.text);
+        if (tutti_processor_model_open(wanted[i].name, &d, &err)) fail_msg("%s", err.text);
         assert_true(d.peak[TUTTI_PRECISION_F32] > 1e12 && d.peak[TUTTI_PRECISION_F32] < wanted[i].most_peak);
         assert_true(d.rate > 1e11 && d.rate < wanted[i].most_rate);
         for (int l = 0; l < d.file.n; l++)
             if (d.file.lines[l].from) assert_true(strlen(d.file.lines[l].words) > 4);
-        tutti_device_release(&d);
+        tutti_processor_model_release(&d);
     }
     int n = 0;
-    while (tutti_device_shipped_at(n)) n++;
+    while (tutti_processor_model_shipped_at(n)) n++;
     assert_int_equal(n, sizeof wanted / sizeof *wanted);
 }
 
 static void a_device_that_is_like_another_takes_what_it_does_not_say(void **state)
 {
     (void)state;
-    tutti_device h200, h100;
-    assert_int_equal(tutti_device_open("h200", &h200, NULL), TUTTI_OK);
-    assert_int_equal(tutti_device_open("h100", &h100, NULL), TUTTI_OK);
+    tutti_processor_model h200, h100;
+    assert_int_equal(tutti_processor_model_open("h200", &h200, NULL), TUTTI_OK);
+    assert_int_equal(tutti_processor_model_open("h100", &h100, NULL), TUTTI_OK);
     assert_true(h100.peak[TUTTI_PRECISION_BF16] == h200.peak[TUTTI_PRECISION_BF16]);
     assert_true(h100.launch_s == h200.launch_s && h100.rate < h200.rate);
     assert_string_equal(h100.kernels, h200.kernels);
-    const tutti_device_work work = {.class = TUTTI_DEVICE_CONV3X3, .is_product = true, .flops = 1e15, .bytes = 1};
-    assert_true(tutti_device_seconds(&h100, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) ==
-                tutti_device_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
-    tutti_device_release(&h100);
-    tutti_device own = device("like: h200\nconv3x3/bf16.compute.data 0.0941666 given: a tenth\n");
-    assert_true(tutti_device_seconds(&own, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) >
-                9 * tutti_device_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
-    tutti_device_release(&own);
-    tutti_device_release(&h200);
+    const tutti_processor_model_work work = {
+        .class = TUTTI_DEVICE_CONV3X3, .is_product = true, .flops = 1e15, .bytes = 1};
+    assert_true(tutti_processor_model_seconds(&h100, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) ==
+                tutti_processor_model_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
+    tutti_processor_model_release(&h100);
+    tutti_processor_model own = device("like: h200\nconv3x3/bf16.compute.data 0.0941666 given: a tenth\n");
+    assert_true(tutti_processor_model_seconds(&own, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work) >
+                9 * tutti_processor_model_seconds(&h200, TUTTI_PRECISION_BF16, TUTTI_PASS_DATA, &work));
+    tutti_processor_model_release(&own);
+    tutti_processor_model_release(&h200);
     static const char *const bad[] = {"like: h300\n", "like: h100\n", "like: ./h200.txt\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tutti_failure err = {0};
-        assert_int_equal(tutti_device_parse("f", bad[i], &own, &err), TUTTI_ERR_DATA);
+        assert_int_equal(tutti_processor_model_parse("f", bad[i], &own, &err), TUTTI_ERR_DATA);
         assert_non_null(strstr(err.text, "is no device that comes along"));
     }
 }
@@ -269,7 +271,7 @@ static void tf32_is_asked_for_by_name(void **state)
                                "memory 1e30 given: x\nlaunch 0 given: x\nconv/f32.compute 0.5 given: x\n"
                                "conv/bf16.compute 0.25 given: x\ndense/bf16.compute 0.125 given: x\n"
                                "dense/tf32.compute 1 given: x\npass/bf16.compute 0.01 given: x\n";
-    tutti_device d = device(text);
+    tutti_processor_model d = device(text);
     const double f32 = seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD);
     assert_true(f32 == 0x1p30 / 0.5e12);
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F16, TUTTI_PASS_FORWARD) == 0x1p30 / 2e12);
@@ -277,17 +279,17 @@ static void tf32_is_asked_for_by_name(void **state)
     assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 1e12);
     assert_true(seconds_of(&d, TUTTI_DEVICE_DENSE, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 4e12);
     assert_true(seconds_of(&d, TUTTI_DEVICE_PASS, NULL, TUTTI_PRECISION_F32, TUTTI_PASS_FORWARD) == 0x1p30 / 1e12);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
     tutti_failure err = {0};
     static const char *const none[] = {"v100:tf32", "epyc9654:tf32", "k80:tf32"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        assert_int_equal(tutti_device_open(none[i], &d, &err), TUTTI_ERR_USAGE);
+        assert_int_equal(tutti_processor_model_open(none[i], &d, &err), TUTTI_ERR_USAGE);
         assert_non_null(strstr(err.text, "has no figure peak.tf32"));
     }
-    assert_int_equal(tutti_device_open("a100:tf16", &d, &err), TUTTI_ERR_USAGE);
-    assert_int_equal(tutti_device_open("rtx4090:tf32", &d, &err), TUTTI_OK);
+    assert_int_equal(tutti_processor_model_open("a100:tf16", &d, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_processor_model_open("rtx4090:tf32", &d, &err), TUTTI_OK);
     assert_true(d.uses_tf32 && d.peak_tf32 > 0);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
 }
 
 static void bad_files_of_devices_are_refused_with_words(void **state)
@@ -313,22 +315,23 @@ static void bad_files_of_devices_are_refused_with_words(void **state)
         {"colour: red\n", "no device has 'colour'"},
         {"cache 1MB given: x\n", "cache.rate"},
     };
-    tutti_device d;
+    tutti_processor_model d;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[400];
         tutti_failure err = {0};
         snprintf(text, sizeof text, "%s%s", head, bad[i].more);
-        assert_int_equal(tutti_device_parse("f", text, &d, &err), TUTTI_ERR_DATA);
+        assert_int_equal(tutti_processor_model_parse("f", text, &d, &err), TUTTI_ERR_DATA);
         if (!strstr(err.text, bad[i].words)) fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].words);
     }
     tutti_failure err = {0};
-    assert_int_equal(tutti_device_parse("f", "peak.f32 1 given: x\n", &d, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_processor_model_parse("f", "peak.f32 1 given: x\n", &d, &err), TUTTI_ERR_DATA);
     assert_non_null(strstr(err.text, "no line 'memory'"));
-    assert_int_equal(tutti_device_parse("f", "peak.f32 0 given: x\nmemory 1 given: x\nlaunch 0 given: x\n", &d, &err),
-                     TUTTI_ERR_DATA);
-    assert_int_equal(tutti_device_open("v1000", &d, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(
+        tutti_processor_model_parse("f", "peak.f32 0 given: x\nmemory 1 given: x\nlaunch 0 given: x\n", &d, &err),
+        TUTTI_ERR_DATA);
+    assert_int_equal(tutti_processor_model_open("v1000", &d, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "did you mean 'v100'"));
-    assert_int_equal(tutti_device_open("/nonexistent/x.device", &d, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_processor_model_open("/nonexistent/x.device", &d, &err), TUTTI_ERR_USAGE);
 }
 
 /* Nothing is chosen by predicted time, so that jobs on two devices exchange alike. */

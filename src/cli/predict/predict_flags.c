@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../job/job_fields.h"
-#include "../../predict/profile/device.h"
+#include "../../predict/profile/processor_model.h"
 #include "../topo/topo.h"
 
 tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n, tutti_topology *out,
@@ -104,11 +104,11 @@ tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, t
 /* Memory that the device says it has; 0: it does not. */
 static tutti_status read_device(const char *name, long long *bytes, tutti_failure *err)
 {
-    tutti_device device;
-    const tutti_status st = tutti_device_open(name, &device, err);
+    tutti_processor_model device;
+    const tutti_status st = tutti_processor_model_open(name, &device, err);
     if (st) return st;
     *bytes = (long long)device.memory_bytes;
-    tutti_device_release(&device);
+    tutti_processor_model_release(&device);
     return TUTTI_OK;
 }
 

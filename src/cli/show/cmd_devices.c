@@ -2,7 +2,7 @@
 /* cmd_devices.c: `tutti devices [NAME|FILE]`: the processors that `tutti predict --device` knows, or one with the source of each figure. */
 #include <stdio.h>
 
-#include "../../predict/profile/device.h"
+#include "../../predict/profile/processor_model.h"
 #include "../cli.h"
 
 static void print_peak(double peak)
@@ -17,17 +17,17 @@ static tutti_status print_table(tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     printf("%-12s %9s %9s %9s %9s %9s  %s\n", "device", "f32", "tf32", "bf16", "f16", "memory", "what");
-    for (int i = 0; tutti_device_shipped_at(i) && !st; i++) {
-        tutti_device d;
-        st = tutti_device_open(tutti_device_shipped_at(i), &d, err);
+    for (int i = 0; tutti_processor_model_shipped_at(i) && !st; i++) {
+        tutti_processor_model d;
+        st = tutti_processor_model_open(tutti_processor_model_shipped_at(i), &d, err);
         if (st) break;
-        printf("%-12s", tutti_device_shipped_at(i));
+        printf("%-12s", tutti_processor_model_shipped_at(i));
         print_peak(d.peak[TUTTI_PRECISION_F32]);
         print_peak(d.peak_tf32);
         print_peak(d.peak[TUTTI_PRECISION_BF16]);
         print_peak(d.peak[TUTTI_PRECISION_F16]);
         printf(" %9.1f  %s\n", d.rate / 1e9, d.about);
-        tutti_device_release(&d);
+        tutti_processor_model_release(&d);
     }
     if (!st)
         printf("\nTFLOP/s and GB/s. 'tutti devices NAME': each figure and where it is from. 'predict --device "
@@ -37,8 +37,8 @@ static tutti_status print_table(tutti_failure *err)
 
 static tutti_status print_page(const char *name, tutti_failure *err)
 {
-    tutti_device d;
-    const tutti_status st = tutti_device_open(name, &d, err);
+    tutti_processor_model d;
+    const tutti_status st = tutti_processor_model_open(name, &d, err);
     if (st) return st;
     printf("%s: %s\n", name, d.about);
     if (d.like) printf("what is not said here is as of %s\n", d.like);
@@ -47,7 +47,7 @@ static tutti_status print_page(const char *name, tutti_failure *err)
         const tutti_sourced_line *l = &d.file.lines[i];
         if (l->from) printf("  %-22s %-14s %-9s %s\n", l->key, l->value, l->from, l->words);
     }
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
     return TUTTI_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../job/on_card.h"
-#include "../../predict/profile/device_tune.h"
+#include "../../predict/profile/processor_tune.h"
 #include "../cli.h"
 #include "tune_verbs.h"
 #include "tutti/topology.h"
@@ -58,7 +58,7 @@ static void tell(bool is_result, const char *words)
 static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_strbuf text = {0}, kernels = {0};
-    tutti_device d = {0};
+    tutti_processor_model d = {0};
     const char *given = given_file(f), *path = tutti_cli_value(f, "out", NULL);
     if (given && path)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
@@ -66,16 +66,18 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--kernels is of those that are checked: give --check or --device too");
     tutti_on_card card = {0};
     tutti_status st = tutti_on_card_open(where_of(f), &card, err);
-    const tutti_device_tuning t = {card.device, tutti_cli_value(f, "models", NULL), tell};
-    if (!st) st = given ? tutti_device_open(given, &d, err) : tutti_device_tune(&t, describe(&card, &text), &text, err);
-    if (!st && !given) st = tutti_device_parse("what was fitted", text.text, &d, err);
+    const tutti_processor_model_tuning t = {card.device, tutti_cli_value(f, "models", NULL), tell};
+    if (!st)
+        st = given ? tutti_processor_model_open(given, &d, err)
+                   : tutti_processor_model_tune(&t, describe(&card, &text), &text, err);
+    if (!st && !given) st = tutti_processor_model_parse("what was fitted", text.text, &d, err);
     if (!st && !given) st = tutti_cli_write(path, text.text, err);
     if (!st && path) printf("written to %s\n", path);
-    if (!st && (given || tutti_cli_has(f, "check"))) st = tutti_device_check(&t, &d, &kernels, err);
+    if (!st && (given || tutti_cli_has(f, "check"))) st = tutti_processor_model_check(&t, &d, &kernels, err);
     if (!st && kernels.text && tutti_cli_has(f, "kernels"))
         st = tutti_cli_write(tutti_cli_value(f, "kernels", NULL), kernels.text, err);
     tutti_on_card_close(&card);
-    tutti_device_release(&d);
+    tutti_processor_model_release(&d);
     tutti_strbuf_release(&text);
     tutti_strbuf_release(&kernels);
     return st;

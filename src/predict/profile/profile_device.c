@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "device.h"
+#include "processor_model.h"
 
 /* ---- classes ---- */
 
-static tutti_device_class conv_class(const tutti_kernel *k)
+static tutti_processor_model_class conv_class(const tutti_kernel *k)
 {
     const tutti_shape *weight = &k->params[0].shape, *in = &k->in[0].shape, *out = &k->out.shape;
     const int64_t size = weight->dim[2];
@@ -22,11 +22,11 @@ static tutti_device_class conv_class(const tutti_kernel *k)
     return size == 3 && is_dense ? TUTTI_DEVICE_CONV3X3 : TUTTI_DEVICE_CONV;
 }
 
-static tutti_device_class class_of(const tutti_kernel *k)
+static tutti_processor_model_class class_of(const tutti_kernel *k)
 {
     static const struct {
         const char *op;
-        tutti_device_class class;
+        tutti_processor_model_class class;
     } known[] = {
         {"dense", TUTTI_DEVICE_DENSE},
         {"batch-norm", TUTTI_DEVICE_NORM},
@@ -91,15 +91,16 @@ static double bytes_of_dout(const tutti_kernel *k)
     return (double)k->out.bytes;
 }
 
-bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pass, tutti_device_work *out)
+bool tutti_processor_model_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pass,
+                                   tutti_processor_model_work *out)
 {
     const tutti_kernel *k = &g->kernels[layer];
-    const tutti_device_class class = class_of(k);
+    const tutti_processor_model_class class = class_of(k);
     const bool is_product = class <= TUTTI_DEVICE_DENSE;
     const bool is_joint = k->joint_backward && g->runs_params[layer];
     if (strcmp(k->op->name, "flatten") == 0) return false; /* the same values under another shape */
-    *out =
-        (tutti_device_work){.class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
+    *out = (tutti_processor_model_work){
+        .class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
     switch (pass) {
     case TUTTI_PASS_FORWARD:
         out->bytes = bytes_of_inputs(k) + (double)k->out.bytes + bytes_of_params(k) +
@@ -123,34 +124,35 @@ bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pas
 
 /* ---- seconds ---- */
 
-double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
-                            const tutti_device_work *w)
+double tutti_processor_model_seconds(const tutti_processor_model *d, tutti_precision precision, tutti_kernel_pass pass,
+                                     const tutti_processor_model_work *w)
 {
     const bool is_cached = w->bytes <= d->cache_bytes;
-    const tutti_device_term near = is_cached ? TUTTI_DEVICE_CACHE : TUTTI_DEVICE_MEMORY;
+    const tutti_processor_model_term near = is_cached ? TUTTI_DEVICE_CACHE : TUTTI_DEVICE_MEMORY;
     const double product = precision == TUTTI_PRECISION_F32 && d->uses_tf32 ? d->peak_tf32 : d->peak[precision];
     const double peak = (w->is_product ? product : d->peak[TUTTI_PRECISION_F32]) *
-                        tutti_device_figure_of(d, TUTTI_DEVICE_COMPUTE, precision, pass, w);
-    const double rate = (is_cached ? d->cache_rate : d->rate) * tutti_device_figure_of(d, near, precision, pass, w);
+                        tutti_processor_model_figure_of(d, TUTTI_DEVICE_COMPUTE, precision, pass, w);
+    const double rate =
+        (is_cached ? d->cache_rate : d->rate) * tutti_processor_model_figure_of(d, near, precision, pass, w);
     const double compute_s = w->flops / peak, memory_s = w->bytes / rate,
-                 apart = 1 - tutti_device_figure_of(d, TUTTI_DEVICE_OVERLAP, precision, pass, w);
-    return tutti_device_figure_of(d, TUTTI_DEVICE_LAUNCH, precision, pass, w) + fmax(compute_s, memory_s) +
+                 apart = 1 - tutti_processor_model_figure_of(d, TUTTI_DEVICE_OVERLAP, precision, pass, w);
+    return tutti_processor_model_figure_of(d, TUTTI_DEVICE_LAUNCH, precision, pass, w) + fmax(compute_s, memory_s) +
            apart * fmin(compute_s, memory_s);
 }
 
 /* Reads the parts of a gradient and writes their sum. */
-static double sum_seconds(const tutti_device *d, const tutti_graph *g, int layer)
+static double sum_seconds(const tutti_processor_model *d, const tutti_graph *g, int layer)
 {
     const int nparts = g->layer_grads[layer].nparts;
     if (!nparts || g->layer_grads[layer].takes_parts) return 0;
     const double bytes = (double)g->kernels[layer].out.bytes;
-    const tutti_device_work work = {
+    const tutti_processor_model_work work = {
         .class = TUTTI_DEVICE_PASS, .flops = nparts * bytes / sizeof(float), .bytes = (nparts + 1) * bytes};
-    return tutti_device_seconds(d, g->config.precision, TUTTI_PASS_FORWARD, &work);
+    return tutti_processor_model_seconds(d, g->config.precision, TUTTI_PASS_FORWARD, &work);
 }
 
-tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g, tutti_profile *out,
-                                     tutti_failure *err)
+tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, const tutti_graph *g, tutti_profile *out,
+                                              tutti_failure *err)
 {
     const tutti_model *m = g->model;
     const double words =
@@ -164,17 +166,18 @@ tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g
                            .nbusy = 1,
                            .parts = tutti_graph_parts(g),
                            .nlayers = m->nlayers};
-    const tutti_device_work update = {.class = TUTTI_DEVICE_PASS};
-    out->update_s_per_element = words / (d->rate * tutti_device_figure_of(d, TUTTI_DEVICE_MEMORY, TUTTI_PRECISION_F32,
-                                                                          TUTTI_PASS_FORWARD, &update));
+    const tutti_processor_model_work update = {.class = TUTTI_DEVICE_PASS};
+    out->update_s_per_element =
+        words / (d->rate * tutti_processor_model_figure_of(d, TUTTI_DEVICE_MEMORY, TUTTI_PRECISION_F32,
+                                                           TUTTI_PASS_FORWARD, &update));
     out->load_s_per_sample = d->load_s_per_byte * (double)tutti_shape_count(&m->input) * sizeof(float);
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         double seconds[TUTTI_NPASSES] = {0};
-        tutti_device_work work;
+        tutti_processor_model_work work;
         for (int p = 0; p < TUTTI_NPASSES; p++)
-            if (tutti_device_work_of(g, l, (tutti_kernel_pass)p, &work))
-                seconds[p] = tutti_device_seconds(d, g->config.precision, (tutti_kernel_pass)p, &work);
+            if (tutti_processor_model_work_of(g, l, (tutti_kernel_pass)p, &work))
+                seconds[p] = tutti_processor_model_seconds(d, g->config.precision, (tutti_kernel_pass)p, &work);
         out->layers[l] = (tutti_layer_time){.name = tutti_arena_strdup(&out->arena, m->layers[l].name),
                                             .forward_s = seconds[TUTTI_PASS_FORWARD],
                                             .params_s = seconds[TUTTI_PASS_PARAMS],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h: a processor as data: how long the kernels of a step graph take on one that need not be there.
+/* processor_model.h: a processor as data: how long the kernels of a step graph take on one that need not be there.
  *
  * A device is a file of figures with their sources (base/text/sourced.h): src/predict/devices/NAME.txt come with the program, `tutti tune device`
  * writes that of this processor, docs/devices.md describes the keys. A kernel takes
@@ -11,8 +11,8 @@
  * memory, or of its cache where the bytes fit in there (Williams et al., CACM 2009: roofline). FLOPs are those that an op's row counts;
  * bytes are what the kernel is given and makes, each once.
  * Threads: frozen after open. */
-#ifndef TUTTI_DEVICE_H
-#define TUTTI_DEVICE_H
+#ifndef TUTTI_PROCESSOR_MODEL_H
+#define TUTTI_PROCESSOR_MODEL_H
 
 #include "../../base/text/sourced.h"
 #include "../../training/graph/graph.h"
@@ -33,8 +33,8 @@ typedef enum {
     TUTTI_DEVICE_AVGPOOL, /* pools that average */
     TUTTI_DEVICE_LOSS,
     TUTTI_DEVICE_NCLASSES
-} tutti_device_class;
-const char *tutti_device_class_name(tutti_device_class c);
+} tutti_processor_model_class;
+const char *tutti_processor_model_class_name(tutti_processor_model_class c);
 
 /* What is said of a class, in a line each. */
 typedef enum {
@@ -44,19 +44,19 @@ typedef enum {
     TUTTI_DEVICE_OVERLAP, /* of computing and memory: 1 where the shorter is hidden, 0 where one follows the other */
     TUTTI_DEVICE_LAUNCH,  /* s a call; where none is said that of the device */
     TUTTI_DEVICE_NTERMS
-} tutti_device_term;
-const char *tutti_device_term_name(tutti_device_term t);
+} tutti_processor_model_term;
+const char *tutti_processor_model_term_name(tutti_processor_model_term t);
 
 /* Beside the precisions of a job: what figures of products of f32 jobs with TF32 are of. */
 enum { TUTTI_DEVICE_TF32 = TUTTI_NPRECISIONS };
 
 typedef struct {
-    tutti_device_class class;
-    tutti_device_term term;
+    tutti_processor_model_class class;
+    tutti_processor_model_term term;
     const char *kernel;  /* a candidate's (kernel.h); NULL: of all */
     int precision, pass; /* -1: of all; precision may be TUTTI_DEVICE_TF32 */
     double value;        /* shares above 0, overlap from 0 to 1 */
-} tutti_device_figure;
+} tutti_processor_model_figure;
 
 typedef struct {
     tutti_sourced file; /* the lines, for those who show them */
@@ -70,42 +70,45 @@ typedef struct {
     double datasheet[5]; /* f32, tf32, bf16, f16, memory as the maker states them: shown, never computed with */
     double rate;         /* of its memory, bytes/s */
     double memory_bytes; /* how much it holds; 0: not said */
-    double cache_bytes, cache_rate; /* 0: none is told apart */
-    double launch_s;                /* of a kernel whose class has none of its own */
-    double load_s_per_byte;         /* of a sample in f32, until it lies in the device's memory; 0: not said */
-    tutti_device_figure *figures;   /* of classes */
-    int nfigures;                   /* the own ones first */
-} tutti_device;
+    double cache_bytes, cache_rate;        /* 0: none is told apart */
+    double launch_s;                       /* of a kernel whose class has none of its own */
+    double load_s_per_byte;                /* of a sample in f32, until it lies in the device's memory; 0: not said */
+    tutti_processor_model_figure *figures; /* of classes */
+    int nfigures;                          /* the own ones first */
+} tutti_processor_model;
 
 /* Of a name that comes with the program, else of a file (what contains '/' or '.'); ":tf32" behind it lets products of f32 jobs round
  * to TF32. TUTTI_ERR_USAGE: there is none, or it has no such peak; TUTTI_ERR_DATA names
  * the line. Released by the caller. */
-tutti_status tutti_device_open(const char *name_or_path, tutti_device *out, tutti_failure *err);
+tutti_status tutti_processor_model_open(const char *name_or_path, tutti_processor_model *out, tutti_failure *err);
 /* As a test or fuzz target has it. */
-tutti_status tutti_device_parse(const char *name, const char *text, tutti_device *out, tutti_failure *err);
-void tutti_device_release(tutti_device *d);
+tutti_status tutti_processor_model_parse(const char *name, const char *text, tutti_processor_model *out,
+                                         tutti_failure *err);
+void tutti_processor_model_release(tutti_processor_model *d);
 /* Names, NULL past the end. */
-const char *tutti_device_shipped_at(int i);
+const char *tutti_processor_model_shipped_at(int i);
 
 /* What a pass of a layer's kernel does. */
 typedef struct {
-    tutti_device_class class;
+    tutti_processor_model_class class;
     bool is_product; /* at the peak of the job's precision */
     double flops, bytes;
     const char *by; /* the candidate that computes it (kernel.h); NULL: none is named */
-} tutti_device_work;
+} tutti_processor_model_work;
 /* false: that pass is not run. */
-bool tutti_device_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass, tutti_device_work *out);
+bool tutti_processor_model_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass,
+                                   tutti_processor_model_work *out);
 /* Of a class the most special figure: what is said of the class counts before what is said of the one that it belongs to, then the kernel
  * counts before the precision and that before the pass. */
-double tutti_device_figure_of(const tutti_device *d, tutti_device_term term, tutti_precision precision,
-                              tutti_kernel_pass pass, const tutti_device_work *work);
-double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
-                            const tutti_device_work *work);
+double tutti_processor_model_figure_of(const tutti_processor_model *d, tutti_processor_model_term term,
+                                       tutti_precision precision, tutti_kernel_pass pass,
+                                       const tutti_processor_model_work *work);
+double tutti_processor_model_seconds(const tutti_processor_model *d, tutti_precision precision, tutti_kernel_pass pass,
+                                     const tutti_processor_model_work *work);
 
 /* Times of all nodes. TUTTI_ERR_USAGE: the device has no figure for the precision. */
-tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *graph, tutti_profile *out,
-                                     tutti_failure *err);
+tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, const tutti_graph *graph,
+                                              tutti_profile *out, tutti_failure *err);
 
 /* The figures of a device from times of kernels that were measured on it.
  *
@@ -117,18 +120,20 @@ tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g
 
 typedef struct {
     const char *layer; /* the profile's */
-    tutti_device_work work;
+    tutti_processor_model_work work;
     tutti_kernel_pass pass;
     tutti_precision precision;
     double seconds; /* above 0 */
-} tutti_device_sample;
+} tutti_processor_model_sample;
 
 /* Of all passes of a graph that are run and took time; out has room for TUTTI_NPASSES a layer. How many. */
-int tutti_device_samples(const tutti_graph *graph, const tutti_profile *profile, tutti_device_sample *out);
+int tutti_processor_model_samples(const tutti_graph *graph, const tutti_profile *profile,
+                                  tutti_processor_model_sample *out);
 /* Adds the lines of a device's file, all but its texts. TUTTI_ERR_FAILED: no sample is a product, or none is a pass over memory. */
-tutti_status tutti_device_fit(const tutti_device_sample *samples, int n, double cache_bytes, tutti_strbuf *out,
-                              tutti_failure *err);
+tutti_status tutti_processor_model_fit(const tutti_processor_model_sample *samples, int n, double cache_bytes,
+                                       tutti_strbuf *out, tutti_failure *err);
 /* |predicted / measured - 1| of each sample that the device has a peak for; how many. */
-int tutti_device_errors(const tutti_device *d, const tutti_device_sample *samples, int n, double *out);
+int tutti_processor_model_errors(const tutti_processor_model *d, const tutti_processor_model_sample *samples, int n,
+                                 double *out);
 
 #endif

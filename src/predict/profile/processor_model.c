@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c: files of devices: their keys (those of classes: device_figures.c). */
-#include "device.h"
+/* processor_model.c: files of devices: their keys (those of classes: processor_figures.c). */
+#include "processor_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 
 #include "../../base/file.h"
 #include "../../base/text/options.h"
-#include "device_figures.h"
+#include "processor_figures.h"
 
 enum { MAX_BYTES = 1 << 16 };
 extern const tutti_embedded_text tutti_shipped_devices[]; /* made by the build */
 
-const char *tutti_device_shipped_at(int i)
+const char *tutti_processor_model_shipped_at(int i)
 {
     for (int n = 0; tutti_shipped_devices[n].name; n++)
         if (n == i) return tutti_shipped_devices[n].name;
@@ -28,21 +28,21 @@ static const struct {
     size_t offset;
     bool is_wanted;
 } numbers[] = {
-    {"peak.f32", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_F32]), true},
-    {"peak.tf32", "FLOP/s", offsetof(tutti_device, peak_tf32), false},
-    {"peak.bf16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_BF16]), false},
-    {"peak.f16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_F16]), false},
-    {"memory", "B/s", offsetof(tutti_device, rate), true},
-    {"memory_bytes", "B", offsetof(tutti_device, memory_bytes), false},
-    {"cache", "B", offsetof(tutti_device, cache_bytes), false},
-    {"cache.rate", "B/s", offsetof(tutti_device, cache_rate), false},
-    {"launch", "s", offsetof(tutti_device, launch_s), true},
-    {"load", "s/B", offsetof(tutti_device, load_s_per_byte), false},
-    {"datasheet.f32", "FLOP/s", offsetof(tutti_device, datasheet[0]), false},
-    {"datasheet.tf32", "FLOP/s", offsetof(tutti_device, datasheet[1]), false},
-    {"datasheet.bf16", "FLOP/s", offsetof(tutti_device, datasheet[2]), false},
-    {"datasheet.f16", "FLOP/s", offsetof(tutti_device, datasheet[3]), false},
-    {"datasheet.memory", "B/s", offsetof(tutti_device, datasheet[4]), false},
+    {"peak.f32", "FLOP/s", offsetof(tutti_processor_model, peak[TUTTI_PRECISION_F32]), true},
+    {"peak.tf32", "FLOP/s", offsetof(tutti_processor_model, peak_tf32), false},
+    {"peak.bf16", "FLOP/s", offsetof(tutti_processor_model, peak[TUTTI_PRECISION_BF16]), false},
+    {"peak.f16", "FLOP/s", offsetof(tutti_processor_model, peak[TUTTI_PRECISION_F16]), false},
+    {"memory", "B/s", offsetof(tutti_processor_model, rate), true},
+    {"memory_bytes", "B", offsetof(tutti_processor_model, memory_bytes), false},
+    {"cache", "B", offsetof(tutti_processor_model, cache_bytes), false},
+    {"cache.rate", "B/s", offsetof(tutti_processor_model, cache_rate), false},
+    {"launch", "s", offsetof(tutti_processor_model, launch_s), true},
+    {"load", "s/B", offsetof(tutti_processor_model, load_s_per_byte), false},
+    {"datasheet.f32", "FLOP/s", offsetof(tutti_processor_model, datasheet[0]), false},
+    {"datasheet.tf32", "FLOP/s", offsetof(tutti_processor_model, datasheet[1]), false},
+    {"datasheet.bf16", "FLOP/s", offsetof(tutti_processor_model, datasheet[2]), false},
+    {"datasheet.f16", "FLOP/s", offsetof(tutti_processor_model, datasheet[3]), false},
+    {"datasheet.memory", "B/s", offsetof(tutti_processor_model, datasheet[4]), false},
 };
 enum { NNUMBERS = sizeof numbers / sizeof numbers[0] };
 
@@ -53,7 +53,7 @@ static int number_find(const char *key)
     return -1;
 }
 
-static tutti_status line_unknown(const tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
+static tutti_status line_unknown(const tutti_processor_model *d, const tutti_sourced_line *l, tutti_failure *err)
 {
     return tutti_fail(err, TUTTI_ERR_DATA,
                       "%s: line %d: no device has '%.40s'; there are peak.f32, peak.tf32, peak.bf16, peak.f16, memory, "
@@ -67,7 +67,7 @@ static tutti_status line_unknown(const tutti_device *d, const tutti_sourced_line
                       d->file.name, l->line, l->key);
 }
 
-static tutti_status text_take(tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
+static tutti_status text_take(tutti_processor_model *d, const tutti_sourced_line *l, tutti_failure *err)
 {
     if (strcmp(l->key, "about") == 0) {
         d->about = l->value;
@@ -86,10 +86,10 @@ static tutti_status text_take(tutti_device *d, const tutti_sourced_line *l, tutt
     return TUTTI_OK;
 }
 
-static tutti_status figure_take(tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
+static tutti_status figure_take(tutti_processor_model *d, const tutti_sourced_line *l, tutti_failure *err)
 {
-    tutti_device_figure f;
-    if (!tutti_device_key_read(l->key, &f)) return line_unknown(d, l, err);
+    tutti_processor_model_figure f;
+    if (!tutti_processor_model_key_read(l->key, &f)) return line_unknown(d, l, err);
     const bool is_share = f.term < TUTTI_DEVICE_OVERLAP;
     const tutti_status st = tutti_sourced_number(&d->file, l, f.term == TUTTI_DEVICE_LAUNCH ? "s" : "", &f.value, err);
     if (st) return st;
@@ -103,10 +103,10 @@ static tutti_status figure_take(tutti_device *d, const tutti_sourced_line *l, tu
     return TUTTI_OK;
 }
 
-static tutti_status lines_take(tutti_device *d, tutti_failure *err)
+static tutti_status lines_take(tutti_processor_model *d, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    d->figures = TUTTI_ARENA_NEW(&d->file.arena, tutti_device_figure, d->file.n);
+    d->figures = TUTTI_ARENA_NEW(&d->file.arena, tutti_processor_model_figure, d->file.n);
     for (int i = 0; i < d->file.n && !st; i++) {
         const tutti_sourced_line *l = &d->file.lines[i];
         const int n = number_find(l->key);
@@ -121,7 +121,7 @@ static tutti_status lines_take(tutti_device *d, tutti_failure *err)
 }
 
 /* What must be there, and be more than nothing; rates by which no time is beyond all numbers. */
-static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
+static tutti_status whole_check(const tutti_processor_model *d, tutti_failure *err)
 {
     for (int i = 0; i < NNUMBERS; i++)
         if (numbers[i].is_wanted && !d->like && !tutti_sourced_get(&d->file, numbers[i].key))
@@ -141,32 +141,34 @@ static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
 }
 
 /* Takes over of the device that `d` is like what its own file does not say. */
-static tutti_status like_take(tutti_device *d, tutti_failure *err)
+static tutti_status like_take(tutti_processor_model *d, tutti_failure *err)
 {
-    tutti_device like;
+    tutti_processor_model like;
     const char *text = tutti_embedded_find(tutti_shipped_devices, d->like);
     if (!text || strstr(text, "\nlike:"))
         return tutti_fail(err, TUTTI_ERR_DATA,
                           "%s: like: '%.40s' is no device that comes along and is like no other ('tutti devices')",
                           d->file.name, d->like);
-    const tutti_status st = tutti_device_parse(d->like, text, &like, err);
+    const tutti_status st = tutti_processor_model_parse(d->like, text, &like, err);
     if (st) return st;
     for (int i = 0; i < NNUMBERS; i++)
         if (!tutti_sourced_get(&d->file, numbers[i].key))
             *(double *)((char *)d + numbers[i].offset) = *(const double *)((const char *)&like + numbers[i].offset);
     if (!tutti_sourced_get(&d->file, "kernels")) d->kernels = tutti_arena_strdup(&d->file.arena, like.kernels);
-    tutti_device_figure *all = TUTTI_ARENA_NEW(&d->file.arena, tutti_device_figure, d->nfigures + like.nfigures);
+    tutti_processor_model_figure *all =
+        TUTTI_ARENA_NEW(&d->file.arena, tutti_processor_model_figure, d->nfigures + like.nfigures);
     for (int i = 0; i < d->nfigures; i++) all[i] = d->figures[i];
     for (int i = 0; i < like.nfigures; i++) all[d->nfigures + i] = like.figures[i];
     d->figures = all;
     d->nfigures += like.nfigures;
-    tutti_device_release(&like);
+    tutti_processor_model_release(&like);
     return TUTTI_OK;
 }
 
-tutti_status tutti_device_parse(const char *name, const char *text, tutti_device *out, tutti_failure *err)
+tutti_status tutti_processor_model_parse(const char *name, const char *text, tutti_processor_model *out,
+                                         tutti_failure *err)
 {
-    tutti_device d = {.about = "", .kernels = "reference"};
+    tutti_processor_model d = {.about = "", .kernels = "reference"};
     tutti_status st = tutti_sourced_parse(name, text, &d.file, err);
     if (st) return st;
     st = lines_take(&d, err);
@@ -183,7 +185,7 @@ static tutti_status name_unknown(const char *name, tutti_failure *err)
 {
     const char *known[64];
     int n = 0;
-    while (n < 64 && tutti_device_shipped_at(n)) known[n] = tutti_device_shipped_at(n), n++;
+    while (n < 64 && tutti_processor_model_shipped_at(n)) known[n] = tutti_processor_model_shipped_at(n), n++;
     const char *nearest = tutti_options_nearest(name, known, n);
     char *names = tutti_embedded_names(tutti_shipped_devices);
     tutti_fail(err, TUTTI_ERR_USAGE,
@@ -194,22 +196,22 @@ static tutti_status name_unknown(const char *name, tutti_failure *err)
     return TUTTI_ERR_USAGE;
 }
 
-static tutti_status plain_open(const char *name, tutti_device *out, tutti_failure *err)
+static tutti_status plain_open(const char *name, tutti_processor_model *out, tutti_failure *err)
 {
     const char *shipped = tutti_embedded_find(tutti_shipped_devices, name);
     char *text = NULL;
     size_t nbytes = 0;
-    if (shipped) return tutti_device_parse(name, shipped, out, err);
+    if (shipped) return tutti_processor_model_parse(name, shipped, out, err);
     if (!strpbrk(name, "/.")) return name_unknown(name, err);
     tutti_status st = tutti_file_read(name, MAX_BYTES, TUTTI_ERR_USAGE, &text, &nbytes, err);
     if (st) return st;
     if (strlen(text) != nbytes) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no text: it has bytes of value 0", name);
-    if (!st) st = tutti_device_parse(name, text, out, err);
+    if (!st) st = tutti_processor_model_parse(name, text, out, err);
     free(text);
     return st;
 }
 
-tutti_status tutti_device_open(const char *name, tutti_device *out, tutti_failure *err)
+tutti_status tutti_processor_model_open(const char *name, tutti_processor_model *out, tutti_failure *err)
 {
     static const char suffix[] = ":tf32";
     const size_t n = strlen(name), nsuffix = sizeof suffix - 1;
@@ -219,15 +221,15 @@ tutti_status tutti_device_open(const char *name, tutti_device *out, tutti_failur
     tutti_status st = plain_open(plain, out, err);
     if (!st && out->peak_tf32 <= 0) {
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%.100s has no figure peak.tf32: leave ':tf32' out", plain);
-        tutti_device_release(out);
+        tutti_processor_model_release(out);
     }
     if (!st) out->uses_tf32 = true;
     free(plain);
     return st;
 }
 
-void tutti_device_release(tutti_device *d)
+void tutti_processor_model_release(tutti_processor_model *d)
 {
     tutti_sourced_release(&d->file);
-    *d = (tutti_device){0};
+    *d = (tutti_processor_model){0};
 }

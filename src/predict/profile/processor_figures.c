@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what is. */
-#include "device_figures.h"
+/* processor_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what is. */
+#include "processor_figures.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 /* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and rate. */
 static const struct {
     const char *name;
-    tutti_device_class like;
+    tutti_processor_model_class like;
 } classes[TUTTI_DEVICE_NCLASSES] = {
     [TUTTI_DEVICE_CONV] = {"conv", TUTTI_DEVICE_CONV},       [TUTTI_DEVICE_CONV3X3] = {"conv3x3", TUTTI_DEVICE_CONV},
     [TUTTI_DEVICE_CONV1X1] = {"conv1x1", TUTTI_DEVICE_CONV}, [TUTTI_DEVICE_STEM] = {"stem", TUTTI_DEVICE_CONV},
@@ -19,12 +19,12 @@ static const struct {
 };
 static const char *const terms[TUTTI_DEVICE_NTERMS] = {"compute", "memory", "cache", "overlap", "launch"};
 
-const char *tutti_device_class_name(tutti_device_class c)
+const char *tutti_processor_model_class_name(tutti_processor_model_class c)
 {
     return classes[c].name;
 }
 
-const char *tutti_device_term_name(tutti_device_term t)
+const char *tutti_processor_model_term_name(tutti_processor_model_term t)
 {
     return terms[t];
 }
@@ -36,7 +36,7 @@ static const char *precision_name(int precision)
     return precision == TUTTI_DEVICE_TF32 ? "tf32" : tutti_precision_name((tutti_precision)precision);
 }
 
-void tutti_device_key_write(const tutti_device_figure *f, char out[TUTTI_DEVICE_KEY])
+void tutti_processor_model_key_write(const tutti_processor_model_figure *f, char out[TUTTI_DEVICE_KEY])
 {
     snprintf(out, TUTTI_DEVICE_KEY, "%s%s%s%s%s.%s%s%s", classes[f->class].name, f->kernel ? "/" : "",
              f->kernel ? f->kernel : "", f->precision < 0 ? "" : "/",
@@ -53,7 +53,7 @@ static const char *word_next(const char *at, const char *ends, char out[TUTTI_DE
 }
 
 /* A kernel's name, or a precision's, of what stands behind a slash. */
-static bool qualifier_take(const char *word, tutti_device_figure *f)
+static bool qualifier_take(const char *word, tutti_processor_model_figure *f)
 {
     for (int p = 0; p <= TUTTI_DEVICE_TF32 && f->precision < 0; p++)
         if (strcmp(word, precision_name(p)) == 0) {
@@ -90,9 +90,9 @@ static const char *pass_at(int i)
     return tutti_kernel_pass_name((tutti_kernel_pass)i);
 }
 
-bool tutti_device_key_read(const char *key, tutti_device_figure *out)
+bool tutti_processor_model_key_read(const char *key, tutti_processor_model_figure *out)
 {
-    tutti_device_figure f = {.precision = -1, .pass = -1};
+    tutti_processor_model_figure f = {.precision = -1, .pass = -1};
     char word[TUTTI_DEVICE_KEY];
     if (strlen(key) >= TUTTI_DEVICE_KEY) return false;
     const char *at = word_next(key, "/.", word);
@@ -106,8 +106,8 @@ bool tutti_device_key_read(const char *key, tutti_device_figure *out)
     const int term = find(word, term_at, TUTTI_DEVICE_NTERMS);
     if (term < 0 || (at && *at != '.')) return false;
     if (at && (f.pass = find(at + 1, pass_at, TUTTI_NPASSES)) < 0) return false;
-    f.class = (tutti_device_class) class;
-    f.term = (tutti_device_term)term;
+    f.class = (tutti_processor_model_class) class;
+    f.term = (tutti_processor_model_term)term;
     *out = f;
     return true;
 }
@@ -122,8 +122,8 @@ static bool stands_in(int said, int precision, bool is_product)
 }
 
 /* How special it is, above 0; 0: it is of something else. */
-static int fit_of(const tutti_device_figure *f, tutti_device_class class, int precision, tutti_kernel_pass pass,
-                  const tutti_device_work *w)
+static int fit_of(const tutti_processor_model_figure *f, tutti_processor_model_class class, int precision,
+                  tutti_kernel_pass pass, const tutti_processor_model_work *w)
 {
     enum { HAS_KERNEL = 8, HAS_PRECISION = 4, HAS_OWN = 2, HAS_PASS = 1 };
     int fit = 1;
@@ -136,16 +136,17 @@ static int fit_of(const tutti_device_figure *f, tutti_device_class class, int pr
     return fit + (f->pass >= 0 ? HAS_PASS : 0);
 }
 
-static const tutti_device_figure *figure_find(const tutti_device *d, tutti_device_term term, tutti_precision precision,
-                                              tutti_kernel_pass pass, const tutti_device_work *w)
+static const tutti_processor_model_figure *figure_find(const tutti_processor_model *d, tutti_processor_model_term term,
+                                                       tutti_precision precision, tutti_kernel_pass pass,
+                                                       const tutti_processor_model_work *w)
 {
     const int by = precision == TUTTI_PRECISION_F32 && d->uses_tf32 ? (int)TUTTI_DEVICE_TF32 : (int)precision;
-    const tutti_device_figure *best = NULL;
-    tutti_device_class class = w->class;
+    const tutti_processor_model_figure *best = NULL;
+    tutti_processor_model_class class = w->class;
     for (bool is_last = false; !best && !is_last; class = classes[class].like) {
         int most = 0;
         for (int i = 0; i < d->nfigures; i++) {
-            const tutti_device_figure *f = &d->figures[i];
+            const tutti_processor_model_figure *f = &d->figures[i];
             const int fit = f->term == term ? fit_of(f, class, by, pass, w) : 0;
             if (fit > most) best = f, most = fit;
         }
@@ -154,10 +155,11 @@ static const tutti_device_figure *figure_find(const tutti_device *d, tutti_devic
     return best;
 }
 
-double tutti_device_figure_of(const tutti_device *d, tutti_device_term term, tutti_precision precision,
-                              tutti_kernel_pass pass, const tutti_device_work *w)
+double tutti_processor_model_figure_of(const tutti_processor_model *d, tutti_processor_model_term term,
+                                       tutti_precision precision, tutti_kernel_pass pass,
+                                       const tutti_processor_model_work *w)
 {
-    const tutti_device_figure *f = figure_find(d, term, precision, pass, w);
+    const tutti_processor_model_figure *f = figure_find(d, term, precision, pass, w);
     if (!f && term == TUTTI_DEVICE_CACHE) f = figure_find(d, TUTTI_DEVICE_MEMORY, precision, pass, w);
     if (f) return f->value;
     return term == TUTTI_DEVICE_LAUNCH ? d->launch_s : 1;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_fit.c: efficiencies of classes of kernels from measured times. */
-#include "device.h"
+/* processor_fit.c: efficiencies of classes of kernels from measured times. */
+#include "processor_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/text/strbuf.h"
-#include "device_figures.h"
+#include "processor_figures.h"
 
-int tutti_device_samples(const tutti_graph *g, const tutti_profile *profile, tutti_device_sample *out)
+int tutti_processor_model_samples(const tutti_graph *g, const tutti_profile *profile, tutti_processor_model_sample *out)
 {
     int n = 0;
     for (int l = 0; l < profile->nlayers; l++) {
         const tutti_layer_time *t = &profile->layers[l];
         const double seconds[TUTTI_NPASSES] = {t->forward_s, t->params_s, t->data_s};
         for (int p = 0; p < TUTTI_NPASSES; p++) {
-            tutti_device_sample s = {.layer = t->name,
-                                     .pass = (tutti_kernel_pass)p,
-                                     .precision = g->config.precision,
-                                     .seconds = seconds[p]};
-            if (seconds[p] > 0 && tutti_device_work_of(g, l, s.pass, &s.work)) out[n++] = s;
+            tutti_processor_model_sample s = {.layer = t->name,
+                                              .pass = (tutti_kernel_pass)p,
+                                              .precision = g->config.precision,
+                                              .seconds = seconds[p]};
+            if (seconds[p] > 0 && tutti_processor_model_work_of(g, l, s.pass, &s.work)) out[n++] = s;
         }
     }
     return n;
@@ -33,7 +33,7 @@ typedef struct {
 } shared_figures;
 
 /* FLOP/s of the fastest product in a precision; 0: there is none. */
-static double fastest_product(const tutti_device_sample *samples, int n, tutti_precision precision)
+static double fastest_product(const tutti_processor_model_sample *samples, int n, tutti_precision precision)
 {
     double most = 0;
     for (int i = 0; i < n; i++)
@@ -43,18 +43,18 @@ static double fastest_product(const tutti_device_sample *samples, int n, tutti_p
 }
 
 /* B/s of the fastest pass in f32 over so many bytes; 0: there is none. */
-static double fastest_pass(const tutti_device_sample *samples, int n, double more_than, double at_most)
+static double fastest_pass(const tutti_processor_model_sample *samples, int n, double more_than, double at_most)
 {
     double most = 0;
     for (int i = 0; i < n; i++) {
-        const tutti_device_sample *s = &samples[i];
+        const tutti_processor_model_sample *s = &samples[i];
         if (s->work.is_product || s->precision != TUTTI_PRECISION_F32) continue;
         if (s->work.bytes > more_than && s->work.bytes <= at_most) most = fmax(most, s->work.bytes / s->seconds);
     }
     return most;
 }
 
-static shared_figures share(const tutti_device_sample *samples, int n, double cache_bytes)
+static shared_figures share(const tutti_processor_model_sample *samples, int n, double cache_bytes)
 {
     enum { PAST = 4 }; /* caches: of so many times their bytes little is left there */
     shared_figures f = {.cache_bytes = cache_bytes};
@@ -76,7 +76,7 @@ enum { NLAUNCHES = sizeof launches / sizeof *launches };
 /* A sample, at efficiencies of 1. */
 typedef struct {
     double compute_s, memory_s, seconds, log_seconds;
-    tutti_device_term near; /* memory or cache */
+    tutti_processor_model_term near; /* memory or cache */
 } timed;
 typedef struct {
     timed *at;
@@ -87,19 +87,19 @@ typedef struct {
     double cost; /* sum of |log(predicted / measured)| */
 } class_fit;
 
-static bool is_of(const tutti_device_sample *s, const tutti_device_figure *group)
+static bool is_of(const tutti_processor_model_sample *s, const tutti_processor_model_figure *group)
 {
     const tutti_precision precision = group->precision < 0 ? TUTTI_PRECISION_F32 : (tutti_precision)group->precision;
     return s->work.class == group->class && (int)s->pass == group->pass && s->precision == precision &&
            (!group->kernel || (s->work.by && strcmp(s->work.by, group->kernel) == 0));
 }
 
-static timed_list gather(const shared_figures *f, const tutti_device_sample *samples, int n,
-                         const tutti_device_figure *group, timed *memory)
+static timed_list gather(const shared_figures *f, const tutti_processor_model_sample *samples, int n,
+                         const tutti_processor_model_figure *group, timed *memory)
 {
     timed_list list = {.at = memory};
     for (int i = 0; i < n; i++) {
-        const tutti_device_sample *s = &samples[i];
+        const tutti_processor_model_sample *s = &samples[i];
         if (!is_of(s, group)) continue;
         const bool is_cached = s->work.bytes <= f->cache_bytes;
         list.at[list.n++] =
@@ -216,7 +216,7 @@ static void print_shared(const shared_figures *f, tutti_strbuf *out)
     tutti_strbuf_printf(out, "launch %.6g fitted: with the least error over all kernels\n", f->launch_s);
 }
 
-static void print_class(const shared_figures *f, tutti_device_figure group, const class_fit *fit, int n,
+static void print_class(const shared_figures *f, tutti_processor_model_figure group, const class_fit *fit, int n,
                         tutti_strbuf *out)
 {
     for (int term = 0; term < TUTTI_DEVICE_NTERMS; term++) {
@@ -225,29 +225,29 @@ static void print_class(const shared_figures *f, tutti_device_figure group, cons
         const double value = term < NSHARES                 ? fit->share[term]
                              : term == TUTTI_DEVICE_OVERLAP ? fit->overlap
                                                             : fit->launch_s;
-        group.term = (tutti_device_term)term;
-        tutti_device_key_write(&group, key);
+        group.term = (tutti_processor_model_term)term;
+        tutti_processor_model_key_write(&group, key);
         tutti_strbuf_printf(out, "%s %.6g fitted: %d kernels, mean error %.0f %%\n", key, value, n,
                             100 * (exp(fit->cost / n) - 1));
     }
 }
 
 /* A class and a pass in a precision, from 0 on; false: no more. */
-static bool group_at(int i, tutti_device_figure *out)
+static bool group_at(int i, tutti_processor_model_figure *out)
 {
     const int pass = i % TUTTI_NPASSES, precision = i / TUTTI_NPASSES % TUTTI_NPRECISIONS,
               class = i / (TUTTI_NPASSES * TUTTI_NPRECISIONS);
-    *out = (tutti_device_figure){.class = (tutti_device_class) class,
-                                 .precision = precision == TUTTI_PRECISION_F32 ? -1 : precision,
-                                 .pass = pass};
+    *out = (tutti_processor_model_figure){.class = (tutti_processor_model_class) class,
+                                          .precision = precision == TUTTI_PRECISION_F32 ? -1 : precision,
+                                          .pass = pass};
     return class < TUTTI_DEVICE_NCLASSES;
 }
 
 /* The launch that all classes would take if they had to take one. */
-static double common_launch(const shared_figures *f, const tutti_device_sample *samples, int n, timed *memory)
+static double common_launch(const shared_figures *f, const tutti_processor_model_sample *samples, int n, timed *memory)
 {
     double costs[NLAUNCHES] = {0};
-    tutti_device_figure group;
+    tutti_processor_model_figure group;
     int best = 0;
     for (int i = 0; group_at(i, &group); i++) {
         const timed_list list = gather(f, samples, n, &group, memory);
@@ -259,8 +259,8 @@ static double common_launch(const shared_figures *f, const tutti_device_sample *
 }
 
 /* What several candidates compute is told apart where enough samples are of one. */
-static void fit_group(const shared_figures *f, const tutti_device_sample *samples, int n,
-                      const tutti_device_figure *group, timed *memory, tutti_strbuf *out)
+static void fit_group(const shared_figures *f, const tutti_processor_model_sample *samples, int n,
+                      const tutti_processor_model_figure *group, timed *memory, tutti_strbuf *out)
 {
     const timed_list list = gather(f, samples, n, group, memory);
     const int least = group->kernel || group->precision >= 0 ? LEAST_SAMPLES : 1;
@@ -268,7 +268,7 @@ static void fit_group(const shared_figures *f, const tutti_device_sample *sample
     const class_fit fit = fit_class(f, &list);
     print_class(f, *group, &fit, list.n, out);
     for (int i = 0; tutti_candidate_name_at(i) && !group->kernel; i++) {
-        tutti_device_figure one = *group;
+        tutti_processor_model_figure one = *group;
         one.kernel = tutti_candidate_name_at(i);
         if (one.precision < 0) one.precision = TUTTI_PRECISION_F32;
         const int count = gather(f, samples, n, &one, memory + n).n;
@@ -276,11 +276,11 @@ static void fit_group(const shared_figures *f, const tutti_device_sample *sample
     }
 }
 
-tutti_status tutti_device_fit(const tutti_device_sample *samples, int n, double cache_bytes, tutti_strbuf *out,
-                              tutti_failure *err)
+tutti_status tutti_processor_model_fit(const tutti_processor_model_sample *samples, int n, double cache_bytes,
+                                       tutti_strbuf *out, tutti_failure *err)
 {
     shared_figures f = share(samples, n, cache_bytes);
-    tutti_device_figure group;
+    tutti_processor_model_figure group;
     if (f.peak[TUTTI_PRECISION_F32] <= 0 || f.rate <= 0)
         return tutti_fail(err, TUTTI_ERR_FAILED, "no times of %s among %d kernels: nothing to fit a device to",
                           f.peak[TUTTI_PRECISION_F32] <= 0 ? "products in f32" : "passes over memory in f32", n);
@@ -292,13 +292,14 @@ tutti_status tutti_device_fit(const tutti_device_sample *samples, int n, double 
     return TUTTI_OK;
 }
 
-int tutti_device_errors(const tutti_device *d, const tutti_device_sample *samples, int n, double *out)
+int tutti_processor_model_errors(const tutti_processor_model *d, const tutti_processor_model_sample *samples, int n,
+                                 double *out)
 {
     int count = 0;
     for (int i = 0; i < n; i++) {
-        const tutti_device_sample *s = &samples[i];
+        const tutti_processor_model_sample *s = &samples[i];
         if (d->peak[s->precision] <= 0) continue;
-        out[count++] = fabs(tutti_device_seconds(d, s->precision, s->pass, &s->work) / s->seconds - 1);
+        out[count++] = fabs(tutti_processor_model_seconds(d, s->precision, s->pass, &s->work) / s->seconds - 1);
     }
     return count;
 }

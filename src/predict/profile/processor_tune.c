@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_tune.c: times the layers of networks made for it (src/predict/probes) and fits a device to them; compares a device with shipped
+/* processor_tune.c: times the layers of networks made for it (src/predict/probes) and fits a device to them; compares a device with shipped
  * networks, none of whose layers a fit has seen. */
-#include "device_tune.h"
+#include "processor_tune.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -41,14 +41,14 @@ static const probe checked[] = {
 enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / sizeof checked[0] };
 
 typedef struct {
-    tutti_device_sample *at;
+    tutti_processor_model_sample *at;
     int n;
     tutti_arena names; /* of their layers */
 } sample_set;
 
 static sample_set set_make(void)
 {
-    return (sample_set){.at = tutti_alloc(MAX_SAMPLES * sizeof(tutti_device_sample))};
+    return (sample_set){.at = tutti_alloc(MAX_SAMPLES * sizeof(tutti_processor_model_sample))};
 }
 
 static void set_release(sample_set *set)
@@ -101,10 +101,10 @@ static tutti_status probe_measure(const probe *p, const struct tutti_device *car
     if (!st && set->n + REPEATS * TUTTI_NPASSES * r.graph->model->nlayers > MAX_SAMPLES)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "more than %d kernels to measure", MAX_SAMPLES);
     for (int k = 0; k < REPEATS && !st; k++) {
-        tutti_device_sample *first = set->at + set->n, *again = first + n;
+        tutti_processor_model_sample *first = set->at + set->n, *again = first + n;
         tutti_profile profile = {0};
         st = tutti_profile_measure(&r.graph, 1, &profile, err);
-        const int count = st ? 0 : tutti_device_samples(r.graph, &profile, k ? again : first);
+        const int count = st ? 0 : tutti_processor_model_samples(r.graph, &profile, k ? again : first);
         for (int i = 0; k && count == n && i < n; i++) first[i].seconds = fmin(first[i].seconds, again[i].seconds);
         for (int i = 0; !k && i < count; i++) first[i].layer = tutti_arena_strdup(&set->names, first[i].layer);
         if (!k) n = count;
@@ -115,7 +115,7 @@ static tutti_status probe_measure(const probe *p, const struct tutti_device *car
     return st;
 }
 
-static bool is_asked(const tutti_device_tuning *t, const probe *p)
+static bool is_asked(const tutti_processor_model_tuning *t, const probe *p)
 {
     if (!t->models) return true;
     tutti_strbuf all = {0}, one = {0};
@@ -127,9 +127,9 @@ static bool is_asked(const tutti_device_tuning *t, const probe *p)
     return found;
 }
 
-static void tell(const tutti_device_tuning *t, bool is_result, const char *format, ...)
+static void tell(const tutti_processor_model_tuning *t, bool is_result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void tell(const tutti_device_tuning *t, bool is_result, const char *format, ...)
+static void tell(const tutti_processor_model_tuning *t, bool is_result, const char *format, ...)
 {
     char words[200];
     va_list args;
@@ -139,7 +139,7 @@ static void tell(const tutti_device_tuning *t, bool is_result, const char *forma
     t->tell(is_result, words);
 }
 
-static tutti_status measure(const tutti_device_tuning *t, const char *why, const probe *probes, int nprobes,
+static tutti_status measure(const tutti_processor_model_tuning *t, const char *why, const probe *probes, int nprobes,
                             sample_set *set, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -152,11 +152,12 @@ static tutti_status measure(const tutti_device_tuning *t, const char *why, const
     return st;
 }
 
-tutti_status tutti_device_tune(const tutti_device_tuning *t, double cache_bytes, tutti_strbuf *out, tutti_failure *err)
+tutti_status tutti_processor_model_tune(const tutti_processor_model_tuning *t, double cache_bytes, tutti_strbuf *out,
+                                        tutti_failure *err)
 {
     sample_set set = set_make();
     tutti_status st = measure(t, "measuring", fitted, NFITTED, &set, err);
-    if (!st) st = tutti_device_fit(set.at, set.n, cache_bytes, out, err);
+    if (!st) st = tutti_processor_model_fit(set.at, set.n, cache_bytes, out, err);
     set_release(&set);
     return st;
 }
@@ -168,7 +169,7 @@ typedef struct {
     int n;
 } error_list;
 
-static void tell_errors(const tutti_device_tuning *t, const char *what, error_list *list)
+static void tell_errors(const tutti_processor_model_tuning *t, const char *what, error_list *list)
 {
     tutti_sort_doubles(list->errors, (size_t)list->n);
     if (list->n)
@@ -176,32 +177,32 @@ static void tell_errors(const tutti_device_tuning *t, const char *what, error_li
              100 * list->errors[list->n / 2], 100 * list->errors[(list->n * 95 - 1) / 100]);
 }
 
-static void add_sums(const tutti_device *d, const sample_set *set, double *predicted_s, double *measured_s)
+static void add_sums(const tutti_processor_model *d, const sample_set *set, double *predicted_s, double *measured_s)
 {
     for (int i = 0; i < set->n; i++) {
-        const tutti_device_sample *s = &set->at[i];
-        *predicted_s += tutti_device_seconds(d, s->precision, s->pass, &s->work);
+        const tutti_processor_model_sample *s = &set->at[i];
+        *predicted_s += tutti_processor_model_seconds(d, s->precision, s->pass, &s->work);
         *measured_s += s->seconds;
     }
 }
 
 /* A line each: what it is, what it does and how long that takes. */
-static void add_kernels(const probe *p, const tutti_device *d, const sample_set *set, tutti_strbuf *out)
+static void add_kernels(const probe *p, const tutti_processor_model *d, const sample_set *set, tutti_strbuf *out)
 {
     if (!out->length)
         tutti_strbuf_puts(out, "network,batch,precision,layer,class,kernel,pass,flops,bytes,measured_s,predicted_s\n");
     for (int i = 0; i < set->n; i++) {
-        const tutti_device_sample *s = &set->at[i];
-        const tutti_device_work *w = &s->work;
+        const tutti_processor_model_sample *s = &set->at[i];
+        const tutti_processor_model_work *w = &s->work;
         tutti_strbuf_printf(out, "%s,%d,%s,%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g\n", p->model, p->batch, p->precision,
-                            s->layer, tutti_device_class_name(w->class), w->by ? w->by : "",
+                            s->layer, tutti_processor_model_class_name(w->class), w->by ? w->by : "",
                             tutti_kernel_pass_name(s->pass), w->flops, w->bytes, s->seconds,
-                            tutti_device_seconds(d, s->precision, s->pass, w));
+                            tutti_processor_model_seconds(d, s->precision, s->pass, w));
     }
 }
 
-tutti_status tutti_device_check(const tutti_device_tuning *t, const tutti_device *d, tutti_strbuf *kernels,
-                                tutti_failure *err)
+tutti_status tutti_processor_model_check(const tutti_processor_model_tuning *t, const tutti_processor_model *d,
+                                         tutti_strbuf *kernels, tutti_failure *err)
 {
     sample_set set = set_make();
     error_list all = {.errors = tutti_alloc(MAX_SAMPLES * sizeof *all.errors)};
@@ -215,7 +216,7 @@ tutti_status tutti_device_check(const tutti_device_tuning *t, const tutti_device
         if (st) break;
         if (d->peak[set.at[0].precision] <= 0) continue;
         error_list own = {.errors = all.errors + all.n};
-        own.n = tutti_device_errors(d, set.at, set.n, own.errors);
+        own.n = tutti_processor_model_errors(d, set.at, set.n, own.errors);
         all.n += own.n;
         if (all.n + TUTTI_NPASSES * 256 > MAX_SAMPLES) break;
         add_sums(d, &set, &predicted_s, &measured_s);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* processor_figures.h: keys of a device's file that say something of a class of kernels: CLASS[/KERNEL][/PRECISION].TERM[.PASS], as in
+ * "conv.compute", "conv3x3/winograd.compute.forward", "dense/onednn/bf16.launch.data". Threads: shared (pure). */
+#ifndef TUTTI_PROCESSOR_FIGURES_H
+#define TUTTI_PROCESSOR_FIGURES_H
+
+#include "processor_model.h"
+
+enum { TUTTI_DEVICE_KEY = 80 };
+/* All of out but its value; false: that is no such key. out->kernel is a name of the program's. */
+bool tutti_processor_model_key_read(const char *key, tutti_processor_model_figure *out);
+/* The other way round. */
+void tutti_processor_model_key_write(const tutti_processor_model_figure *f, char out[TUTTI_DEVICE_KEY]);
+
+#endif
