@@ -41,7 +41,7 @@ typedef struct {
  * counts as 15 (SIGTERM). The first wish counts. A wish before the first step is met by the first step. */
 void tutti_run_stop(tutti_stop_wish *wish, int signal_number);
 
-/* Who this process is among the ranks of a run. */
+/* The place of this process among the ranks of a run. */
 typedef struct {
     int rank, nranks;
     int local_rank,
@@ -79,7 +79,7 @@ typedef struct {
     tutti_stop_wish *stop; /* asks for an orderly end; NULL: nobody can */
 } tutti_run_options;
 
-/* What a run tells. Told by rank 0 alone, unless "every rank" stands there. */
+/* The kinds of events that a run tells. Rank 0 alone tells one, unless "every rank" stands there. */
 typedef enum {
     TUTTI_RUN_FAILED, /* every rank that knows why; text, status. Before the others hear of it, as far as that can be */
     TUTTI_RUN_REPORT, /* every rank; text: whom it waits for, or where it is, when a wait lasts or report_signal came */

@@ -73,7 +73,7 @@ typedef struct {
     tutti_rank_memory memory;
 } tutti_prediction;
 
-/* What was chosen, and how long exchanges take; it changes no answer. Threads: owner. */
+/* Keeps choices and times of exchanges from one prediction to the next. It changes no answer. Threads: owner. */
 typedef struct tutti_predict_memory tutti_predict_memory;
 
 typedef struct {

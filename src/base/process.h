@@ -55,7 +55,7 @@ void tutti_process_kill(tutti_process *p);                     /* and waits for 
 /* How it ended: "ended with 7", "was killed by signal 9 (Killed)". */
 enum { TUTTI_PROCESS_WORDS = 80 };
 void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]);
-/* What a child that is a program of ours meant by its end: the status that its code is, TUTTI_ERR_FAILED for any other end. */
+/* The status that a child which is a program of ours ended with. TUTTI_ERR_FAILED if its code is no status, or if a signal ended it. */
 tutti_status tutti_process_status(const tutti_process *p);
 
 /* Ends of children and signals to this process, heard in turn by its one thread: they are blocked, and waited for. */

@@ -68,7 +68,7 @@ void tutti_compare_release(tutti_compare *c);
 
 /* ---- compare_run.c: the runs, each a child ---- */
 
-/* What is told of runs while they are played. */
+/* Events of runs while they are played. */
 typedef struct {
     enum {
         TUTTI_COMPARE_BEGINS,

@@ -36,7 +36,7 @@ typedef enum {
     TUTTI_BUCKETS_CUT
 } tutti_bucket_rule;
 
-/* What a key concerns, and by that whether the job of a resumed run may say something else. */
+/* A key concerns one of these. Whether the job of a resumed run may change the key follows from it. */
 typedef enum {
     TUTTI_CONCERNS_WEIGHTS, /* what the weights become: never */
     TUTTI_CONCERNS_LENGTH,  /* when the run ends: where the rate does not depend on the end */

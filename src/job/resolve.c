@@ -42,7 +42,7 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-/* What the keys of its method say to the plan, or to the centre. */
+/* Takes the keys of the method over into the plan, or into the centre. */
 static void hear_method(const tutti_job *job, bool of_centre, void *target)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);

@@ -70,7 +70,7 @@ int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
 /* A table for people: seconds and shares, and their sum. Copies to a device and a centre that took no time are not there. */
 void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strbuf *out);
 
-/* What stands in the metrics.jsonl of a run (docs/metrics.md). Threads: owner. */
+/* The lines of a run's metrics.jsonl (docs/metrics.md). Threads: owner. */
 
 typedef struct {
     double *x, *y;

@@ -52,7 +52,7 @@ static int64_t rows_of(const tutti_compile_request *q)
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
 }
 
-/* What each --late RANK=MS says: seconds of each rank, the caller's (free()), or NULL: nobody is late. */
+/* Reads each --late RANK=MS. *late_s: seconds of each rank, which the caller frees, or NULL if nobody is late. */
 static tutti_status read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
 {
     *late_s = NULL;
@@ -152,7 +152,7 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
     return st;
 }
 
-/* What no file goes with. */
+/* Refuses flags that mean nothing for one file, and the name of an algorithm in its place. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
     static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg"};

@@ -12,11 +12,11 @@ tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n
                                         tutti_failure *err);
 /* --memory in bytes; not given: unchanged. */
 tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, tutti_failure *err);
-/* What is asked besides steps, after the question has its job, topology and rank counts. */
+/* Reads what is asked besides steps, after the question has its job, topology and rank counts. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
-/* Of them those of a whole run: what it is asked for, and its prices. epochs: of the job, 0 = it has none, and `without` says so. Samples
- * are 0 without --samples. */
+/* Reads what is asked of a whole run, and its prices. epochs: the job's; if it is 0, the job has none, and `without` says so. Without
+ * --samples their number becomes 0. */
 tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
                                      const char *without, tutti_predict_answers *a, tutti_failure *err);
 /* A whole run is asked for, and more ranks bring samples of their own. */

@@ -242,7 +242,7 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
     return st;
 }
 
-/* What rank 0 could not use in the end is refused before there are ranks. */
+/* Refuses, before there are ranks, places that rank 0 could not use in the end. */
 static tutti_status check_places(const tutti_flags *f, const tutti_job *job, bool writes, tutti_failure *err)
 {
     struct stat info;

@@ -26,7 +26,7 @@
 #include "tutti/comm.h"
 #include "tutti/compile.h"
 
-/* What two calls must share to go through one queue; compared byte by byte. */
+/* Two calls with the same key go through one queue. Keys are compared byte by byte. */
 typedef struct {
     int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the exchange's vector */

@@ -18,7 +18,7 @@ typedef struct {
     char bytes[];
 } blob;
 
-/* What this rank tells the others: bytes, or, where its status is not 0, words that say why. */
+/* A rank tells the others bytes, or, where its status is not 0, words that say why. */
 typedef struct {
     const void *bytes;
     size_t nbytes;

@@ -313,7 +313,7 @@ static size_t own_mapped(const tutti_region *region, int rank)
     return region->enrolled ? region->part[rank].bytes : round_up(region->part[rank].bytes);
 }
 
-/* What a rank brings to a region: its memory, or why there is none. */
+/* A rank brings its memory to a region, or says why there is none. */
 typedef struct {
     region_notice notice;
     int fd; /* what peers map, -1 = none */

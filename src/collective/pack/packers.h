@@ -56,7 +56,7 @@ tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *f
 tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool direct_only, tutti_network *out,
                               tutti_failure *err);
 
-/* What trees are packed for. A broadcast or a reduction to `root` gets trees from there. At most `loss` of the rate (0 .. 0.5) is given
+/* Trees are packed for a use. A broadcast or a reduction to `root` gets trees from there. At most `loss` of the rate (0 .. 0.5) is given
  * for having fewer trees. */
 typedef struct {
     tutti_packing_use use;

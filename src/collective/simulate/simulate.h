@@ -19,7 +19,7 @@
 
 enum { TUTTI_ELEMENT_BYTES = 4 }; /* f32 */
 
-/* What is played: a schedule of n elements on a topology. */
+/* A schedule of n elements on a topology, to be played. */
 typedef struct {
     const tutti_schedule *schedule;
     const tutti_topology *topology;

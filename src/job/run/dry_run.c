@@ -113,7 +113,7 @@ static tutti_status show_init(const tutti_session *s, tutti_strbuf *out, tutti_s
     return TUTTI_OK;
 }
 
-/* What a run chooses, and measures between its ranks, is predicted here. */
+/* Predicts what a run would choose and measure between its ranks. */
 static tutti_status settle_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
 {
     tutti_topology here;

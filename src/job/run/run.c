@@ -78,7 +78,7 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
-/* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
+/* A rank that has words says them before any rank ends, because a launcher kills the rest when the first one ends. */
 static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_session *s)
 {
     char *times = NULL;
@@ -203,7 +203,7 @@ static int start_threads(tutti_rank_run *ranks, tutti_group **groups, int nranks
     return nranks;
 }
 
-/* Whose failure is the run's: the first one's; where workers visit a centre the run goes on without any but rank 0. */
+/* The failure of the lowest rank is the run's. Where workers visit a centre, only rank 0's is: the run goes on without the others. */
 static void take_results(tutti_rank_run *all, const tutti_rank_run *ranks, int nranks)
 {
     const bool goes_on = tutti_method_find(all->job->method.name)->is_async;

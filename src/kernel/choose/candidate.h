@@ -30,7 +30,7 @@ typedef enum {
     TUTTI_SUMS_PLAIN,    /* the reference's */
 } tutti_sums;
 
-/* What more threads do to a row. One that takes a single thread fits no request of more. */
+/* How a row uses several threads. A row that takes a single one fits no request of more. */
 typedef enum {
     TUTTI_THREADS_ALIKE, /* they share its work, and bits do not depend on how many there are */
     TUTTI_THREADS_SPLIT, /* they share its work, and sums are split by how many there are */

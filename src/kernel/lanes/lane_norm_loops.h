@@ -42,7 +42,7 @@ INLINE unit times_plus(unit u, unit v, unit w)
  * may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
-/* What a loop is told. A copy of it stays in registers: the loop's stores could otherwise change it. */
+/* The arguments of a loop. A copy of them stays in registers: the loop's stores could otherwise change them. */
 typedef struct {
     tutti_norm_call call;
     tutti_norm_lanes lanes;

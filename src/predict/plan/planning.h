@@ -24,7 +24,7 @@ typedef struct {
     tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
 } tutti_predict_change;
 
-/* What is asked besides the time of a step, and its answers. */
+/* Questions besides the time of a step, and their answers. */
 typedef struct {
     bool plans;            /* a whole run is asked for */
     tutti_run_plan plan;   /* of it */

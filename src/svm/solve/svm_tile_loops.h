@@ -257,7 +257,7 @@ INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, i
 /* How a loop goes through targets: so many at once that what they share is in registers, or in the first cache. */
 typedef enum { NARROW, WIDE, STRIPS } layout;
 
-/* What is a constant in each loop. */
+/* The kernel and the layout, constants in each loop. */
 typedef struct {
     tutti_svm_kernel_type type;
     layout how;

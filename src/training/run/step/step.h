@@ -76,8 +76,8 @@ tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
 /* Makes the loader, and shows its memory to a device that samples are brought to. Weights are there and the step is known, and so are visits. */
 tutti_status tutti_stepping_load(tutti_stepping *s, tutti_failure *err);
 void tutti_stepping_release(tutti_stepping *s); /* and its visits */
-/* What plays actions for a worker of another host, as these visits: in the memories of `own`, which it borrows, by its rules and rates. It reads no
- * batch and has taken no step yet. */
+/* Makes a stepping that plays actions for a worker of another host, as these visits: in the memories of `own`, which it borrows, by its
+ * rules and rates. It reads no batch and has taken no step yet. */
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);
 
 /* Waits for all that this thread has put on the device's queue: before a start or a tell of an exchange, a look, a loop of the device's own, a

@@ -6,7 +6,7 @@
 #include "step.h"
 #include "step_work.h"
 
-/* What all actions of one step share. */
+/* All actions of one step share this. */
 typedef struct {
     const tutti_batch *batch;
     const float *samples; /* the batch's, where the device finds them */
@@ -28,7 +28,7 @@ static inline void tutti_step_launch(tutti_stepping *s, tutti_work_kind kind, co
 /* step_kernels.c. Where a slot's part of a parameter's gradient goes; where its value is. */
 float *tutti_step_gradient(const tutti_stepping *s, int copy, int param);
 float *tutti_step_value(const tutti_stepping *s, int param);
-/* What an action says to do for a node of the graph: its kernel, a sum of gradients, a move of a split layer. */
+/* An action does one of these for a node of the graph: its kernel, a sum of gradients, a move of a split layer. */
 void tutti_step_run_node(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
 void tutti_step_fold(tutti_stepping *s, const tutti_action *a);
 
