@@ -106,7 +106,7 @@ static double packed(const tutti_topology *t, int32_t nranks)
 {
     tutti_packing p;
     tutti_failure err = {0};
-    if (tutti_packing_of(t, nranks, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0}, &p, NULL, &err))
+    if (tutti_packing_of(t, nranks, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0}, &p, &err))
         fail_msg("%s", err.text);
     const double rate = tutti_packing_rate(&p);
     tutti_packing_release(&p);

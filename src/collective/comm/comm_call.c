@@ -11,14 +11,13 @@ enum { PART = 1 << 22 }; /* bytes of a long vector after which it may go another
 
 /* --- blocks of the caller's memory, in the order of the stage --- */
 
-static void add_blocks(tutti_call_block *to, const tutti_call *call, int32_t first, int32_t step, int32_t n,
+static void add_blocks(tutti_call_block *to, const tutti_request *q, int32_t first, int32_t step, int32_t n,
                        const void *at)
 {
-    const size_t bytes = tutti_element_bytes(call->type, call->op);
     char *next = (char *)(uintptr_t)at;
     for (int32_t k = 0; k < n; k++) {
-        to[k] = (tutti_call_block){next, tutti_block_count(call, first + k * step)};
-        next += (size_t)to[k].n * bytes;
+        to[k] = (tutti_call_block){next, tutti_block_count(&q->call, first + k * step)};
+        next += (size_t)to[k].n * q->bytes;
     }
 }
 
@@ -38,16 +37,16 @@ static void list_blocks(tutti_request *q)
     case TUTTI_REDUCE: q->nout = is_root; break;
     case TUTTI_REDUCE_SCATTER:
         q->nin = p;
-        add_blocks(in, c, 0, 1, p, c->in), add_blocks(out, c, me, 0, 1, c->out);
+        add_blocks(in, q, 0, 1, p, c->in), add_blocks(out, q, me, 0, 1, c->out);
         break;
     case TUTTI_ALL_GATHER:
     case TUTTI_GATHER:
         q->nout = c->collective == TUTTI_ALL_GATHER || is_root ? p : 0;
-        add_blocks(in, c, me, 0, 1, c->in), add_blocks(out, c, 0, 1, q->nout, c->out);
+        add_blocks(in, q, me, 0, 1, c->in), add_blocks(out, q, 0, 1, q->nout, c->out);
         break;
     case TUTTI_ALL_TO_ALL:
         q->nin = q->nout = p;
-        add_blocks(in, c, me * p, 1, p, c->in), add_blocks(out, c, me, p, p, c->out);
+        add_blocks(in, q, me * p, 1, p, c->in), add_blocks(out, q, me, p, p, c->out);
         break;
     default: break;
     }

@@ -61,6 +61,18 @@ static tutti_status gather(tutti_group *g, const char *what, const told *t, void
     return st;
 }
 
+/* Fails on all ranks where the status of one is not 0, with its name and its words. */
+static tutti_status all_well(tutti_group *g, const char *what, tutti_status own, const tutti_failure *why,
+                             tutti_failure *err)
+{
+    const told t = told_words(own, why);
+    void *all;
+    size_t stride;
+    const tutti_status st = gather(g, what, &t, &all, &stride, err);
+    if (!st) free(all);
+    return st;
+}
+
 /* --- the wire --- */
 
 static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_failure *err)
@@ -109,10 +121,7 @@ tutti_status tutti_group_connect_wire(tutti_group *g, const tutti_wire_row *row,
     free(all);
     if (!own) own = await_far(g, &why);
     if (g->failed) return tutti_fail(err, own, "%s", why.text);
-    const told connected = told_words(own, &why);
-    st = gather(g, "the wire", &connected, &all, &stride, err);
-    if (!st) free(all);
-    return st;
+    return all_well(g, "the wire", own, &why, err);
 }
 
 const char *tutti_group_asked_wire(void)
@@ -153,13 +162,8 @@ static void describe_wires(tutti_group *g)
 static tutti_status check_interfaces(tutti_group *g, tutti_failure *err)
 {
     tutti_failure why = {0};
-    void *all;
-    size_t stride;
     const tutti_status own = tutti_wire_check_interfaces(&why);
-    const told t = told_words(own, &why);
-    const tutti_status st = gather(g, "TUTTI_NET_IF", &t, &all, &stride, err);
-    if (!st) free(all);
-    return st;
+    return all_well(g, "TUTTI_NET_IF", own, &why, err);
 }
 
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err)

@@ -64,10 +64,10 @@ typedef struct {
     double loss;
 } tutti_packing_wish;
 
-/* By the greedy choice, so that every rank that asks has the same trees. shares_only (may be NULL): it is not the first
- * case; then weights are shares, and there is no bound. */
+/* By the greedy choice, so that every rank that asks has the same trees. In all but the first case weights are shares, and there is no
+ * bound. */
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tutti_packing_wish *wish,
-                              tutti_packing *out, bool *shares_only, tutti_failure *err);
+                              tutti_packing *out, tutti_failure *err);
 
 /* One tree, the ranks in their order from root 0 (allreduce), or from the root both ways: for wires whose links are shared by many ways, such
  * as PCIe, where neighbours in number are neighbours. *rate: bytes/s that every way of the tree carries at once on this channel, in both

@@ -91,7 +91,7 @@ static tutti_status too_many(int32_t nranks, int32_t most, tutti_failure *err)
 }
 
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tutti_packing_wish *wish,
-                              tutti_packing *out, bool *shares_only, tutti_failure *err)
+                              tutti_packing *out, tutti_failure *err)
 {
     tutti_network g;
     if (nranks > MAX_ONE_HOP_RANKS) return too_many(nranks, MAX_ONE_HOP_RANKS, err);
@@ -111,7 +111,6 @@ tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tut
     } else {
         pack_one_hop(&g, wish->use, wish->root, out);
     }
-    if (st == TUTTI_OK && shares_only) *shares_only = !links;
     free(server_of);
     tutti_network_release(&g);
     return st;

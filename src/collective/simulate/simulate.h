@@ -106,8 +106,4 @@ tutti_status tutti_map_ranks(const tutti_schedule *s, const tutti_topology *t, i
                              const tutti_map_options *options, tutti_mapping *out, tutti_failure *err);
 void tutti_mapping_release(tutti_mapping *mapping);
 
-/* The load of a schedule as the topology seats it. */
-tutti_status tutti_map_measure(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_map_load *out,
-                               tutti_failure *err);
-
 #endif

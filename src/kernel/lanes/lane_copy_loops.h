@@ -62,14 +62,19 @@ INLINE void turn(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dty
         }
 }
 
-INLINE void copy_typed(copy_place p, const tutti_lane_view *from, const tutti_lane_view *to, const int64_t n[2],
+INLINE void copy_typed(const tutti_lane_view *from, const tutti_lane_view *to, const int64_t n[2], bool adds,
                        tutti_dtype in, tutti_dtype out)
 {
     const int line = from->step[0] == 1 ? 0 : 1; /* along which numbers follow each other in `from` */
-    p.from = from->memory, p.from_at = from->at, p.from_step = from->step[1 - line];
-    p.to = to->memory, p.to_at = to->at;
-    p.to_step = to->step[to->step[line] == 1 ? 1 - line : line];
-    if (to->step[line] == 1)
+    const bool alike = to->step[line] == 1;
+    const copy_place p = {.from = from->memory,
+                          .to = to->memory,
+                          .from_at = from->at,
+                          .from_step = from->step[1 - line],
+                          .to_at = to->at,
+                          .to_step = to->step[alike ? 1 - line : line],
+                          .adds = adds};
+    if (alike)
         copy_lines(p, n[line], n[1 - line], in, out);
     else
         turn(p, n[line], n[1 - line], in, out);
@@ -78,12 +83,12 @@ INLINE void copy_typed(copy_place p, const tutti_lane_view *from, const tutti_la
 INLINE void copy_into(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, tutti_dtype out,
                       tutti_dtype in)
 {
-    copy_typed((copy_place){.adds = false}, from, to, (const int64_t[]){ni, nj}, in, out);
+    copy_typed(from, to, (const int64_t[]){ni, nj}, false, in, out);
 }
 
 INLINE void copy_added(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, tutti_dtype in)
 {
-    copy_typed((copy_place){.adds = true}, from, to, (const int64_t[]){ni, nj}, in, TUTTI_F32);
+    copy_typed(from, to, (const int64_t[]){ni, nj}, true, in, TUTTI_F32);
 }
 
 static void copy_rectangle(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, bool adds)

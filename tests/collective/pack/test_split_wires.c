@@ -64,9 +64,9 @@ static void both_together_end_sooner_by_what_pcie_carries(void **state)
         const tutti_topology alone = parsed(text[0]), both = parsed(text[1]);
         tutti_packing packed, chain;
         double pcie;
-        assert_int_equal(tutti_packing_of(&alone, cases[i].p, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0},
-                                          &packed, NULL, NULL),
-                         TUTTI_OK);
+        assert_int_equal(
+            tutti_packing_of(&alone, cases[i].p, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0}, &packed, NULL),
+            TUTTI_OK);
         tutti_packing_chain(&both, cases[i].p, 1, &(tutti_packing_wish){TUTTI_PACKING_ALLREDUCE, 0, 0}, &chain, &pcie);
         const double nvlink = tutti_packing_rate(&packed), least = nvlink / (nvlink + pcie);
         for (int played = 0; played < 2; played++) {

@@ -146,8 +146,8 @@ static tutti_status split_prepare(const tutti_compile_request *q, tutti_packing_
     tutti_packing packed, chain;
     double rate;
     nvlink.figure[TUTTI_FIGURE_WIRES] = TUTTI_WIRES_NVLINK;
-    tutti_status st = tutti_packing_of(&nvlink, q->nranks, &(tutti_packing_wish){use, q->root, q->param[LOSS] / 100.0},
-                                       &packed, NULL, err);
+    tutti_status st =
+        tutti_packing_of(&nvlink, q->nranks, &(tutti_packing_wish){use, q->root, q->param[LOSS] / 100.0}, &packed, err);
     if (st != TUTTI_OK) return st;
     tutti_packing_chain(q->topology, q->nranks, 1, &(tutti_packing_wish){use, q->root, 0}, &chain, &rate);
     int64_t *weight = tutti_alloc(((size_t)packed.ntrees + 2) * sizeof *weight);
@@ -169,8 +169,8 @@ static tutti_status split_prepare(const tutti_compile_request *q, tutti_packing_
 static tutti_status wires_prepare(const tutti_compile_request *q, tutti_packing_use use, trees *all, tutti_failure *err)
 {
     tutti_packing p;
-    tutti_status st = tutti_packing_of(q->topology, q->nranks,
-                                       &(tutti_packing_wish){use, q->root, q->param[LOSS] / 100.0}, &p, NULL, err);
+    tutti_status st =
+        tutti_packing_of(q->topology, q->nranks, &(tutti_packing_wish){use, q->root, q->param[LOSS] / 100.0}, &p, err);
     if (st != TUTTI_OK) return st;
     int64_t *weight = tutti_alloc(((size_t)p.ntrees + 1) * sizeof *weight);
     all->trees = TUTTI_ARENA_NEW(&all->arena, packed_tree, p.ntrees + 1);

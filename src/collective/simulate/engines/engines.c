@@ -14,6 +14,11 @@ static const tutti_schedule_header *head_of(const tutti_engine_question *q)
     return tutti_schedule_head(q->schedule);
 }
 
+static tutti_playing playing_of(const tutti_engine_question *q)
+{
+    return (tutti_playing){q->schedule, q->topology, q->n};
+}
+
 static bool closed_form_can(const tutti_engine_question *q, char why[200])
 {
     tutti_closed_form form;
@@ -79,7 +84,8 @@ static bool network_can(const tutti_engine_question *q, char why[200])
 
 static tutti_status events_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
-    return tutti_events_run(&(tutti_playing){q->schedule, q->topology, q->n}, q->late_s, seconds, NULL, err);
+    const tutti_playing playing = playing_of(q);
+    return tutti_events_run(&playing, q->late_s, seconds, NULL, err);
 }
 
 static bool simgrid_can(const tutti_engine_question *q, char why[200])
@@ -90,13 +96,15 @@ static bool simgrid_can(const tutti_engine_question *q, char why[200])
 static tutti_status simgrid_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
     const tutti_simgrid_options o = {.tcp = false, .limit_s = q->limit_s, .late_s = q->late_s};
-    return tutti_simgrid_run(&(tutti_playing){q->schedule, q->topology, q->n}, &o, seconds, NULL, err);
+    const tutti_playing playing = playing_of(q);
+    return tutti_simgrid_run(&playing, &o, seconds, NULL, err);
 }
 
 static tutti_status simgrid_tcp_simulate(const tutti_engine_question *q, double *seconds, tutti_failure *err)
 {
     const tutti_simgrid_options o = {.tcp = true, .limit_s = q->limit_s, .late_s = q->late_s};
-    return tutti_simgrid_run(&(tutti_playing){q->schedule, q->topology, q->n}, &o, seconds, NULL, err);
+    const tutti_playing playing = playing_of(q);
+    return tutti_simgrid_run(&playing, &o, seconds, NULL, err);
 }
 
 static const tutti_engine engines[] = {

@@ -293,14 +293,3 @@ void tutti_mapping_release(tutti_mapping *mapping)
     free(mapping->seat);
     *mapping = (tutti_mapping){0};
 }
-
-tutti_status tutti_map_measure(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_map_load *out,
-                               tutti_failure *err)
-{
-    board b;
-    tutti_status st = board_make(s, t, n, &b, err);
-    if (st) return st;
-    *out = board_load(&b);
-    board_release(&b);
-    return TUTTI_OK;
-}
