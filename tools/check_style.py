@@ -45,8 +45,7 @@ def count_parameters(parameters):
 
 def find_wide(shown, code):
     """Functions with many parameters."""
-    return [f"{shown}: {m.group(1)} has {count_parameters(m.group(2))}" for m in DEFINED.finditer(code)
-            if count_parameters(m.group(2)) > MAX_PARAMETERS]
+    return [f"{shown}: {m.group(1)} has {n}" for m in DEFINED.finditer(code) if (n := count_parameters(m.group(2))) > MAX_PARAMETERS]
 
 
 def strip(text):
@@ -73,7 +72,7 @@ def check_braces(shown, lines, findings):
             findings.append(f"{shown}:{number}: #if inside a function; optional parts switch whole files")
 
 
-def check_c(root, shown, text, findings):
+def check_c(shown, text, code, findings):
     name = os.path.basename(shown)
     head = text.split("\n", 2)
     purpose = "/* " if shown.startswith("tests/") else f"/* {name}: "
@@ -82,7 +81,7 @@ def check_c(root, shown, text, findings):
     purpose = re.match(r"[^\n]*\n/\* \S+: (.*?)\*/", text, re.S)
     if purpose and shown.startswith(("src/", "include/")) and len(purpose.group(1).split()) < MIN_PURPOSE:
         findings.append(f"{shown}:2: says what it is for in {len(purpose.group(1).split())} words; at least {MIN_PURPOSE}")
-    lines = strip(text).split("\n")
+    lines = code.split("\n")
     check_braces(shown, lines, findings)
     library = shown.startswith("src/") and not shown.startswith(MAY_PRINT)
     for number, line in enumerate(lines, 1):
@@ -149,11 +148,13 @@ def check_tree(root, findings):
                 nlines = text.count("\n")
                 if nlines > MAX_FILE:
                     findings.append(f"{shown}: {nlines} lines; at most {MAX_FILE}")
-                if not name.endswith(".py"):
-                    check_c(root, shown, text, findings)
-                if top in ("src", "include") and not name.endswith(".py"):
-                    meanings.read(shown, strip(text), findings)
-                    wide += find_wide(shown, strip(text))
+                if name.endswith(".py"):
+                    continue
+                code = strip(text)
+                check_c(shown, text, code, findings)
+                if top in ("src", "include"):
+                    meanings.read(shown, code, findings)
+                    wide += find_wide(shown, code)
     meanings.compare(findings)
     if len(wide) > MAX_WIDE:
         findings += wide + [f"{len(wide)} functions of src have more than {MAX_PARAMETERS} parameters; at most {MAX_WIDE}: pass a struct"]
