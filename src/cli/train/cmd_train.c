@@ -179,7 +179,7 @@ static tutti_run_place place_of(const tutti_group_config *c)
                              .cookie = c->cookie,
                              .epoch = c->epoch,
                              .ncores = c->ncores,
-                             .deadline_s = getenv("TUTTI_DEADLINE_S") ? c->deadline_s : 0};
+                             .deadline_s = c->has_deadline ? c->deadline_s : 0};
 }
 
 static tutti_run_options options_of(const tutti_flags *f)

@@ -57,6 +57,7 @@ tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failu
                             .master_fd = -1,
                             .fingerprint = ""};
     tutti_status st = read_deadline(&c.deadline_s, err);
+    c.has_deadline = getenv("TUTTI_DEADLINE_S") != NULL;
     const tutti_launcher_row *row = find_launcher();
     if (!st && row) {
         c.launcher = row->name;

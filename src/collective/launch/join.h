@@ -19,6 +19,7 @@ typedef struct {
     uint64_t cookie;         /* of this run; a neighbour's job is refused */
     uint32_t epoch; /* of the group: a run that ranks join again counts up; 0 = 1. Who has another one is refused */
     double deadline_s;
+    bool has_deadline;       /* deadline_s was asked for (TUTTI_DEADLINE_S), and is no default */
     int ncores;              /* that the ranks of this machine have together; 0 = the union of what each may use */
     const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */
     const char *launcher;    /* who started this rank, for people; NULL: nobody, it is one rank alone */

@@ -275,7 +275,7 @@ static void run_process(tutti_rank_run *r)
         st = tutti_group_config_from_env(&c, &r->err);
     else
         take_place(r->options->place, &c);
-    if (asks && !st && !getenv("TUTTI_DEADLINE_S")) c.deadline_s = 0;
+    if (asks && !st && !c.has_deadline) c.deadline_s = 0;
     if (!(c.deadline_s > 0)) c.deadline_s = r->job->exchange.deadline_s;
     const bool has_config = asks && !st;
     if (!st) st = check_ranks(r->job, &c, &r->err);
