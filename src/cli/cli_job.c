@@ -25,10 +25,9 @@ tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int
     static const char *const keys[] = {"ranks", "seed", "trace.steps", "init.from", "partition"};
     const char *overrides[MAX_OVERRIDES];
     tutti_arena arena = {0};
+    const int sets = tutti_cli_row(f, "set");
     int n = 0;
-    for (int i = 0; i < f->nflags; i++)
-        if (!strcmp(f->flags[i].name, "set"))
-            for (int j = 0; j < f->count[i]; j++) overrides[n++] = f->value[i][j]; /* at most 64, see tutti_flags */
+    for (int j = 0; j < f->count[sets]; j++) overrides[n++] = f->value[sets][j]; /* at most 64, see tutti_flags */
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = tutti_cli_value(f, names[i], NULL);
         if (!value) continue;

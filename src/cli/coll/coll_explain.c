@@ -56,23 +56,21 @@ static int64_t rows_of(const tutti_compile_request *q)
 static tutti_status read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
 {
     *late_s = NULL;
-    for (int flag = 0; flag < f->nflags; flag++) {
-        if (strcmp(f->flags[flag].name, "late")) continue;
-        for (int i = 0; i < f->count[flag]; i++) {
-            const char *text = f->value[flag][i];
-            char *at, *end = NULL;
-            const long rank = strtol(text, &at, 10);
-            const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
-            if (!tutti_options_is_number(text) || !end || !tutti_options_is_number(at + 1) || end == at + 1 || *end ||
-                rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
-                free(*late_s);
-                return tutti_fail(err, TUTTI_ERR_USAGE,
-                                  "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,
-                                  (int)nranks - 1);
-            }
-            if (!*late_s) *late_s = tutti_alloc((size_t)nranks * sizeof **late_s);
-            (*late_s)[rank] = ms * 1e-3;
+    const int flag = tutti_cli_row(f, "late");
+    for (int i = 0; i < f->count[flag]; i++) {
+        const char *text = f->value[flag][i];
+        char *at, *end = NULL;
+        const long rank = strtol(text, &at, 10);
+        const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
+        if (!tutti_options_is_number(text) || !end || !tutti_options_is_number(at + 1) || end == at + 1 || *end ||
+            rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
+            free(*late_s);
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,
+                              (int)nranks - 1);
         }
+        if (!*late_s) *late_s = tutti_alloc((size_t)nranks * sizeof **late_s);
+        (*late_s)[rank] = ms * 1e-3;
     }
     return TUTTI_OK;
 }
@@ -155,10 +153,9 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
 /* Refuses flags that mean nothing for one file, and the name of an algorithm in its place. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
-    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tutti_cli_has(f, others[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", others[i], path);
+    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg", NULL};
+    const char *other = tutti_cli_first(f, others);
+    if (other) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", other, path);
     if (tutti_algorithm_find(path))
         return tutti_fail(err, TUTTI_ERR_USAGE, "all algorithms are timed without a name; '%s' is one of them", path);
     return TUTTI_OK;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_pack.c: `tutti coll pack TOPOLOGY`: trees packed into its links: bound, rate, trees, as text. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
 #include "../../base/file.h"
 #include "../../collective/pack/packers.h"
 #include "coll.h"

@@ -129,12 +129,10 @@ static tutti_status read_program(const char *path, const char *bytes, size_t nby
 /* A file says itself what an algorithm is asked for; a program of MSCCL says nothing of a root. */
 static tutti_status file_says_all(const char *what, const tutti_flags *f, bool program, tutti_failure *err)
 {
-    static const char *const flags[] = {"ranks", "collective", "slots", "topology", "in-place", "root"};
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0] - program; i++)
-        if (tutti_cli_has(f, flags[i]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for algorithms; the file %s says that itself", flags[i],
-                              what);
-    return TUTTI_OK;
+    const char *const flags[] = {"ranks", "collective", "slots", "topology", "in-place", program ? NULL : "root", NULL};
+    const char *other = tutti_cli_first(f, flags);
+    return other ? tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for algorithms; the file %s says that itself", other, what)
+                 : TUTTI_OK;
 }
 
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err)

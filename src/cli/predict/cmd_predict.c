@@ -44,7 +44,6 @@ static const tutti_flag flags[] = {
      "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
      TUTTI_FLAG_WRITES},
 };
-enum { FLAG_SET = 3 /* row of --set above */ };
 static const double QUIET_S = 5; /* without a word */
 
 /* A rank that no count has is refused; counts without it are predicted as ever. */
@@ -78,8 +77,8 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
     q->job_path = f->rest[0];
     q->nranks = 4;
     memcpy(q->ranks, ranks, sizeof ranks);
-    for (int i = 0; i < f->count[FLAG_SET] && i < TUTTI_PREDICT_MAX_SETS; i++)
-        q->sets[q->nsets++] = f->value[FLAG_SET][i];
+    const int sets = tutti_cli_row(f, "set");
+    for (int i = 0; i < f->count[sets] && i < TUTTI_PREDICT_MAX_SETS; i++) q->sets[q->nsets++] = f->value[sets][i];
     tutti_status st = tutti_predict_read_machine(f, q->ranks, &q->nranks, &q->topology, err);
     if (!st) st = tutti_cli_int(f, "max-fan-in", (tutti_cli_range){1, 65536}, 0, &fan_in, err);
     q->options.most_fan_in = (int)fan_in;

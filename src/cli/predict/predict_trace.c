@@ -23,8 +23,10 @@ tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err)
     tutti_strbuf text = {0}, json = {0}, svg = {0};
     tutti_status st = read_question(f, &q, err);
     if (!st) st = tutti_trace_scaling_predict(&q, err);
-    if (!st) tutti_trace_scaling_draw(&q, &svg);
-    if (!st && tutti_cli_has(f, "svg")) st = tutti_cli_write(tutti_cli_value(f, "svg", NULL), svg.text, err);
+    if (!st && tutti_cli_has(f, "svg")) {
+        tutti_trace_scaling_draw(&q, &svg);
+        st = tutti_cli_write(tutti_cli_value(f, "svg", NULL), svg.text, err);
+    }
     if (!st) {
         tutti_trace_scaling_print(&q, &text);
         tutti_trace_scaling_print_json(&q, &json);

@@ -3,7 +3,6 @@
  * was, and how far from the lower bound. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../base/clock.h"
 #include "../../collective/simulate/simulate.h"

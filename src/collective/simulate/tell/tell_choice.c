@@ -26,11 +26,16 @@ static int name_width(const tutti_choice *choice)
     return width;
 }
 
+void tutti_tell_heads(const char *name, int width, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, name, "predicted", "latency",
+                        "transfer", "local", "at least", "rounds", "messages", "busiest");
+}
+
 static void tell_candidates(const tutti_choice *choice, tutti_strbuf *out)
 {
     int width = name_width(choice);
-    tutti_strbuf_printf(out, "%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "algorithm", "predicted", "latency",
-                        "transfer", "local", "at least", "rounds", "messages", "busiest");
+    tutti_tell_heads("algorithm", width, out);
     for (int i = 0; i < choice->ncandidates; i++) {
         const tutti_candidate *c = &choice->candidates[i];
         const tutti_simulation *s = &c->sim;

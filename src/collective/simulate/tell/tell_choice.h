@@ -11,6 +11,8 @@ void tutti_tell_question(const tutti_compile_request *q, const tutti_policy *pol
                          const char *sizes, tutti_strbuf *out);
 /* All candidates, the choice and why, and its distance to the bounds. */
 void tutti_tell_choice(const tutti_choice *choice, bool json, tutti_strbuf *out);
+/* A line with the name of each column, the first one under `name`. */
+void tutti_tell_heads(const char *name, int width, tutti_strbuf *out);
 /* The columns of a row, without the end of its line: predicted, latency, transfer, local, at least, rounds, messages, busiest. */
 void tutti_tell_row(const char *name, int width, const tutti_simulation *s, tutti_strbuf *out);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../../base/arena.h"
-#include "../../../base/clock.h"
 #include "../../../base/text/json.h"
 #include "tell_choice.h"
 #include "tutti/lower.h"
@@ -81,8 +80,7 @@ static void tell_words(const tutti_tell_program *p, const tutti_simulation *s, c
     const int width = own > other ? own : other;
     tutti_strbuf_printf(out, "%s: %s of %lld bytes over %d ranks, timed as it is, not proved: tutti coll check\n%s\n",
                         path, tutti_collective_name(h->collective), (long long)p->bytes, h->nranks, described);
-    tutti_strbuf_printf(out, "%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "", "predicted", "latency",
-                        "transfer", "local", "at least", "rounds", "messages", "busiest");
+    tutti_tell_heads("", width, out);
     tutti_tell_row(path, width, s, out);
     tutti_strbuf_printf(out, "\n");
     if (best) tutti_tell_row(best->algorithm, width, &best->sim, out);
