@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/process.h"

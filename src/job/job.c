@@ -4,7 +4,6 @@
  * A loaded job is resolved: defaults are filled in, and paths are absolute
  * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job means
  * the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* job_choice.c: from keys that are auto to a question, and from its answer to overrides. */
 #include "job_choice.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,15 +140,10 @@ tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_fai
     const tutti_job_seat seat = {
         .rank = now->rank, .nranks = now->nranks, .host_of = now->host_of, .prove_later = now->prove_later};
     tutti_plan_config config = tutti_job_plan_config(job, &seat);
-    tutti_plan *plan = NULL;
     config.batch = now->batch;
     config.engine = now->engine;
     config.method = now->method;
-    const tutti_status st = tutti_plan_build(r->graph, &config, &plan, err);
-    if (st) return st;
-    tutti_plan_destroy(r->plan);
-    r->plan = plan;
-    return TUTTI_OK;
+    return tutti_resolved_plan(r, &config, err);
 }
 
 /* ---- the choice ---- */

@@ -46,7 +46,7 @@ typedef enum {
     TUTTI_CONCERNS_RECORD, /* what is tested, kept and told: always */
 } tutti_concern;
 
-/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_rate and their kin, and the session, add what
+/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_update and their kin, and the session, add what
  * follows from several keys, or from the seat of a rank. The rest is what no module has in that form. */
 struct tutti_job {
     const char *model; /* shipped name or path of a model file */

@@ -145,16 +145,21 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
     return st;
 }
 
-tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err)
+tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *config, tutti_failure *err)
 {
-    tutti_plan_config config = r->plan->config;
     tutti_plan *plan = NULL;
-    config.costs = costs;
-    const tutti_status st = tutti_plan_build(r->graph, &config, &plan, err);
+    const tutti_status st = tutti_plan_build(r->graph, config, &plan, err);
     if (st) return st;
     tutti_plan_destroy(r->plan);
     r->plan = plan;
     return TUTTI_OK;
+}
+
+tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err)
+{
+    tutti_plan_config config = r->plan->config;
+    config.costs = costs;
+    return tutti_resolved_plan(r, &config, err);
 }
 
 void tutti_resolved_release(tutti_resolved *r)

@@ -40,6 +40,8 @@ typedef struct {
  * A batch that does not divide is TUTTI_ERR_USAGE and names the nearest that does. */
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err);
+/* Plans r anew by a configuration. On failure r keeps its plan. */
+tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *config, tutti_failure *err);
 /* Makes the plan again, now that it is known what exchanges cost. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);

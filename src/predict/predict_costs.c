@@ -4,15 +4,6 @@
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
-                                    tutti_simulation *out, tutti_failure *err)
-{
-    tutti_exchange_times times = {.plan = plan, .topology = t};
-    const tutti_status st = tutti_exchange_times_at(&times, exchange, n, out, err);
-    tutti_exchange_times_release(&times);
-    return st;
-}
-
 /* Whether the exchange is told to be ready while the backward pass runs: before the rule is applied to anything. */
 static bool is_early(const tutti_loop *l, int exchange)
 {

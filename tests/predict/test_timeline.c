@@ -444,7 +444,9 @@ static double seconds_among(const tutti_plan *plan, const char *topology, int ex
     const tutti_topology t = parse_topology(topology);
     tutti_simulation simulated;
     tutti_failure err = {0};
-    if (tutti_predict_simulate(plan, exchange, 1 << 20, &t, &simulated, &err)) fail_msg("%s", err.text);
+    tutti_exchange_times times = {.plan = plan, .topology = &t};
+    if (tutti_exchange_times_at(&times, exchange, 1 << 20, &simulated, &err)) fail_msg("%s", err.text);
+    tutti_exchange_times_release(&times);
     return simulated.seconds;
 }
 

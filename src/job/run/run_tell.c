@@ -2,7 +2,6 @@
 /* run_tell.c: what a run tells its caller: the trainer's events, handed on, and words of what was found before there is a trainer. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../collective/launch/launch.h"
 #include "run_impl.h"

@@ -2,7 +2,6 @@
 /* trained.c: finds a checkpoint, or takes a file of weights with what the command line says of it, reads its job and its model, and its weights into the order that kernels of one rank want. */
 #include "trained.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -55,7 +55,7 @@ typedef struct {
     bool by_need, replicated, early;
     int nbuckets;
     int64_t largest;         /* bytes of its largest bucket */
-    double step_s, rule_s;   /* that are predicted, and would be by the fixed rule; of a host without kernels */
+    double step_s;           /* that is predicted; of a host without kernels */
     int nplayed, nsimulated; /* plans, schedules: what it took */
 } tutti_exchange_choice;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answers.c: what follows from predicted steps: nodes, rows of a whole run, what fits. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../base/arena.h"
 #include "../../job/job_fields.h"
@@ -42,14 +41,12 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
     }
     if (a->plans) tutti_run_plan_rows(&a->plan, q->predicted, a->seats, q->nranks, a->rows);
     options.save_profile = NULL;
-    options.at = NULL;
     tutti_status st = tutti_predict_changes_find(q, a, err);
     if (!st && a->advises) {
-        options.at = q->options.at;
         a->advised = tutti_alloc(sizeof *a->advised);
         st = tutti_predict_advise(q, &options, a->advised, err);
-        options.at = NULL;
     }
+    options.at = NULL; /* it is told of advice alone */
     if (!st && !a->is_other)
         st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q)->nranks, &a->step, err);
     return st;

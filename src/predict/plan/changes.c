@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* changes.c: the same job on a machine with other figures, beside what is now. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../base/arena.h"
 #include "../what_if.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* framework_steps.c: steps of training systems, and what makes the gap
  * between two. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -49,7 +49,8 @@ void tutti_predict_run_json(const tutti_predict_answers *a, int i, tutti_json *j
     if (a->plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
 }
 
-void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j)
+/* Answers at rank count i: memory, the step, other machines, the whole run. */
+static void add_answers(const tutti_predict_question *q, int i, tutti_json *j)
 {
     const tutti_predict_answers *a = q->answers;
     if (q->predicted[i].memory.all) add_memory(&q->predicted[i].memory, j);
@@ -131,7 +132,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_real(&j, "efficiency", p->efficiency);
         tutti_json_real(&j, "measured_s", q->measured_s[i]);
         tutti_json_real(&j, "error", p->step_s / q->measured_s[i] - 1);
-        tutti_predict_answers_json(q, i, &j);
+        add_answers(q, i, &j);
         tutti_json_close(&j, '}');
         tutti_strbuf_puts(out, "\n");
     }

@@ -42,19 +42,25 @@ static void curves_of(const tutti_predict_question *q, curves *c)
     }
 }
 
+void tutti_predict_draw_scaling(const char *of, const double *ranks, const double *speedup, const double *efficiency,
+                                int n, tutti_strbuf *out)
+{
+    const tutti_chart_series fast[] = {{"predicted", ranks, speedup, n, .points = true},
+                                       {"as many as ranks", ranks, ranks, n, .points = false}},
+                             used = {"efficiency", ranks, efficiency, n, .points = true};
+    const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
+                                        {.title = "efficiency, %", .series = &used, .nseries = 1}};
+    tutti_strbuf title = {0};
+    tutti_strbuf_printf(&title, "Scaling of %s", of);
+    tutti_chart_svg(title.text, "ranks", panels, 2, out);
+    tutti_strbuf_release(&title);
+}
+
 static void draw(const tutti_predict_question *q, tutti_strbuf *out)
 {
     curves c;
     curves_of(q, &c);
-    const tutti_chart_series fast[] = {{"predicted", c.ranks, c.speedup, c.n, .points = true},
-                                       {"as many as ranks", c.ranks, c.ranks, c.n, .points = false}},
-                             used = {"efficiency", c.ranks, c.efficiency, c.n, .points = true};
-    const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
-                                        {.title = "efficiency, %", .series = &used, .nseries = 1}};
-    tutti_strbuf title = {0};
-    tutti_strbuf_printf(&title, "Scaling of %s", q->job_path);
-    tutti_chart_svg(title.text, "ranks", panels, 2, out);
-    tutti_strbuf_release(&title);
+    tutti_predict_draw_scaling(q->job_path, c.ranks, c.speedup, c.efficiency, c.n, out);
 }
 
 /* ---- the page ---- */

@@ -28,11 +28,16 @@ typedef struct {
 } tutti_groups;
 const tutti_groups *tutti_predict_groups_at(int i, int nranks);
 
+/* ---- pictures ---- */
+
+/* Speed-up and efficiency (in %) over n rank counts of what is called `of`, as SVG. */
+void tutti_predict_draw_scaling(const char *of, const double *ranks, const double *speedup, const double *efficiency,
+                                int n, tutti_strbuf *out);
+
 /* ---- text ---- */
 
 /* A line a rank count: times of a step; where a whole run is asked for, hours, nodes and cost. */
 void tutti_predict_add_table(const tutti_predict_question *q, tutti_strbuf *out);
-void tutti_predict_add_screen(const tutti_predict_question *q, tutti_strbuf *out);
 void tutti_predict_add_layers(const tutti_predict_question *q, tutti_strbuf *out);
 /* What was chosen at the last of the counts, and what is faster all the same; nothing where nothing was. */
 void tutti_predict_add_choice(const tutti_predict_question *q, tutti_strbuf *out);
@@ -46,8 +51,6 @@ void tutti_predict_add_changes(const tutti_predict_question *q, tutti_strbuf *ou
 
 /* ---- keys of an object of JSON ---- */
 
-/* Of rank count i: memory, the step, other machines, the whole run. */
-void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j);
 void tutti_predict_run_json(const tutti_predict_answers *a, int i, tutti_json *j);
 void tutti_predict_changes_json(const tutti_predict_answers *a, int i, tutti_json *j);
 

@@ -2,7 +2,6 @@
 /* planning_screen.c: a whole run for people: a line a rank count with hours, nodes and cost; and what stands under that table and the one
  * of steps. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../job/job_fields.h"
@@ -61,7 +60,7 @@ void tutti_predict_add_prices(const tutti_predict_answers *a, tutti_strbuf *out)
         a->prices_of, a->prices_of, a->prices.node, a->prices.once, a->prices.hours);
 }
 
-void tutti_predict_add_screen(const tutti_predict_question *q, tutti_strbuf *out)
+static void add_screen(const tutti_predict_question *q, tutti_strbuf *out)
 {
     print_head(q, out);
     for (int i = 0; i < q->nranks; i++) print_row(q, i, out);
@@ -74,7 +73,7 @@ void tutti_predict_add_screen(const tutti_predict_question *q, tutti_strbuf *out
 void tutti_predict_print(const tutti_predict_question *q, tutti_strbuf *out)
 {
     if (q->answers->plans)
-        tutti_predict_add_screen(q, out);
+        add_screen(q, out);
     else
         tutti_predict_add_table(q, out);
     tutti_predict_add_words(q, out);

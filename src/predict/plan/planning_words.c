@@ -2,7 +2,6 @@
 /* planning_words.c: what follows from predictions, in sentences: a line each, for the terminal and for the page. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "planning_parts.h"
 

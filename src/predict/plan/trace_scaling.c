@@ -7,7 +7,7 @@
 
 #include "../../base/clock.h"
 #include "../../base/text/json.h"
-#include "../../metrics/chart/chart.h"
+#include "planning_parts.h"
 
 static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failure *err)
 {
@@ -151,13 +151,5 @@ void tutti_trace_scaling_draw(const tutti_trace_question *q, tutti_strbuf *out)
     for (int i = 0; i < q->n; i++) {
         ranks[i] = q->at[i].nranks, speedup[i] = q->at[i].speedup, efficiency[i] = 100 * q->at[i].efficiency;
     }
-    const tutti_chart_series fast[] = {{"predicted", ranks, speedup, q->n, .points = true},
-                                       {"as many as ranks", ranks, ranks, q->n, .points = false}},
-                             used = {"efficiency", ranks, efficiency, q->n, .points = true};
-    const tutti_chart_panel panels[] = {{.title = "speed-up", .series = fast, .nseries = 2},
-                                        {.title = "efficiency, %", .series = &used, .nseries = 1}};
-    tutti_strbuf title = {0};
-    tutti_strbuf_printf(&title, "Scaling of %s", q->path);
-    tutti_chart_svg(title.text, "ranks", panels, 2, out);
-    tutti_strbuf_release(&title);
+    tutti_predict_draw_scaling(q->path, ranks, speedup, efficiency, q->n, out);
 }

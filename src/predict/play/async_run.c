@@ -4,7 +4,6 @@
 #include "async_run.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "../../base/arena.h"
 #include "../../collective/simulate/events/flows.h"

@@ -24,11 +24,6 @@ const char *tutti_processor_model_class_name(tutti_processor_model_class c)
     return classes[c].name;
 }
 
-const char *tutti_processor_model_term_name(tutti_processor_model_term t)
-{
-    return terms[t];
-}
-
 /* ---- keys ---- */
 
 static const char *precision_name(int precision)

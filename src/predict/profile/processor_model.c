@@ -2,7 +2,6 @@
 /* processor_model.c: files of devices: their keys (those of classes: processor_figures.c). */
 #include "processor_model.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -45,7 +45,6 @@ typedef enum {
     TUTTI_DEVICE_LAUNCH,  /* s a call; where none is said that of the device */
     TUTTI_DEVICE_NTERMS
 } tutti_processor_model_term;
-const char *tutti_processor_model_term_name(tutti_processor_model_term t);
 
 /* Beside the precisions of a job: what figures of products of f32 jobs with TF32 are of. */
 enum { TUTTI_DEVICE_TF32 = TUTTI_NPRECISIONS };

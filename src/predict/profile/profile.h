@@ -67,9 +67,6 @@ tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_pro
                                     tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
-/* tutti_exchange_times_at of one exchange of n elements alone, with all that is simulated; on one rank zeros, and no bottleneck. */
-tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
-                                    tutti_simulation *out, tutti_failure *err);
 /* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
 /* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied: on the rank
