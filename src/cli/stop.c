@@ -16,6 +16,7 @@
 
 #include "../base/arena.h"
 #include "../base/clock.h"
+#include "../base/signals.h"
 
 static const double ONE_WISH_S = 1;
 
@@ -85,11 +86,10 @@ static void *hear(void *arg)
 /* The thread takes no signal itself: what others block later, such as SIGQUIT, would find it. */
 static int start_hearing(tutti_stop *s)
 {
-    sigset_t all, ours;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &ours);
+    sigset_t before;
+    tutti_signals_hold(&before);
     const int problem = pthread_create(&s->thread, NULL, hear, s);
-    pthread_sigmask(SIG_SETMASK, &ours, NULL);
+    tutti_signals_release(&before);
     return problem;
 }
 

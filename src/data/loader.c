@@ -9,12 +9,12 @@
  * Which samples a batch is of is put down when its first ticket is dealt.
  * The threads block all signals, so that an orderly end is asked of the main thread only. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "../base/clock.h"
+#include "../base/signals.h"
 #include "dataset.h"
 
 enum { NSLOTS = TUTTI_LOADER_AHEAD + 1, ALIGNMENT = 4096 /* a page: a device may pin it */, PARTS_A_THREAD = 4 };
@@ -178,16 +178,15 @@ static tutti_status slots_make(tutti_loader *l, tutti_failure *err)
 
 static tutti_status threads_start(tutti_loader *l, tutti_failure *err)
 {
-    sigset_t all, old;
+    sigset_t before;
     int rc = 0;
     l->threads = tutti_alloc(sizeof *l->threads * (size_t)l->c.nthreads);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    tutti_signals_hold(&before);
     while (l->nstarted < l->c.nthreads && !rc) {
         rc = pthread_create(&l->threads[l->nstarted], NULL, loader_run, l);
         l->nstarted += !rc;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    tutti_signals_release(&before);
     return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "loader: cannot start %d threads: %s", l->c.nthreads, strerror(rc))
               : TUTTI_OK;
 }

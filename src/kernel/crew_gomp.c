@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crew_gomp.c: threads by libgomp, through the entry that gcc compiles `#pragma omp parallel` to: so any compiler builds this file, also
  * one whose own OpenMP would bring a second set of threads (clang's). */
+#include "../base/signals.h"
 #include "crew.h"
 
 #include <pthread.h>
@@ -25,6 +26,15 @@ typedef struct {
     atomic_int done;
 } work;
 
+/* Threads of OpenMP that start here take no signals: oneDNN computes on them, too, where a handler must not run (onednn_pass.c). */
+static void parallel(void (*body)(void *), void *data, int nthreads)
+{
+    sigset_t before;
+    tutti_signals_hold(&before);
+    GOMP_parallel(body, data, (unsigned)nthreads, 0);
+    tutti_signals_release(&before);
+}
+
 static void do_part(void *data)
 {
     work *w = data;
@@ -44,7 +54,7 @@ void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg)
         return;
     }
     atomic_store_explicit(&w.done, 0, memory_order_release);
-    GOMP_parallel(do_part, &w, (unsigned)nthreads, 0);
+    parallel(do_part, &w, nthreads);
     (void)atomic_load_explicit(&w.done, memory_order_acquire);
 }
 
@@ -98,9 +108,12 @@ static void look_at_team(void *data)
 {
     team *t = data;
     pthread_attr_t attr;
+    sigset_t before;
     size_t stack = 0, least;
     if (omp_get_thread_num() == 0) atomic_store(&t->nthreads, omp_get_num_threads());
-    if (omp_get_thread_num() == 0 || pthread_getattr_np(pthread_self(), &attr) != 0) return;
+    if (omp_get_thread_num() == 0) return;
+    tutti_signals_hold(&before); /* for good: the program may have started this thread before */
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
     pthread_attr_getstacksize(&attr, &stack);
     pthread_attr_destroy(&attr);
     for (least = atomic_load(&t->least_stack); stack < least;)
@@ -131,7 +144,7 @@ tutti_status tutti_crew_prepare(int nthreads, tutti_failure *err)
                           nthreads, made, strerror(problem));
     tutti_crew_ask(nthreads);
     atomic_store(&t.least_stack, SIZE_MAX);
-    GOMP_parallel(look_at_team, &t, (unsigned)nthreads, 0);
+    parallel(look_at_team, &t, nthreads);
     if (atomic_load(&t.nthreads) < nthreads)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "threads: %d are asked for, and OpenMP gives a team of %d (OMP_THREAD_LIMIT is %s): say "

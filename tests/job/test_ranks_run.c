@@ -4,6 +4,9 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "training/run/spawned_run.h"
@@ -138,6 +141,46 @@ static void a_run_that_another_thread_stops_saves_and_goes_on(void **state)
     assert_string_equal(here, whole);
 }
 
+/* Where the handler of a signal found the stack of the main thread. */
+typedef struct {
+    uintptr_t begin, end; /* of that stack */
+    atomic_int inside, outside;
+} stack_use;
+
+static stack_use main_stack;
+
+static void look_at_the_stack(int signal_number)
+{
+    const uintptr_t here = (uintptr_t)&signal_number;
+    if (gettid() != getpid()) return;
+    atomic_fetch_add(here >= main_stack.begin && here < main_stack.end ? &main_stack.inside : &main_stack.outside, 1);
+}
+
+static void a_signal_of_the_program_never_meets_a_stack_that_a_library_has_moved(void **state)
+{
+    static const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    (void)state;
+    char text[400], quiet[17], disturbed[17];
+    pthread_attr_t attr;
+    void *begin;
+    size_t size;
+    struct sigaction before;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+    pthread_attr_getstack(&attr, &begin, &size);
+    pthread_attr_destroy(&attr);
+    main_stack = (stack_use){.begin = (uintptr_t)begin, .end = (uintptr_t)begin + size};
+    snprintf(text, sizeof text, "%skernels: onednn\n", mlp);
+    run_well(text, &(tutti_run_options){0}, &(heard){0}, quiet);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = look_at_the_stack, .sa_flags = SA_RESTART}, &before);
+    setitimer(ITIMER_REAL, &often, NULL);
+    run_well(text, &(tutti_run_options){0}, &(heard){0}, disturbed);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    assert_true(main_stack.inside > 0);
+    assert_int_equal(main_stack.outside, 0);
+    assert_string_equal(disturbed, quiet);
+}
+
 static void the_first_wish_counts_and_a_number_that_is_no_signal_is_sigterm(void **state)
 {
     (void)state;
@@ -189,6 +232,7 @@ int main(void)
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_run_that_another_thread_stops_saves_and_goes_on, run_folder_make,
                                         run_folder_drop),
+        cmocka_unit_test(a_signal_of_the_program_never_meets_a_stack_that_a_library_has_moved),
         cmocka_unit_test(the_first_wish_counts_and_a_number_that_is_no_signal_is_sigterm),
         cmocka_unit_test(what_does_not_go_together_is_refused_with_words_and_told),
     };

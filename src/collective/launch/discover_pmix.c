@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "../../base/clock.h"
 #include "../../base/hash.h"
 #include "../../base/host/library.h"
+#include "../../base/signals.h"
 #include "discover_impl.h"
 
 static const char key[] = "tutti.rank0";
@@ -69,11 +69,10 @@ static tutti_status load(struct tutti_pmix *p, tutti_failure *err)
 
 static tutti_status open_client(struct tutti_pmix *p, tutti_failure *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    tutti_signals_hold(&before);
     pmix_status_t status = p->lib.PMIx_Init(&p->me, NULL, 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tutti_signals_release(&before);
     return status == PMIX_SUCCESS ? TUTTI_OK : fail(p, "cannot reach the launcher", status, err);
 }
 

@@ -37,14 +37,6 @@ static dnnl_status_t find_forward(tutti_onednn_state *s, const dense_desc *d, bo
                                                             d->in, d->weights, d->bias, d->out, s->forward_attr);
 }
 
-/* By the library's GEMM. */
-static bool is_gemm(const_dnnl_primitive_desc_t pd)
-{
-    const char *name = "";
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-    return strstr(name, "gemm:") != NULL;
-}
-
 /* Weights and their gradient as they lie in the regions, where GEMM takes that, too. */
 static void take_as_they_lie(tutti_kernel *k, dense_desc *d, bool training)
 {
@@ -57,7 +49,7 @@ static void take_as_they_lie(tutti_kernel *k, dense_desc *d, bool training)
     flat.weights = tutti_onednn_ordered(s, dnnl_bf16, &weights, TUTTI_ORDER_NCHW);
     flat.dweights = flat.flat_weights;
     if (s->failed != dnnl_success || find_forward(s, &flat, training, &pd) != dnnl_success) return;
-    if (!is_gemm(pd)) {
+    if (!tutti_onednn_is_gemm(pd)) {
         dnnl_primitive_desc_destroy(pd);
         return;
     }
@@ -70,7 +62,7 @@ static void build_forward(tutti_kernel *k, dense_desc *d, bool training)
 {
     tutti_onednn_state *s = k->state;
     tutti_onednn_ok(s, find_forward(s, d, training, &s->forward_pd), "find an inner product of bf16");
-    if (s->failed == dnnl_success && is_gemm(s->forward_pd)) take_as_they_lie(k, d, training);
+    if (s->failed == dnnl_success && tutti_onednn_is_gemm(s->forward_pd)) take_as_they_lie(k, d, training);
     if (s->failed != dnnl_success) return;
     tutti_onednn_set_out(k, TUTTI_ORDER_NCHW, TUTTI_BF16);
     tutti_onednn_add_product(s, d->flat_weights, d->bias);

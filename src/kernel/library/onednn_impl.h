@@ -68,6 +68,7 @@ typedef struct {
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
     int gradient_of; /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always runs */
+    bool holds_signals; /* no handler may run on the threads that compute it */
 } tutti_onednn_step;
 
 typedef struct {
@@ -162,6 +163,8 @@ bool tutti_onednn_multiplies_tiles(void);
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
+/* The primitive computes by the library's GEMM. */
+bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
 /* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`. Enters
  * it in k->params. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/signals.h"
 #include "../crew.h"
 #include "onednn_impl.h"
 
@@ -228,6 +229,13 @@ bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd)
     return strncmp(name, "ref", 3) == 0;
 }
 
+bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return strstr(name, "gemm:") != NULL;
+}
+
 /* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h), inputs innermost
  * (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
@@ -303,7 +311,9 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
     pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
-/* Appends a primitive whose memories are ready. */
+/* Appends a primitive whose memories are ready. Signals are held back during a product of the library: until oneDNN 3.11 its generated code
+ * keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of a handler that ran meanwhile would overwrite
+ * what lies below that block. */
 static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
                      const dnnl_exec_arg_t *args, int nargs)
 {
@@ -315,6 +325,7 @@ static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_
     memcpy(step->args, args, sizeof *args * (size_t)nargs);
     step->nargs = nargs;
     step->gradient_of = -1;
+    step->holds_signals = tutti_onednn_is_gemm(pd);
     const_dnnl_memory_desc_t scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (!scratch || dnnl_memory_desc_get_size(scratch) == 0) return;
     dnnl_memory_t memory = add_memory(s, pass, scratch, take_scratch(pass, scratch));
@@ -395,7 +406,10 @@ static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass
             step->own(&step->windows, a);
             continue;
         }
+        sigset_t before;
+        if (step->holds_signals) tutti_signals_hold(&before);
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
+        if (step->holds_signals) tutti_signals_release(&before);
         if (status == dnnl_out_of_memory) tutti_no_memory(0); /* it takes some of its scratch only now */
         assert(status == dnnl_success);                       /* all else that can fail was tried at create */
     }

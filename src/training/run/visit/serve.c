@@ -15,13 +15,13 @@
  * A stand-in plays in the memories of the rank itself, by its exchanges, rules and rates, and has visits, an account and a count of local steps of its
  * own (tutti_stepping_stand_in). It neither keeps nor tells anything. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../../base/arena.h"
 #include "../../../base/clock.h"
+#include "../../../base/signals.h"
 #include "board/bringing.h"
 #include "serve.h"
 
@@ -229,11 +229,10 @@ static void prepare(stand_in *s, tutti_serve *serve, const tutti_stepping *of, i
 /* Signals are the main thread's. */
 static tutti_status start(stand_in *s, tutti_failure *err)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t before;
+    tutti_signals_hold(&before);
     const int problem = pthread_create(&s->thread, NULL, run, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    tutti_signals_release(&before);
     if (!problem) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "no thread to serve %s: %s", tutti_group_describe(s->own.group, s->worker),
                       strerror(problem));
