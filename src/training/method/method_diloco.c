@@ -58,13 +58,8 @@ static void list_outer(tutti_plan_builder *b, const handles *h)
         tutti_builder_start(b, h->means + tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
-        const tutti_action outer = {.kind = TUTTI_DO_OUTER,
-                                    .bucket = bucket,
-                                    .from = h->shared.weights,
-                                    .to = h->centre,
-                                    .other = h->momentum,
-                                    .first = p->buckets[bucket].offset,
-                                    .count = p->buckets[bucket].count};
+        tutti_action outer = tutti_method_on_bucket(p, TUTTI_DO_OUTER, bucket, h->shared.weights, h->centre);
+        outer.other = h->momentum;
         tutti_builder_wait(b, h->means + bucket);
         tutti_builder_do(b, &outer);
     }
@@ -76,9 +71,9 @@ static void list(tutti_plan_builder *b)
     const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b);
+    tutti_method_list_looks(b, &h->shared);
     for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(b, i);
+        const tutti_action update = tutti_method_local_update(b, &h->shared, i);
         tutti_builder_do(b, &update);
     }
     tutti_builder_wait(b, h->shared.control);

@@ -10,8 +10,6 @@
  * its exchange has ended. */
 #include "method_elastic.h"
 
-#include <string.h>
-
 typedef struct {
     tutti_method_handles shared;
     int centre, sum;   /* memories */
@@ -78,12 +76,7 @@ static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const handles *h = tutti_builder_kept(b);
-    *out = (tutti_action){.kind = TUTTI_DO_ELASTIC,
-                          .bucket = bucket,
-                          .from = h->sum,
-                          .to = h->centre,
-                          .first = p->buckets[bucket].offset,
-                          .count = p->buckets[bucket].count};
+    *out = tutti_method_on_bucket(p, TUTTI_DO_ELASTIC, bucket, h->sum, h->centre);
     if (e->at_root) return tutti_builder_rank(b) == 0;
     tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &out->first, &out->count);
     return true;
@@ -92,7 +85,7 @@ static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket
 static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
 {
     const handles *h = tutti_builder_kept(b);
-    tutti_action rule = tutti_method_local_update(b, bucket), elastic;
+    tutti_action rule = tutti_method_local_update(b, &h->shared, bucket), elastic;
     tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
     tutti_builder_do(b, &rule);
     rule.pulled = true;
@@ -120,7 +113,7 @@ void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (e->overlaps) start_sums(b);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b);
+    tutti_method_list_looks(b, &h->shared);
     if (!e->overlaps) start_sums(b);
     for (int i = 0; i < p->nbuckets; i++) update(b, e, tutti_builder_bucket_in_turn(b, i));
     if (!e->overlaps) wait_centre(b, TUTTI_IN_LAST_STEP);

@@ -52,14 +52,18 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
 /* The same where every rank has weights of its own, and so sees all norms itself: what they tell each other is whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
+/* An action on the numbers of a whole bucket, from a memory to a memory. */
+tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
 /* The rule to a whole bucket, from sums over all ranks, without a verdict; and the look at what an update goes by, before it. */
 tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to);
 void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights);
 /* Where every rank has weights of its own: the rule to a whole bucket, by the rank's own gradients. */
-tutti_action tutti_method_local_update(const tutti_plan_builder *b, int bucket);
+tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_method_handles *h, int bucket);
 /* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them
  * skip a step, or none does. */
-void tutti_method_list_looks(tutti_plan_builder *b);
+void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h);
+/* The exchange of verdicts alone, where there is one. */
+void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h);
 /* ... and what all of these refuse. who: "diloco"; exchanges: "outer steps", which a period lies between. */
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
                                              tutti_failure *err);

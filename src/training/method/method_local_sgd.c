@@ -67,9 +67,9 @@ static void list(tutti_plan_builder *b)
     const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b);
+    tutti_method_list_looks(b, &h->shared);
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(b, tutti_builder_bucket_in_turn(b, i));
+        const tutti_action update = tutti_method_local_update(b, &h->shared, tutti_builder_bucket_in_turn(b, i));
         tutti_builder_do(b, &update);
     }
     tutti_builder_wait(b, h->shared.control);

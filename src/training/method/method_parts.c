@@ -173,17 +173,22 @@ tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure
     return tutti_method_declare_check(b, !c->only_finite && c->norms != TUTTI_NORM_OF_ALL, err);
 }
 
-tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to)
+tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to)
 {
-    return (tutti_action){.kind = TUTTI_DO_APPLY,
+    return (tutti_action){.kind = kind,
                           .bucket = bucket,
                           .from = from,
                           .to = to,
-                          .verdict = -1,
-                          .norm = -1,
-                          .share = 1,
                           .first = p->buckets[bucket].offset,
                           .count = p->buckets[bucket].count};
+}
+
+tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to)
+{
+    tutti_action a = tutti_method_on_bucket(p, TUTTI_DO_APPLY, bucket, from, to);
+    a.verdict = a.norm = -1;
+    a.share = 1;
+    return a;
 }
 
 void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights)
@@ -196,9 +201,8 @@ void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int fl
     tutti_builder_do(b, &look);
 }
 
-tutti_action tutti_method_local_update(const tutti_plan_builder *b, int bucket)
+tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_method_handles *h, int bucket)
 {
-    const tutti_method_handles *h = tutti_builder_kept(b);
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_action a = tutti_method_update(p, bucket, h->gradients, h->weights);
     a.verdict = h->verdict;
@@ -207,16 +211,20 @@ tutti_action tutti_method_local_update(const tutti_plan_builder *b, int bucket)
     return a;
 }
 
-void tutti_method_list_looks(tutti_plan_builder *b)
+void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h)
 {
-    const tutti_method_handles *h = tutti_builder_kept(b);
-    for (int i = 0; i < tutti_builder_plan(b)->nbuckets && h->flag >= 0; i++) {
-        const tutti_action update = tutti_method_local_update(b, i);
-        tutti_method_look(b, &update, h->flag, h->weights);
-    }
     if (h->check < 0) return;
     tutti_builder_start(b, h->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_wait(b, h->check);
+}
+
+void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h)
+{
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets && h->flag >= 0; i++) {
+        const tutti_action update = tutti_method_local_update(b, h, i);
+        tutti_method_look(b, &update, h->flag, h->weights);
+    }
+    tutti_method_exchange_verdicts(b, h);
 }
 
 void tutti_method_declare_sent(tutti_plan_builder *b)
@@ -235,12 +243,7 @@ void tutti_method_declare_sent(tutti_plan_builder *b)
 static void convert(tutti_plan_builder *b, int bucket, bool own, int from, int to)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_action a = {.kind = TUTTI_DO_CONVERT,
-                      .bucket = bucket,
-                      .from = from,
-                      .to = to,
-                      .first = p->buckets[bucket].offset,
-                      .count = p->buckets[bucket].count};
+    tutti_action a = tutti_method_on_bucket(p, TUTTI_DO_CONVERT, bucket, from, to);
     if (own) tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
     tutti_builder_do(b, &a);
 }

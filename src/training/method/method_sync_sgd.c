@@ -123,9 +123,7 @@ static void look_at_all(tutti_plan_builder *b, const tutti_method_handles *n)
         wait_sums(b, i);
         tutti_method_look(b, &update, n->flag, n->weights);
     }
-    if (n->check < 0) return;
-    tutti_builder_start(b, n->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_builder_wait(b, n->check);
+    tutti_method_exchange_verdicts(b, n);
 }
 
 static void list_step(tutti_plan_builder *b, const handles *h)

@@ -6,7 +6,6 @@
  * order by construction. Files are not trusted: counts, names and every product of sizes are bounded here. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/text/options.h"

@@ -168,7 +168,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_failure *err)
     if (!st && s->step < t->config->nsteps) st = tutti_stepping_load(s, err);
     if (!st) st = make_evaluator(t, err);
     if (!st) st = tutti_telling_open(&t->telling, s, start->path != NULL, err);
-    return st ? st : tutti_lost_begin(&t->async, s, &t->telling, err);
+    return st ? st : tutti_lost_begin(&t->async, &t->telling, err);
 }
 
 static void tear_down(tutti_trainer *t)

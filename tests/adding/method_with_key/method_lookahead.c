@@ -43,12 +43,8 @@ static void clear_states(tutti_plan_builder *b, int bucket)
     const tutti_plan *p = tutti_builder_plan(b);
     for (int s = 0; s < p->config.nstates && p->config.own[0] > 0; s++) {
         const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s);
-        tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_CLEAR,
-                                            .bucket = bucket,
-                                            .from = state,
-                                            .to = state,
-                                            .first = p->buckets[bucket].offset,
-                                            .count = p->buckets[bucket].count});
+        const tutti_action clear = tutti_method_on_bucket(p, TUTTI_DO_CLEAR, bucket, state, state);
+        tutti_builder_do(b, &clear);
     }
 }
 
@@ -59,9 +55,9 @@ static void list(tutti_plan_builder *b)
     const handles *h = tutti_builder_kept(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b);
+    tutti_method_list_looks(b, &h->shared);
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = tutti_method_local_update(b, i);
+        const tutti_action update = tutti_method_local_update(b, &h->shared, i);
         tutti_builder_do(b, &update);
     }
     tutti_builder_wait(b, h->shared.control);
@@ -71,12 +67,8 @@ static void list(tutti_plan_builder *b)
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         tutti_builder_wait(b, h->means + bucket);
-        tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LOOKAHEAD,
-                                            .bucket = bucket,
-                                            .from = h->shared.weights,
-                                            .to = h->centre,
-                                            .first = p->buckets[bucket].offset,
-                                            .count = p->buckets[bucket].count});
+        const tutti_action move = tutti_method_on_bucket(p, TUTTI_DO_LOOKAHEAD, bucket, h->shared.weights, h->centre);
+        tutti_builder_do(b, &move);
         clear_states(b, bucket);
     }
 }

@@ -123,41 +123,14 @@ tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting 
 
 /* ---- what a worker does ---- */
 
-static tutti_action of_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to)
-{
-    return (tutti_action){.kind = kind,
-                          .bucket = bucket,
-                          .from = from,
-                          .to = to,
-                          .first = p->buckets[bucket].offset,
-                          .count = p->buckets[bucket].count};
-}
-
-static tutti_action rule_of(const tutti_plan *p, int bucket, const handles *h, int to)
-{
-    tutti_action a = tutti_method_update(p, bucket, h->shared.gradients, to);
-    a.verdict = h->shared.flag;
-    a.norm = p->config.norms ? h->shared.flag : -1;
-    a.share = p->config.nranks;
-    return a;
-}
-
-static void look_at_all(tutti_plan_builder *b, const handles *h)
-{
-    const tutti_plan *p = tutti_builder_plan(b);
-    for (int i = 0; i < p->nbuckets && h->shared.flag >= 0; i++) {
-        const tutti_action update = rule_of(p, i, h, h->shared.weights);
-        tutti_method_look(b, &update, h->shared.flag, h->shared.weights);
-    }
-}
-
 static void visit_with_gradients(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action rule = rule_of(p, i, h, h->centre),
-                           copy = of_bucket(p, TUTTI_DO_COPY, i, h->centre, h->shared.weights);
+        tutti_action rule = tutti_method_local_update(b, &h->shared, i);
+        const tutti_action copy = tutti_method_on_bucket(p, TUTTI_DO_COPY, i, h->centre, h->shared.weights);
+        rule.to = h->centre;
         tutti_builder_do(b, &rule);
         tutti_builder_do(b, &copy);
     }
@@ -169,7 +142,7 @@ static void visit_with_weights(tutti_plan_builder *b, const handles *h)
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_ENTER});
     for (int i = 0; i < p->nbuckets; i++) {
-        tutti_action meet = of_bucket(p, TUTTI_DO_MEET, i, h->shared.weights, h->centre);
+        tutti_action meet = tutti_method_on_bucket(p, TUTTI_DO_MEET, i, h->shared.weights, h->centre);
         meet.other = h->seen;
         tutti_builder_do(b, &meet);
     }
@@ -181,7 +154,7 @@ static void update_elastically(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     for (int i = 0; i < p->nbuckets; i++) {
-        tutti_action rule = rule_of(p, i, h, h->shared.weights);
+        tutti_action rule = tutti_method_local_update(b, &h->shared, i);
         tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
         tutti_builder_do(b, &rule);
         rule.pulled = true;
@@ -221,8 +194,8 @@ static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_work
     tutti_builder_start(b, f->push, WHOLE);
     tutti_builder_wait(b, f->push);
     h.shared.weights = h.shared.gradients = h.seen = f->seat;
-    h.shared.flag = f->verdict;
-    if (v->by_gradients) look_at_all(b, &h);
+    h.shared.flag = h.shared.verdict = f->verdict;
+    if (v->by_gradients) tutti_method_list_looks(b, &h.shared);
     visit(b, v, &h);
     tutti_builder_start(b, f->pull, WHOLE);
     tutti_builder_wait(b, f->pull);
@@ -245,7 +218,7 @@ void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (v->is_paced && own == end) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
     tutti_builder_walk(b, &walk);
-    if (!v->by_gradients || own == end) look_at_all(b, h);
+    if (!v->by_gradients || own == end) tutti_method_list_looks(b, &h->shared);
     if (!v->by_gradients) tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
     if (own < end)
         send_and_fetch(b, own);

@@ -3,7 +3,6 @@
 #include "plan_alike.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_CLASSES = 1 << 14 }; /* beyond, few are alike */
 

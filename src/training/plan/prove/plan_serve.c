@@ -8,7 +8,6 @@
  * been to the centre, bucket by bucket, both ways, no race would show: it is looked at here.
  *
  * Micro-batches are folded into the first before anything is brought; the pair has the first alone. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "plan_compose.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../base/arena.h"
 #include "checkpoint_impl.h"
 
 /* All exponent bits set. Without a branch, so that the loop is one over vectors. */

@@ -2,10 +2,8 @@
 /* fill.c: the weights that a run begins with: drawn, of somebody else (init_start.c), or of its own checkpoint. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../step/sparsity.h"
-#include "checkpoint_impl.h"
 #include "keep.h"
 
 static void init_new(const tutti_stepping *s, float *weights)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../../../base/hash.h"
-#include "checkpoint_impl.h"
 #include "keep.h"
 
 void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text)

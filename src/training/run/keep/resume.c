@@ -16,7 +16,6 @@
 #include "../../../base/file.h"
 #include "../../../base/text/strbuf.h"
 #include "../../../base/text/yaml.h"
-#include "checkpoint_impl.h"
 #include "keep.h"
 
 /* ---- two jobs ---- */

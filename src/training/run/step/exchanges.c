@@ -4,7 +4,6 @@
  * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do seats: each region
  * costs all ranks a round. */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../base/arena.h"

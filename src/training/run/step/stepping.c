@@ -39,6 +39,7 @@ static tutti_status prepare_loops(const tutti_stepping *s, tutti_failure *err)
         for (int i = 0; i < s->plan->loops[d].nactions && !st; i++) {
             const tutti_action_row *row = tutti_action_row_of(s->plan->loops[d].actions[i].kind);
             st = tutti_step_prepare_loop(s->device, row->loop, row->words, err);
+            if (!st) st = tutti_step_prepare_loop(s->device, row->statistics, row->words, err);
         }
     return st;
 }

@@ -2,8 +2,6 @@
 /* async.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due that all take part
  * in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
 #include <inttypes.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "../../../base/text/strbuf.h"

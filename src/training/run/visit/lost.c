@@ -11,8 +11,9 @@
 #include "../../../base/text/strbuf.h"
 #include "visit.h"
 
-tutti_status tutti_lost_begin(tutti_async *a, const tutti_stepping *s, const tutti_telling *t, tutti_failure *err)
+tutti_status tutti_lost_begin(tutti_async *a, const tutti_telling *t, tutti_failure *err)
 {
+    const tutti_stepping *s = t->run;
     if (!s->visits || s->nranks == 1 || s->config->replay) return TUTTI_OK;
     a->lost_from = tutti_clock_s();
     if (s->rank == 0) a->lost = tutti_alloc(sizeof *a->lost * (size_t)s->nranks);

@@ -39,7 +39,7 @@ tutti_status tutti_async_play(tutti_async *a, tutti_stepping *s, const tutti_kee
 tutti_status tutti_async_report(tutti_async *a, tutti_stepping *s, tutti_telling *t, tutti_failure *err);
 
 /* lost.c. Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0. */
-tutti_status tutti_lost_begin(tutti_async *a, const tutti_stepping *s, const tutti_telling *t, tutti_failure *err);
+tutti_status tutti_lost_begin(tutti_async *a, const tutti_telling *t, tutti_failure *err);
 /* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
 tutti_status tutti_lost_tell(tutti_async *a, tutti_stepping *s, const tutti_telling *t, tutti_failure *err);
 void tutti_lost_sum_up(const tutti_async *a, const tutti_telling *t);
