@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_ranks.h: what benchmarks of tutti/comm.h share: they start their ranks themselves, and time what all of them do. */
+/* own_ranks.h: what benchmarks of tutti/comm.h share: they start their ranks themselves, and time what all of them
+ * do. */
 #ifndef TUTTI_BENCH_OWN_RANKS_H
 #define TUTTI_BENCH_OWN_RANKS_H
 

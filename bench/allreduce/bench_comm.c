@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_comm.c: our side of ./dev bench allreduce through the public calls (tutti/comm.h), in plain memory or in allocated one.
- * Starts its ranks itself.
+/* bench_comm.c: our side of ./dev bench allreduce through the public calls (tutti/comm.h), in plain memory or in
+ * allocated one. Starts its ranks itself.
  *
- * usage: bench_comm plain|region RANKS ALGORITHM BYTES...; rank 0 prints "BYTES MICROSECONDS" a line, as mpi_allreduce.c does: the
- * median over rounds of the slowest rank's mean, every element checked once, the inputs unchanged between iterations. */
+ * usage: bench_comm plain|region RANKS ALGORITHM BYTES...; rank 0 prints "BYTES MICROSECONDS" a line, as
+ * mpi_allreduce.c does: the median over rounds of the slowest rank's mean, every element checked once, the inputs
+ * unchanged between iterations. */
 #include <string.h>
 
 #include "own_ranks.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_allreduce.c: the peer of ./dev bench allreduce and hosts: MPI_Allreduce of floats in plain memory. Built with mpicc when the
- * benchmark runs, because MPI is no dependency of tutti.
+/* mpi_allreduce.c: the peer of ./dev bench allreduce and hosts: MPI_Allreduce of floats in plain memory. Built with
+ * mpicc when the benchmark runs, because MPI is no dependency of tutti.
  *
- * usage: mpi_allreduce BYTES...; rank 0 prints "BYTES MICROSECONDS" a line: the median over rounds of the slowest rank's mean,
- * as `tutti coll bench` does, with the inputs unchanged between iterations, as there. */
+ * usage: mpi_allreduce BYTES...; rank 0 prints "BYTES MICROSECONDS" a line: the median over rounds of the slowest
+ * rank's mean, as `tutti coll bench` does, with the inputs unchanged between iterations, as there. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

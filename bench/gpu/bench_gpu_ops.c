@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_gpu_ops.c: every op on a card against the CPU, in every type and order, and how long its passes take.
- * usage: bench_gpu_ops [--device cuda|cpu] [--card N] [--engine NAME] [--ops conv,dense] [--precisions f32,bf16] [--quick] [--all]
+ * usage: bench_gpu_ops [--device cuda|cpu] [--card N] [--engine NAME] [--ops conv,dense] [--precisions f32,bf16]
+ * [--quick] [--all]
  *                      [--repeats N] [--limit-s S] [--json FILE]
  *
- * The program prints a line for each case that fails; with --all a line for each case. Then it prints a table with a row an op and type: cases,
- * failures, the worst error of each pass, and times of passes in training, summed over cases, with their rate in TFLOP/s (conv, dense) or GB/s
- * (others). --json writes a line a case; "-" puts these among the others. --device cpu compares the rows that are chosen for the CPU with plain
- * loops. --limit-s: no case is begun after that. Exit code 1: a case failed. */
+ * The program prints a line for each case that fails; with --all a line for each case. Then it prints a table with a
+ * row an op and type: cases, failures, the worst error of each pass, and times of passes in training, summed over
+ * cases, with their rate in TFLOP/s (conv, dense) or GB/s (others). --json writes a line a case; "-" puts these among
+ * the others. --device cpu compares the rows that are chosen for the CPU with plain loops. --limit-s: no case is begun
+ * after that. Exit code 1: a case failed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

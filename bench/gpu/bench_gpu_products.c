@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gpu_products.c: three ways to C (m, n) = A (m, k) B (n, k)^T on a card, which is what dense computes forward: by the library with B as it
- * lies (nt), with B transposed first (tnn), and by what is chosen when nobody asks (auto). After Shi, Xu, Chu, arXiv 1702.03192.
- * usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P] [--ways NT,TNN] [--least E] [--most E] [--limit-s S] [--json FILE]
+/* bench_gpu_products.c: three ways to C (m, n) = A (m, k) B (n, k)^T on a card, which is what dense computes forward:
+ * by the library with B as it lies (nt), with B transposed first (tnn), and by what is chosen when nobody asks (auto).
+ * After Shi, Xu, Chu, arXiv 1702.03192. usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P]
+ * [--ways NT,TNN] [--least E] [--most E] [--limit-s S] [--json FILE]
  *
- * Sides are all powers of two from 2^7 to 2^13 (--least, --most). Sizes come in a shuffled order that is always the same, so that a limit leaves out
- * sizes of all kinds. The ways take turns, a round of runs behind each other at a time; a way's shortest round counts, by the host's clock. The
- * program prints a line for each size where tnn or auto is sooner than nt by 2 % or more, and a summary. --json writes a line a size; "-" puts these
- * among the others. Exit code 1: ways differ in what they compute, or there is none. */
+ * Sides are all powers of two from 2^7 to 2^13 (--least, --most). Sizes come in a shuffled order that is always the
+ * same, so that a limit leaves out sizes of all kinds. The ways take turns, a round of runs behind each other at a
+ * time; a way's shortest round counts, by the host's clock. The program prints a line for each size where tnn or auto
+ * is sooner than nt by 2 % or more, and a summary. --json writes a line a size; "-" puts these among the others. Exit
+ * code 1: ways differ in what they compute, or there is none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +165,8 @@ static void look(const session *s, const size *at, float seen[LOOKS])
     }
 }
 
-/* Whether two ways saw the same but for rounding. Sums of k products of numbers in [-1, 1) are about sqrt(k) / 3 large. */
+/* Whether two ways saw the same but for rounding. Sums of k products of numbers in [-1, 1) are about sqrt(k) / 3
+ * large. */
 static bool agree(const session *s, const size *at, const float *a, const float *b)
 {
     static const double most[TUTTI_NPRECISIONS] = {1e-5, 2e-2, 3e-3};

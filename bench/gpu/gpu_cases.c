@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_cases.c: the shapes on which devices are compared with the CPU: layers of LeNet, ResNet-20, ResNet-50 and AlexNet, and odd ones: few
- * channels, one sample, windows of 1 to 11, groups, classes up to 1000. */
+/* gpu_cases.c: the shapes on which devices are compared with the CPU: layers of LeNet, ResNet-20, ResNet-50 and
+ * AlexNet, and odd ones: few channels, one sample, windows of 1 to 11, groups, classes up to 1000. */
 #include "gpu_cases.h"
 
 #include <stdio.h>
@@ -149,7 +149,8 @@ static bool is_merged(const gpu_case *c, const gpu_setting *at)
     return !c->merged || c->merged & this;
 }
 
-/* Large cases take time. They run in f16 only in the order of cards, and without training once in f32 and once in bf16. */
+/* Large cases take time. They run in f16 only in the order of cards, and without training once in f32 and once in
+ * bf16. */
 static bool is_wanted(const gpu_case *c, const gpu_setting *at)
 {
     const bool nhwc = at->order == TUTTI_ORDER_NHWC, planes = c->in.ndims == 4;

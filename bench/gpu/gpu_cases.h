@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_cases.h: every op on a device against the CPU: the shapes, how each shape is run, and how a device's numbers are judged.
+/* gpu_cases.h: every op on a device against the CPU: the shapes, how each shape is run, and how a device's numbers are
+ * judged.
  *
- * A case is an op with attributes and the shape of its first input. A setting says how a case is run: type of activations, memory order, training,
- * merged ops. A device computes a case by the rows that are chosen for it. The CPU computes the case in f32, row-major, on the same numbers, which
- * are rounded to the type of activations first. Backward passes that read the output read the device's output on both sides, so that a ReLU
- * masks alike.
+ * A case is an op with attributes and the shape of its first input. A setting says how a case is run: type of
+ * activations, memory order, training, merged ops. A device computes a case by the rows that are chosen for it. The CPU
+ * computes the case in f32, row-major, on the same numbers, which are rounded to the type of activations first.
+ * Backward passes that read the output read the device's output on both sides, so that a ReLU masks alike.
  *
- * Memory that a pass must write holds NaN before the pass, and so does the memory around each vector. So the check finds elements that a pass did
- * not write, and reads from outside a vector. Threads: one. Errors: wrong numbers of a device are an outcome, not an error. */
+ * Memory that a pass must write holds NaN before the pass, and so does the memory around each vector. So the check
+ * finds elements that a pass did not write, and reads from outside a vector. Threads: one. Errors: wrong numbers of a
+ * device are an outcome, not an error. */
 #ifndef TUTTI_BENCH_GPU_CASES_H
 #define TUTTI_BENCH_GPU_CASES_H
 
@@ -43,7 +45,8 @@ typedef struct {
     const char *engine; /* who chooses the device's kernels: "auto" */
     int nthreads;       /* threads of the CPU, and of the device if that is a CPU */
     int repeats;        /* runs of a pass that are timed; 0: none */
-    /* Key of random numbers, below 2^20. Each call gets another one: a device must not take a new kernel for one that is gone. */
+    /* Key of random numbers, below 2^20. Each call gets another one: a device must not take a new kernel for one that
+     * is gone. */
     uint32_t layer;
 } gpu_bench;
 
@@ -59,8 +62,9 @@ typedef struct {
     char engine[64];               /* candidates of the passes: "cudnn", "lanes onednn" */
     char order[16];                /* order of the output */
 } gpu_outcome;
-/* Runs case c in setting `at` on b's device and on the CPU, and writes into *out what came of it. TUTTI_OK is returned also where the numbers are
- * wrong. TUTTI_ERR_*, with words in err: a kernel could not be made, or the device has failed. */
+/* Runs case c in setting `at` on b's device and on the CPU, and writes into *out what came of it. TUTTI_OK is returned
+ * also where the numbers are wrong. TUTTI_ERR_*, with words in err: a kernel could not be made, or the device has
+ * failed. */
 tutti_status gpu_check(const gpu_bench *b, const gpu_case *c, const gpu_setting *at, gpu_outcome *out,
                        tutti_failure *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_check.c: one case in one setting on a device and on the CPU, and whether the numbers agree.
  *
- * The device's passes are run twice and must give the same bits. Then they are run in the other ways that a plan may use: in place and with a
- * gradient in parts they must give the same bits again; without gradients of parameters or of inputs they must agree with the CPU. */
+ * The device's passes are run twice and must give the same bits. Then they are run in the other ways that a plan may
+ * use: in place and with a gradient in parts they must give the same bits again; without gradients of parameters or of
+ * inputs they must agree with the CPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ static const result *find_result(const results *r, gpu_vector v)
 
 /* ---- running ---- */
 
-/* Appends the results of the forward pass, or else those of the backward passes, to r. Outputs are read before backward, because they may be
- * replaced then. */
+/* Appends the results of the forward pass, or else those of the backward passes, to r. Outputs are read before
+ * backward, because they may be replaced then. */
 static void read_results(const gpu_side *s, gpu_way way, bool of_forward, results *r)
 {
     gpu_vector v;
@@ -89,10 +90,11 @@ static bool is_winograd(const tutti_kernel *k, tutti_kernel_pass pass)
     return name && !strncmp(name, "winograd", strlen("winograd"));
 }
 
-/* Sets the bounds of error and L2 for a pass. f32 keeps 24 bits: a sum of n terms in any order is off by some sqrt(n) roundings of 6e-8, which is
- * 6e-5 beyond a million terms. LRN takes a power of a sum, batch norm divides by a root of a difference of sums, and Winograd's factors are no
- * small integers: these have the wider bound. In 16 bits the output is rounded once, by at most half of the last place: 2e-3 (bf16) and 2.5e-4
- * (f16) of the largest; roundings between passes add to that. */
+/* Sets the bounds of error and L2 for a pass. f32 keeps 24 bits: a sum of n terms in any order is off by some sqrt(n)
+ * roundings of 6e-8, which is 6e-5 beyond a million terms. LRN takes a power of a sum, batch norm divides by a root of
+ * a difference of sums, and Winograd's factors are no small integers: these have the wider bound. In 16 bits the output
+ * is rounded once, by at most half of the last place: 2e-3 (bf16) and 2.5e-4 (f16) of the largest; roundings between
+ * passes add to that. */
 static void find_bounds(const judge *j, tutti_kernel_pass pass, double *most, double *most_l2)
 {
     static const double bounds[TUTTI_NPRECISIONS] = {2e-5, 2e-2, 3e-3}, l2[TUTTI_NPRECISIONS] = {2e-5, 5e-3, 1e-3};
@@ -148,7 +150,8 @@ static distance measure(const float *want, const float *got, int64_t n)
     return d;
 }
 
-/* Holds numbers of the device against the CPU's. The number of right samples is counted, not rounded: it must be equal. */
+/* Holds numbers of the device against the CPU's. The number of right samples is counted, not rounded: it must be
+ * equal. */
 static void judge_numbers(const judge *j, gpu_way way, const result *want, const result *got)
 {
     char name[48], why[240];
@@ -199,7 +202,8 @@ static void judge_way(const judge *j, gpu_way way, const results *device, const 
 
 /* ---- a case ---- */
 
-/* Chooses who computes on the CPU: plain loops where they are fast enough, else kernels that other tests compare with plain loops. */
+/* Chooses who computes on the CPU: plain loops where they are fast enough, else kernels that other tests compare with
+ * plain loops. */
 static const char *cpu_engine(const gpu_side *device)
 {
     const bool product = device->k.op == &tutti_op_conv || device->k.op == &tutti_op_dense;

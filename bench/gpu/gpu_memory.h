@@ -5,10 +5,11 @@
 
 #include "gpu_side.h"
 
-/* Makes s->nan, from which all poison is copied; it is called before all others. nbytes: the largest vector, though a large one is poisoned by
- * several copies. false: the device has no memory. */
+/* Makes s->nan, from which all poison is copied; it is called before all others. nbytes: the largest vector, though a
+ * large one is poisoned by several copies. false: the device has no memory. */
 bool gpu_take_nan(gpu_side *s, size_t nbytes);
-/* Makes r a vector of nbytes that holds NaN all over. A vector of 0 bytes has an address, too. false: the device has no memory. */
+/* Makes r a vector of nbytes that holds NaN all over. A vector of 0 bytes has an address, too. false: the device has no
+ * memory. */
 bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes);
 /* Copies `like` to r, which is as large. */
 void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like);

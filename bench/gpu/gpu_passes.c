@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_passes.c: runs the passes of a kernel as a step does, and reads what they leave.
  *
- * Before a run all memory that the run is to write holds NaN. Between forward and backward the memory that the kernel says it does not read again
- * becomes NaN too: a plan may have given that memory to others. */
+ * Before a run all memory that the run is to write holds NaN. Between forward and backward the memory that the kernel
+ * says it does not read again becomes NaN too: a plan may have given that memory to others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_program.h: what the benchmarks of a card share as programs: options by a table of fields, and the file of their JSON lines.
- * Threads: one. */
+/* gpu_program.h: what the benchmarks of a card share as programs: options by a table of fields, and the file of their
+ * JSON lines. Threads: one. */
 #ifndef TUTTI_BENCH_GPU_PROGRAM_H
 #define TUTTI_BENCH_GPU_PROGRAM_H
 
@@ -11,8 +11,9 @@
 #include "base/text/json.h"
 #include "base/text/options.h"
 
-/* Fills `out` with the defaults of the table, then with what argv says: `--key value`, and `--key` alone for what is true or false. Texts lie in
- * the arena. TUTTI_ERR_USAGE: argv says something else; stderr has the words and the table, and the arena is released. */
+/* Fills `out` with the defaults of the table, then with what argv says: `--key value`, and `--key` alone for what is
+ * true or false. Texts lie in the arena. TUTTI_ERR_USAGE: argv says something else; stderr has the words and the table,
+ * and the arena is released. */
 static inline tutti_status gpu_read_options(const tutti_field_table *table, int argc, char **argv, tutti_arena *arena,
                                             void *out)
 {

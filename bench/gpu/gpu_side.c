@@ -64,7 +64,8 @@ static bool fill_inputs(gpu_side *s, tutti_dtype type)
     return had;
 }
 
-/* Makes the gradient of the output: whole, and in two parts, twice itself and minus itself, whose sum is exact in every type. */
+/* Makes the gradient of the output: whole, and in two parts, twice itself and minus itself, whose sum is exact in every
+ * type. */
 static bool fill_gradient(gpu_side *s, tutti_dtype type)
 {
     static const float times[GPU_PARTS] = {2, -1};
@@ -81,7 +82,8 @@ static bool fill_gradient(gpu_side *s, tutti_dtype type)
     return had;
 }
 
-/* Draws parameter p. Weights are such that sums of products with them are as large as one of their inputs; variances are above 0, scales around 1. */
+/* Draws parameter p. Weights are such that sums of products with them are as large as one of their inputs; variances
+ * are above 0, scales around 1. */
 static void fill_param(gpu_side *s, int p, tutti_dtype type)
 {
     const tutti_param_desc *d = &s->k.params[p];
@@ -170,8 +172,8 @@ static int describe_inputs(gpu_side *s, const gpu_place *as, const gpu_case *c, 
     return n;
 }
 
-/* Makes the kernel. Without training its parameters are row-major, but with channels last they lie as a kernel in training wants them, as in a
- * job's tests of the weights. */
+/* Makes the kernel. Without training its parameters are row-major, but with channels last they lie as a kernel in
+ * training wants them, as in a job's tests of the weights. */
 static tutti_status create(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_side.h: one kernel on one device, with memory for all its arguments. gpu_check.c has two of these: on a card and on the CPU. */
+/* gpu_side.h: one kernel on one device, with memory for all its arguments. gpu_check.c has two of these: on a card and
+ * on the CPU. */
 #ifndef TUTTI_BENCH_GPU_SIDE_H
 #define TUTTI_BENCH_GPU_SIDE_H
 
@@ -49,8 +50,8 @@ typedef struct {
     tutti_order order;
     uint32_t layer; /* as in gpu_bench */
 } gpu_place;
-/* Makes the kernel of case c and its memory on the device of `as`, and fills the memory with numbers that are rounded to the type of setting `at`.
- * After a failure s is to be closed, too. */
+/* Makes the kernel of case c and its memory on the device of `as`, and fills the memory with numbers that are rounded
+ * to the type of setting `at`. After a failure s is to be closed, too. */
 tutti_status gpu_side_open(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err);
 /* Gives everything back; s may be zeros, or part-made. */
@@ -62,8 +63,8 @@ void gpu_side_forward(gpu_side *s, gpu_way way);
 void gpu_side_replace_out(gpu_side *s, const float *out);
 /* Runs the backward passes that the way has; forward has been run the same way. */
 void gpu_side_backward(gpu_side *s, gpu_way way);
-/* Runs a pass `repeats` times behind each other, and returns the seconds of one run. Forward and backward have been run by GPU_ALL. 0: there is no
- * such pass. */
+/* Runs a pass `repeats` times behind each other, and returns the seconds of one run. Forward and backward have been run
+ * by GPU_ALL. 0: there is no such pass. */
 double gpu_side_time(gpu_side *s, tutti_kernel_pass pass, int repeats);
 /* Whether all guards still hold NaN; where not, `where` is the name of a vector. */
 bool gpu_side_guards_hold(const gpu_side *s, char where[32]);
@@ -80,7 +81,8 @@ typedef struct {
     gpu_kind kind;
     int which; /* number of the input or the parameter; else 0 */
 } gpu_vector;
-/* Sets *out to vector number i that a run that way leaves; false: there are no more. Vectors that nobody wants are none of them. */
+/* Sets *out to vector number i that a run that way leaves; false: there are no more. Vectors that nobody wants are none
+ * of them. */
 bool gpu_side_vector_at(const gpu_side *s, gpu_way way, int i, gpu_vector *out);
 /* Returns a copy of vector v, row-major f32, of *n numbers; the caller frees it. */
 float *gpu_side_read(const gpu_side *s, gpu_way way, gpu_vector v, int64_t *n);

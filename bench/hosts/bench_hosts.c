@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_hosts.c: one rank of ./dev bench hosts: an allreduce of floats in place, on the hosts that the ranks are on.
  *
- * The vector is cut into parts, each an exchange of its own, all in flight together, as the buckets of a training step are: while
- * one waits for a peer's answer the others use the wire.
+ * The vector is cut into parts, each an exchange of its own, all in flight together, as the buckets of a training step
+ * are: while one waits for a peer's answer the others use the wire.
  *
- * usage: bench_hosts BYTES ITERATIONS PARTS ALGORITHM..., started with torchrun's variables. Rank 0 prints "ALGORITHM SECONDS" a
- * line: the median over iterations of the slowest rank. Sums of whole numbers, every element of every iteration compared. */
+ * usage: bench_hosts BYTES ITERATIONS PARTS ALGORITHM..., started with torchrun's variables. Rank 0 prints "ALGORITHM
+ * SECONDS" a line: the median over iterations of the slowest rank. Sums of whole numbers, every element of every
+ * iteration compared. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_jpeg.c: pictures a second on one thread: read, decoded, cropped, resized, normalised by the set `images`; or only decoded, whole,
- * by libjpeg-turbo. usage: bench_jpeg train|test|decode FOLDER (of train/ and test/) PASSES; prints the best pass */
+/* bench_jpeg.c: pictures a second on one thread: read, decoded, cropped, resized, normalised by the set `images`; or
+ * only decoded, whole, by libjpeg-turbo. usage: bench_jpeg train|test|decode FOLDER (of train/ and test/) PASSES;
+ * prints the best pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

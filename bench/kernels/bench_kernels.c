@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_kernels.c: how long one forward and backward pass of a shipped model takes on one rank, kernels alone: no data, no
- * exchange, no update. usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers] [--precision P]
+/* bench_kernels.c: how long one forward and backward pass of a shipped model takes on one rank, kernels alone: no data,
+ * no exchange, no update. usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers] [--precision P]
  *
- * Prints the median of REPEATS passes in microseconds; --layers prints a line a layer, medians of forward, weight gradient and
- * input gradient. Values do not share memory, gradients of in-place layers do, as in training. ReLUs and additions are merged, as in training. */
+ * Prints the median of REPEATS passes in microseconds; --layers prints a line a layer, medians of forward, weight
+ * gradient and input gradient. Values do not share memory, gradients of in-place layers do, as in training. ReLUs and
+ * additions are merged, as in training. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_layers.c: what computes layers of networks, and how near to a loop of multiply-adds it comes: what the calibrated rules of candidates
- * are made from. One thread. usage: bench_layers ROW [--only WORD] [--order ORDER] [--precision f32|bf16] [--rounds N]
+/* bench_layers.c: what computes layers of networks, and how near to a loop of multiply-adds it comes: what the
+ * calibrated rules of candidates are made from. One thread. usage: bench_layers ROW [--only WORD] [--order ORDER]
+ * [--precision f32|bf16] [--rounds N]
  *
- * A line a pass of a layer and candidate that fits: layer;pass;candidate;microseconds;microseconds of the same multiply-adds in registers, by
- * the instructions of a row of products, measured before;1: `auto` takes it. Candidates take turns; the least CPU time of this thread counts. */
+ * A line a pass of a layer and candidate that fits: layer;pass;candidate;microseconds;microseconds of the same
+ * multiply-adds in registers, by the instructions of a row of products, measured before;1: `auto` takes it. Candidates
+ * take turns; the least CPU time of this thread counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_products.c: matrix products of our own against those of libraries, one thread, sizes of networks. usage: bench_products ROW
- * [--only WORD] [--rounds N] [--openblas LIBRARY.so]
+/* bench_products.c: matrix products of our own against those of libraries, one thread, sizes of networks. usage:
+ * bench_products ROW [--only WORD] [--rounds N] [--openblas LIBRARY.so]
  *
- * A line a size: name, turned or not, whether B is a weight, m, n, k, batch; microseconds of ours with B as it lies and with B packed before, of dnnl_sgemm, oneDNN's matmul,
- * matmul with B in the order that it likes, OpenBLAS; 0: it has none. Ours and theirs run in turn; the least CPU time of this thread
- * counts. First line: the peak of a loop of multiply-adds, in 10^9 a second. */
+ * A line a size: name, turned or not, whether B is a weight, m, n, k, batch; microseconds of ours with B as it lies and
+ * with B packed before, of dnnl_sgemm, oneDNN's matmul, matmul with B in the order that it likes, OpenBLAS; 0: it has
+ * none. Ours and theirs run in turn; the least CPU time of this thread counts. First line: the peak of a loop of
+ * multiply-adds, in 10^9 a second. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,8 @@ typedef struct {
     bool is_weight; /* B, which changes once a step */
 } size;
 
-/* ResNet-50 at batch 16: rows are positions, columns output channels; d weights: (out, in) over positions; d input as forward with
- * weights turned. Weights lie (out, in). */
+/* ResNet-50 at batch 16: rows are positions, columns output channels; d weights: (out, in) over positions; d input as
+ * forward with weights turned. Weights lie (out, in). */
 static const size sizes[] = {
     {"resnet50 2a 64-64", 50176, 64, 64, false, true, 1, true},
     {"resnet50 2c 64-256", 50176, 256, 64, false, true, 1, true},

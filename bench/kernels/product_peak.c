@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product_peak.c: product_peak.h by twelve chains, which hide the latency of any of these instructions; of tiles by the six of eight that
- * are not factors. */
+/* product_peak.c: product_peak.h by twelve chains, which hide the latency of any of these instructions; of tiles by the
+ * six of eight that are not factors. */
 #include "product_peak.h"
 
 #include <immintrin.h>

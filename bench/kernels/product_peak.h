@@ -3,7 +3,8 @@
 #ifndef TUTTI_BENCH_PRODUCT_PEAK_H
 #define TUTTI_BENCH_PRODUCT_PEAK_H
 
-/* Multiplications and additions a second by the instructions of a row of tutti_gemm; 0: no loop for that. CPU time of this thread. */
+/* Multiplications and additions a second by the instructions of a row of tutti_gemm; 0: no loop for that. CPU time of
+ * this thread. */
 double product_peak(const char *row);
 /* CPU time of this thread, seconds. */
 double product_clock(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_orders.c: the ops that memory bounds, in every memory order and type: forward and backward pass of our kernel, and the time that
- * reading and writing what it must takes at the speed of memory (stream_bound.h), in turn on the same buffers.
- * usage: bench_orders OPS ORDERS TYPES THREADS REPEATS (lists with commas; - = all)
- * Prints a line a pass: op, order, type, threads, pass, MB of the input, microseconds of ours and of the bound (medians). */
+/* bench_orders.c: the ops that memory bounds, in every memory order and type: forward and backward pass of our kernel,
+ * and the time that reading and writing what it must takes at the speed of memory (stream_bound.h), in turn on the same
+ * buffers. usage: bench_orders OPS ORDERS TYPES THREADS REPEATS (lists with commas; - = all)
+ * Prints a line a pass: op, order, type, threads, pass, MB of the input, microseconds of ours and of the bound
+ * (medians). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "kernel/choose/memory_order.h"
 #include "stream_bound.h"
 
-/* x, X the inputs; y the output; g its gradient; d the first input's; s what is saved. "xX>y": x and X are read, y is written;
+/* x, X the inputs; y the output; g its gradient; d the first input's; s what is saved. "xX>y": x and X are read, y is
+ * written;
  * | between walks that follow each other. */
 typedef struct {
     const char *name, *op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream_bound.c: see stream_bound.h. Loops are those of src/tensor, which are the fastest that we know: reading is adding to a block in the
- * first cache. */
+/* stream_bound.c: see stream_bound.h. Loops are those of src/tensor, which are the fastest that we know: reading is
+ * adding to a block in the first cache. */
 #include "stream_bound.h"
 
 #include "base/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream_bound.h: how long it takes to read and write what a kernel must, at the speed of memory. Buffers of one size are walked in one
- * loop, whose outputs are the sum of what is read (past the caches where they are large); others pass by in turns, by pieces. */
+/* stream_bound.h: how long it takes to read and write what a kernel must, at the speed of memory. Buffers of one size
+ * are walked in one loop, whose outputs are the sum of what is read (past the caches where they are large); others pass
+ * by in turns, by pieces. */
 #ifndef TUTTI_BENCH_STREAM_BOUND_H
 #define TUTTI_BENCH_STREAM_BOUND_H
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_links.c: one rank of ./dev bench predicted: exchanges of floats in place, one after the other without a pause, on the hosts that the
- * ranks are on: a link that idles between two of them would carry the next one sooner (docs/topologies.md, burst).
+/* bench_links.c: one rank of ./dev bench predicted: exchanges of floats in place, one after the other without a pause,
+ * on the hosts that the ranks are on: a link that idles between two of them would carry the next one sooner
+ * (docs/topologies.md, burst).
  *
- * usage: bench_links SECONDS COLLECTIVE ALGORITHM@BYTES..., started with torchrun's variables; SECONDS: that a case may take, beside its warming up.
- * Rank 0 prints "ALGORITHM@BYTES SECONDS" a line: of 16 rounds' means, each of the slowest rank, the lower quartile: what else runs on the machine
- * makes many of them longer, and a round after one that was held up is shorter where links are shaped. Of cases that take long there are 4. */
+ * usage: bench_links SECONDS COLLECTIVE ALGORITHM@BYTES..., started with torchrun's variables; SECONDS: that a case may
+ * take, beside its warming up. Rank 0 prints "ALGORITHM@BYTES SECONDS" a line: of 16 rounds' means, each of the slowest
+ * rank, the lower quartile: what else runs on the machine makes many of them longer, and a round after one that was
+ * held up is shorter where links are shaped. Of cases that take long there are 4. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,8 @@
 
 enum { MOST_RANKS = 64, WARM = 1, ROUNDS = 16, FEW_ROUNDS = 4, MOST_ITERATIONS = 2000 };
 
-/* Where ranks have just been started they take several times as long for half a second: who sleeps and who wakes him find their cores by and by. */
+/* Where ranks have just been started they take several times as long for half a second: who sleeps and who wakes him
+ * find their cores by and by. */
 static const double FIRST_WARM_S = 1;
 
 typedef struct {

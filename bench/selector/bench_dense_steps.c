@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_dense_steps.c: kernels of a step of a model, with and without a tune file. usage: bench_dense_steps MODEL BATCH TUNE_FILE ROUNDS
+/* bench_dense_steps.c: kernels of a step of a model, with and without a tune file. usage: bench_dense_steps MODEL BATCH
+ * TUNE_FILE ROUNDS
  *
- * Prints a line each of "onednn" (the library's inner product, one way for all), "rule" (auto without a file) and "tuned": milliseconds of all
- * forward passes, of all passes, and what the dense layers' forward passes are computed by. Turns are taken, the shortest of the rounds counts. */
+ * Prints a line each of "onednn" (the library's inner product, one way for all), "rule" (auto without a file) and
+ * "tuned": milliseconds of all forward passes, of all passes, and what the dense layers' forward passes are computed
+ * by. Turns are taken, the shortest of the rounds counts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_selector.c: the ways to C = A B^T at the sizes of `tutti tune kernels`, and the tree that is grown from them. usage: bench_selector
- * MOST_PRODUCTS TUNE_FILE
+/* bench_selector.c: the ways to C = A B^T at the sizes of `tutti tune kernels`, and the tree that is grown from them.
+ * usage: bench_selector MOST_PRODUCTS TUNE_FILE
  *
- * Writes the tune file. Prints a line "way NAME.." and then one a size: "grid | between | held M N K", seconds by each way, and what the tree
- * chooses; at how many held sizes two sweeps agree, how long a choice takes, and where. */
+ * Writes the tune file. Prints a line "way NAME.." and then one a size: "grid | between | held M N K", seconds by each
+ * way, and what the tree chooses; at how many held sizes two sweeps agree, how long a choice takes, and where. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

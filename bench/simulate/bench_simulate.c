@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_simulate.c: one engine's time and memory for one schedule. usage: bench_simulate ENGINE ALGORITHM RANKS TOPOLOGY BYTES REPEATS
- * Prints {"best_s", "seconds", "mib"} as JSON: the fastest call, what it predicts, peak memory of this process and of its helpers. */
+/* bench_simulate.c: one engine's time and memory for one schedule. usage: bench_simulate ENGINE ALGORITHM RANKS
+ * TOPOLOGY BYTES REPEATS Prints {"best_s", "seconds", "mib"} as JSON: the fastest call, what it predicts, peak memory
+ * of this process and of its helpers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_sparse.c: convolutions fed by a ReLU or read by a max pool, of a model as it is trained: the row `sparse` at several sparsities, beside
- * windows and products of oneDNN and OpenBLAS and beside the rows that training takes (what the chooser's rules say).
- * usage: bench_sparse MODEL BATCH ROUNDS OPENBLAS|- [LAYER]
+/* bench_sparse.c: convolutions fed by a ReLU or read by a max pool, of a model as it is trained: the row `sparse` at
+ * several sparsities, beside windows and products of oneDNN and OpenBLAS and beside the rows that training takes (what
+ * the chooser's rules say). usage: bench_sparse MODEL BATCH ROUNDS OPENBLAS|- [LAYER]
  *
- * One thread; CPU time of that thread, the least of ROUNDS rounds in which all take turns. A line a layer of its own shape, pass and sparsity:
+ * One thread; CPU time of that thread, the least of ROUNDS rounds in which all take turns. A line a layer of its own
+ * shape, pass and sparsity:
  *
- *   layer|HxW|CxK|kernel|stride|pass|sparsity|sparse|oneDNN's products|OpenBLAS's|the row that training takes        (ms; - = there is none)
+ *   layer|HxW|CxK|kernel|stride|pass|sparsity|sparse|oneDNN's products|OpenBLAS's|the row that training takes
+ *   (ms; - = there is none)
  *
- * Where the convolution has a ReLU merged into it its gradient is as sparse as its input; else the input gradient is that of elements which
- * are not zero. Both rows mask the gradient themselves, within the pass `weights`. Passes `by-gradient`: of layers before max pools, from the
- * list of the output's gradient, which has so many zeros. What they compute is compared. */
+ * Where the convolution has a ReLU merged into it its gradient is as sparse as its input; else the input gradient is
+ * that of elements which are not zero. Both rows mask the gradient themselves, within the pass `weights`. Passes
+ * `by-gradient`: of layers before max pools, from the list of the output's gradient, which has so many zeros. What they
+ * compute is compared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,8 +174,8 @@ static tutti_kernel_args args_of(const layer *l)
                                .training = true};
 }
 
-/* What each pass leaves goes to keep[pass], row-major, where it is not NULL. Of a pool before which it lies backward passes alone are run,
- * and inputs have few zeros. */
+/* What each pass leaves goes to keep[pass], row-major, where it is not NULL. Of a pool before which it lies backward
+ * passes alone are run, and inputs have few zeros. */
 static void run_kernel(const layer *l, tutti_kernel *k, bool pooled, double sparsity, double *ms[NPASSES],
                        float *keep[NPASSES])
 {
@@ -306,7 +309,8 @@ static bool reads_all(const tutti_layer *at, const bool *which)
     return all;
 }
 
-/* Convolutions whose input a ReLU made, perhaps with pools and the like behind it, and those that max pools read: each shape once. */
+/* Convolutions whose input a ReLU made, perhaps with pools and the like behind it, and those that max pools read: each
+ * shape once. */
 static layer *find_layers(const tutti_graph *g, const char *only)
 {
     const tutti_model *m = g->model;

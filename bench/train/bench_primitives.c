@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_primitives.c: what a training step costs at least on one thread: each oneDNN primitive that it needs, timed alone, in the
- * memory order that the primitive likes best, on warm buffers; and their sum. No reorders, no loader, no loss, no dropout, no
- * update. usage: bench_primitives MODEL BATCH f32|bf16 REPEATS [--layers]
+/* bench_primitives.c: what a training step costs at least on one thread: each oneDNN primitive that it needs, timed
+ * alone, in the memory order that the primitive likes best, on warm buffers; and their sum. No reorders, no loader, no
+ * loss, no dropout, no update. usage: bench_primitives MODEL BATCH f32|bf16 REPEATS [--layers]
  *
- * A ReLU is part of the convolution, dense layer, batch norm or addition before it (forward as a post-op); its backward pass
- * is a primitive, but in batch norm's case. A value that several layers read has its gradients summed. What the input alone
- * reaches needs no gradient. Prints a line a layer with --layers (forward, weight gradient, input gradient and sums, ms) and the sum
- * in ms as the last line. Equal primitives are timed once. */
+ * A ReLU is part of the convolution, dense layer, batch norm or addition before it (forward as a post-op); its backward
+ * pass is a primitive, but in batch norm's case. A value that several layers read has its gradients summed. What the
+ * input alone reaches needs no gradient. Prints a line a layer with --layers (forward, weight gradient, input gradient
+ * and sums, ms) and the sum in ms as the last line. Equal primitives are timed once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

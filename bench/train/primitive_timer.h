@@ -23,7 +23,8 @@ typedef struct {
 void primitive_timer_must(dnnl_status_t status, const char *call);
 
 void primitive_timer_open(primitive_timer *t, int repeats);
-/* Median milliseconds of a run of the primitive of `taken`, which is destroyed here. Equal primitives are timed once. */
+/* Median milliseconds of a run of the primitive of `taken`, which is destroyed here. Equal primitives are timed
+ * once. */
 double primitive_timer_ms(primitive_timer *t, dnnl_primitive_desc_t taken);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_stream.c: what a transfer over TCP is held against: the same bytes through a plain socket between two processes, into their
- * place, and one byte back.
+/* bench_stream.c: what a transfer over TCP is held against: the same bytes through a plain socket between two
+ * processes, into their place, and one byte back.
  *
- * bench_stream WAY CONTROL ROUNDS BYTES,..     one line a round: microseconds from the first byte until the answer to the last message
+ * bench_stream WAY CONTROL ROUNDS BYTES,..     one line a round: microseconds from the first byte until the answer to
+ * the last message
  *   WAY      sleep: who waits sleeps in poll; spin: it looks for 50 us first, as our ranks do
  *   CONTROL  TCP's congestion control; default: as the system has it
  *
- * The receiver of a long message is woken for whole pieces (SO_RCVLOWAT), never for more than the message still has; and never inside
- * recv: that would wait for as many bytes again as it has taken already, for ever at the end of a message. */
+ * The receiver of a long message is woken for whole pieces (SO_RCVLOWAT), never for more than the message still has;
+ * and never inside recv: that would wait for as many bytes again as it has taken already, for ever at the end of a
+ * message. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

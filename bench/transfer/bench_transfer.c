@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_transfer.c: moves tensors from rank 0 to rank 1 in three ways over one wire, after Xue et al. (EuroSys 2019), and counts
- * the bytes that were copied besides.
+/* bench_transfer.c: moves tensors from rank 0 to rank 1 in three ways over one wire, after Xue et al. (EuroSys 2019),
+ * and counts the bytes that were copied besides.
  *
  *   static    the receiver's tensor has a known place: one write, one word
  *   dynamic   size and place are written and signalled, then the receiver reads
- *   rpc       as RPC libraries do over the same writes: the sender copies pieces with a header into a message, writes it into a
- *             ring of bounce buffers, the receiver copies out, looks up the method and answers
+ *   rpc       as RPC libraries do over the same writes: the sender copies pieces with a header into a message, writes
+ *             it into a ring of bounce buffers, the receiver copies out, looks up the method and answers
  *
- * Each transfer is answered by a word, so times are of a transfer and a small answer. Starts its two ranks itself, unless RANK is
- * set (TUTTI_WIRE=ucx: over UCX).
+ * Each transfer is answered by a word, so times are of a transfer and a small answer. Starts its two ranks itself,
+ * unless RANK is set (TUTTI_WIRE=ucx: over UCX).
  * usage: bench_transfer static|dynamic|rpc BYTES[,BYTES..]...; the tensors of an argument make one step. Rank 1 prints
- * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a step. */
+ * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a
+ * step. */
 #include <string.h>
 
 #include "base/host/pages.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_update.c: bench_update WHAT N REPEATS: seconds of the fastest of so many updates of n weights, and of a loop that moves the same
- * bytes (see run). WHAT: a rule; a rule with +pull: and pulled to a centre; elastic, outer: the moves of a centre. */
+/* bench_update.c: bench_update WHAT N REPEATS: seconds of the fastest of so many updates of n weights, and of a loop
+ * that moves the same bytes (see run). WHAT: a rule; a rule with +pull: and pulled to a centre; elastic, outer: the
+ * moves of a centre. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hello_allreduce.c: the smallest program that uses tutti/comm.h: each rank gives its number, all get the sum and the rank that
- * has the largest one. Start it as several ranks, under torchrun --no-python, mpirun or by hand (docs/comm.md). */
+/* hello_allreduce.c: the smallest program that uses tutti/comm.h: each rank gives its number, all get the sum and the
+ * rank that has the largest one. Start it as several ranks, under torchrun --no-python, mpirun or by hand
+ * (docs/comm.md). */
 #include <stdio.h>
 
 #include <tutti/comm.h>

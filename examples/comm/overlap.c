@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlap.c: a persistent allreduce in memory that all ranks map, with work of one's own between start and wait. The first vector
- * travels while the second is being computed; nothing is copied to be sent. */
+/* overlap.c: a persistent allreduce in memory that all ranks map, with work of one's own between start and wait. The
+ * first vector travels while the second is being computed; nothing is copied to be sent. */
 #include <stdio.h>
 
 #include <tutti/comm.h>

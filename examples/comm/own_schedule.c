@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_schedule.c: runs a collective by a schedule from a file (docs/schedule-format.md; `tutti coll compile` writes them). It is
- * proved before anything moves: a wrong one is refused with a counter-example and exit code 1.
+/* own_schedule.c: runs a collective by a schedule from a file (docs/schedule-format.md; `tutti coll compile` writes
+ * them). It is proved before anything moves: a wrong one is refused with a counter-example and exit code 1.
  *
  * usage: own_schedule FILE; the file is for an allreduce out of place on as many ranks as there are. */
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c: trains a job from a C program: ./train_job JOB.yaml [DIR [KEY=VALUE ...]]. Ctrl-C ends the run in good order, with a checkpoint
- * in DIR, from which the same command goes on. It ends with the weights of `tutti train` for the same job. */
+/* train.c: trains a job from a C program: ./train_job JOB.yaml [DIR [KEY=VALUE ...]]. Ctrl-C ends the run in good
+ * order, with a checkpoint in DIR, from which the same command goes on. It ends with the weights of `tutti train` for
+ * the same job. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

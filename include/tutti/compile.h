@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 /* Compiles an algorithm: NAME[,parameter=value]... such as "hierarchical,group=4", one row of the table in
- * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the row with
- * its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
- * Refusals (unknown name or parameter with the nearest one, a value out of range, a rank count or class that the algorithm
- * cannot serve, with the reason) are TUTTI_ERR_USAGE. The result is two-sided; lower it with tutti_schedule_lower. */
+ * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the
+ * row with its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
+ * Refusals (unknown name or parameter with the nearest one, a value out of range, a rank count or class that the
+ * algorithm cannot serve, with the reason) are TUTTI_ERR_USAGE. The result is two-sided; lower it with
+ * tutti_schedule_lower. */
 struct tutti_topology; /* tutti/topology.h */
 enum { TUTTI_MAX_PARAMETERS = 4 };
 typedef struct {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.h: what to train, as a value, and the call that trains it.
  *
- * A job is read from YAML, --set and flags through one option table (src/job/job_table.c, docs/jobs.md) and printed back in full. A run
- * (src/job/run/run.c, docs/embedding.md) is one call, tutti_job_run, which `tutti train` makes too.
+ * A job is read from YAML, --set and flags through one option table (src/job/job_table.c, docs/jobs.md) and printed
+ * back in full. A run (src/job/run/run.c, docs/embedding.md) is one call, tutti_job_run, which `tutti train` makes too.
  *
- * Threads: a job is frozen after load, and any thread may read it; a run is a call of one thread, and the runs of a process come one
- * after the other. */
+ * Threads: a job is frozen after load, and any thread may read it; a run is a call of one thread, and the runs of a
+ * process come one after the other. */
 #ifndef TUTTI_JOB_H
 #define TUTTI_JOB_H
 
@@ -36,9 +36,10 @@ char *tutti_job_print(const tutti_job *job);
 typedef struct {
     int signal_number; /* 0: nobody has asked. Only tutti_run_stop writes it */
 } tutti_stop_wish;
-/* From any thread or a signal handler (async-signal-safe): the run of this process, and with it those of all its ranks, ends when the step at
- * hand is done, with a checkpoint where it keeps a folder. signal_number, 1 to 64, comes back as tutti_run_result.stop_signal; another number
- * counts as 15 (SIGTERM). The first wish counts. A wish before the first step is met by the first step. */
+/* From any thread or a signal handler (async-signal-safe): the run of this process, and with it those of all its ranks,
+ * ends when the step at hand is done, with a checkpoint where it keeps a folder. signal_number, 1 to 64, comes back as
+ * tutti_run_result.stop_signal; another number counts as 15 (SIGTERM). The first wish counts. A wish before the first
+ * step is met by the first step. */
 void tutti_run_stop(tutti_stop_wish *wish, int signal_number);
 
 /* The place of this process among the ranks of a run. */
@@ -62,20 +63,22 @@ typedef struct {
     int64_t stall_step; /* ... after the first of its steps that is this one or a later one */
 } tutti_run_handicap;
 
-/* Zero-initialise: one rank, or what the environment says, that keeps nothing. Texts and arrays are the caller's, until the run has
- * returned. Where weights come from and what is traced are keys of the job (init.from, trace.steps). */
+/* Zero-initialise: one rank, or what the environment says, that keeps nothing. Texts and arrays are the caller's, until
+ * the run has returned. Where weights come from and what is traced are keys of the job (init.from, trace.steps). */
 typedef struct {
     const char
         *dir;   /* results and checkpoints, seen by all ranks; the run makes it; NULL: nothing is kept or resumed */
     bool fresh; /* removes what dir holds of an earlier run; false: goes on from its newest whole checkpoint */
     const char *record,
-        *replay; /* methods whose workers visit a centre: a file that takes down the order of visits; one to go by. NULL: none */
-    const char *
-        pretend; /* a layer trace: kernels only wait for its times, and nothing is learned or saved. NULL: they compute */
+        *replay; /* methods whose workers visit a centre: a file that takes down the order of visits; one to go by.
+                  * NULL: none */
+    const char *pretend; /* a layer trace: kernels only wait for its times, and nothing is learned or saved. NULL: they
+                  * compute */
     const tutti_run_handicap *handicaps; /* one a rank of the run; NULL: none is held up */
     const tutti_run_place *place; /* NULL: what the environment says (docs/launching.md); nobody: one rank alone */
     bool ranks_as_threads;        /* all ranks of the job are threads of this process; place is not looked at */
-    int report_signal; /* this signal to any rank makes every rank report where it is; all threads of the caller block it. 0: none */
+    int report_signal; /* this signal to any rank makes every rank report where it is; all threads of the caller block
+                        * it. 0: none */
     tutti_stop_wish *stop; /* asks for an orderly end; NULL: nobody can */
 } tutti_run_options;
 
@@ -126,24 +129,26 @@ typedef struct {
     const tutti_run_result *result; /* END, else NULL */
 } tutti_run_event;
 
-/* on_event is called in the thread of the rank that tells, which for ranks as threads are several at once. It returns soon, because the
- * ranks wait for it, and starts no run. */
+/* on_event is called in the thread of the rank that tells, which for ranks as threads are several at once. It returns
+ * soon, because the ranks wait for it, and starts no run. */
 typedef struct {
     void (*on_event)(void *arg, const tutti_run_event *event);
     void *arg;
 } tutti_run_events;
 
-/* Trains a job as one rank of its run, or as all of them: takes a seat in the partition, joins the others, opens the data, builds and
- * proves the plan, goes on from the newest checkpoint, trains, tests, saves, and releases all of that but what a partition has bound the
- * process to. Collective between the ranks of the run, which have loaded the same job. May be called again, with the same job or another
- * one. Prints nothing and takes no signal.
+/* Trains a job as one rank of its run, or as all of them: takes a seat in the partition, joins the others, opens the
+ * data, builds and proves the plan, goes on from the newest checkpoint, trains, tests, saves, and releases all of that
+ * but what a partition has bound the process to. Collective between the ranks of the run, which have loaded the same
+ * job. May be called again, with the same job or another one. Prints nothing and takes no signal.
  *   job      borrowed; its `ranks` are the number of ranks that there are
  *   options  borrowed; NULL: all zero
  *   events   borrowed; NULL: nobody listens
  *   result   on success
- *   err      text empty: another rank knows why, and has said it. Every failure with a text is told as TUTTI_RUN_FAILED, too
- * TUTTI_ERR_USAGE: the job, its options and the number of ranks do not go together; TUTTI_ERR_DATA: samples or a checkpoint;
- * TUTTI_ERR_PEER: a rank was lost, or a deadline passed; TUTTI_ERR_RENDEZVOUS: the ranks did not find each other or disagree. */
+ *   err      text empty: another rank knows why, and has said it. Every failure with a text is told as
+ *            TUTTI_RUN_FAILED, too
+ * TUTTI_ERR_USAGE: the job, its options and the number of ranks do not go together; TUTTI_ERR_DATA: samples or a
+ * checkpoint; TUTTI_ERR_PEER: a rank was lost, or a deadline passed; TUTTI_ERR_RENDEZVOUS: the ranks did not find each
+ * other or disagree. */
 tutti_status tutti_job_run(const tutti_job *job, const tutti_run_options *options, const tutti_run_events *events,
                            tutti_run_result *result, tutti_failure *err);
 

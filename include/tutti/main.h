@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* Runs a command line: argv[0] is a name ending in "svm-train" or "svm-predict" for those, any other for `tutti`; argv[1] is the command;
- * argv[argc] is NULL. Prints on stdout and stderr, handles signals, and starts ranks as copies of the process's own file, which must hand
- * its arguments to this function. Returns the code to exit with: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint,
- * 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
+/* Runs a command line: argv[0] is a name ending in "svm-train" or "svm-predict" for those, any other for `tutti`;
+ * argv[1] is the command; argv[argc] is NULL. Prints on stdout and stderr, handles signals, and starts ranks as copies
+ * of the process's own file, which must hand its arguments to this function. Returns the code to exit with: 0 ok, 1
+ * failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
 int tutti_main(int argc, char **argv);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
  *
- * Implemented in src/collective/schedule: the value and its text form. It is made by tutti/compile.h, made for a wire by tutti/lower.h,
- * proved by tutti/check.h. A schedule says nothing of bytes, transports or time: the same value is proved, timed and run.
+ * Implemented in src/collective/schedule: the value and its text form. It is made by tutti/compile.h, made for a wire
+ * by tutti/lower.h, proved by tutti/check.h. A schedule says nothing of bytes, transports or time: the same value is
+ * proved, timed and run.
  *
  * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps, generated on demand, so its memory
  * grows neither with the vector nor with the number of ranks that nobody looks at.
@@ -15,18 +16,19 @@
  *   bank      a buffer with banks = b stands for b buffers; invocation e of the schedule uses bank e mod b.
  *
  *   Step kinds, unlowered (two-sided; slices are this rank's own):
- *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c). A slice of
- *            no elements (count 0) makes a message that only tells: lowered, it is a signal and a wait.
+ *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c). A slice
+ *            of no elements (count 0) makes a message that only tells: lowered, it is a signal and a wait.
  *     recv   into outputs[0].
  *     reduce outputs = expression over inputs. Every output gets the same value. The expression is postfix: after
  *            input i is pushed, `folds[i]` times the two topmost values are replaced by their sum (older + newer).
  *     copy   outputs = inputs[0].
  *     nop    carries dependencies.
  *   Lowered for the class TUTTI_WIRE_MAPPED, slices may belong to other ranks (their memory is mapped here), and
- *     signal adds one to the counter (this rank -> peer, channel); everything this rank's sequence and deps did before is
+ *     signal adds one to the counter (this rank -> peer, channel); everything this rank's sequence and deps did before
+ *     is
  *            visible to whoever waits for it.
- *     wait   completes when the counter (peer -> this rank, channel) has reached the ordinal of this wait: the i-th wait
- *            on a channel meets the i-th signal.
+ *     wait   completes when the counter (peer -> this rank, channel) has reached the ordinal of this wait: the i-th
+ *            wait on a channel meets the i-th signal.
  *   Lowered for TUTTI_WIRE_ONE_SIDED: as mapped, but the only remote access is
  *     put    outputs[0] (remote) = inputs[0] (own); visible to the peer only after its wait sees a later signal of
  *            the same channel.
@@ -59,10 +61,11 @@ typedef enum {
     TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
     TUTTI_BROADCAST,      /* in: n elements on rank `root`; out: the same on every rank */
     TUTTI_REDUCE,         /* in: n a rank; out: the sum, n elements, on rank `root` */
-    TUTTI_ALL_TO_ALL, /* the vector is a ranks x ranks matrix of blocks, block (i, j) = slice (i * ranks + j, 1, ranks^2):
-                           * what rank i has for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has
-                           * `ranks` buffers of role OUT, ordinal i holds block (i, j). Never in place */
-    TUTTI_BARRIER,    /* no elements; a rank that is through knows that every rank has begun (said READY) */
+    /* the vector is a ranks x ranks matrix of blocks, block (i, j) = slice (i * ranks + j, 1, ranks^2): what rank i has
+     * for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has `ranks` buffers of role OUT, ordinal
+     * i holds block (i, j). Never in place */
+    TUTTI_ALL_TO_ALL,
+    TUTTI_BARRIER, /* no elements; a rank that is through knows that every rank has begun (said READY) */
     TUTTI_NCOLLECTIVES
 } tutti_collective;
 const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", ... "all-to-all", "barrier" */

@@ -3,22 +3,23 @@
  *
  * One row a kind (src/topology/topology_table.c); docs/topologies.md describes them and their keys:
  *   host     ranks of one machine that map each other's memory. Moving bytes is work of a core: link core(r mod cores)
- *            carries every byte that rank r reads and writes, link memory those of all ranks when they do not fit in the
- *            caches. More ranks than cores share cores in time.
+ *            carries every byte that rank r reads and writes, link memory those of all ranks when they do not fit in
+ *            the caches. More ranks than cores share cores in time.
  *   star     one rank a host, all on one switch that never blocks: link up(r) and down(r), full duplex.
  *   cluster  hosts on one switch, several ranks a host, which share the host's memory and its NICs.
  *   pcie     servers of GPUs under PCIe switches, root complexes and a link between sockets; NICs shared or one a GPU.
  *   dgx1p, dgx1v  that server with NVLinks in a hybrid cube mesh, any subset of the GPUs.
  *   dgx2     GPUs on NVSwitches.   fat-tree, bigraph, torus: networks of hosts with one rank each.
- *   cards    one server of GPUs: a PCIe tree and any mesh of NVLinks.   nvswitch: any number of NVLinks a GPU into NVSwitches.
+ *   cards    one server of GPUs: a PCIe tree and any mesh of NVLinks.   nvswitch: any number of NVLinks a GPU into
+ *            NVSwitches.
  * All but `host` are networks: directed links between nodes. Nodes 0 .. nranks - 1 are the ranks, then come switches.
  * All kinds answer route(src, dst, channel) -> links; what simulates schedules knows links and nothing else.
  *
- * Text form, one line: KIND[,key=value]..., for example "star,bw=10Gb,lat=5us" or "dgx1v,gpus=0.1.4.5". Rates: b = bits/s,
- * B = bytes/s with k, M, G, T; times: s, ms, us, ns; sizes: B, KiB, MiB, GiB; counts; words; sets joined by dots. What is
- * not given is detected, fitted by `tutti coll tune`, or the preset of its kind; tutti_topology_describe says which and
- * where that is from. A figure without effect (the seed of a routing that draws nothing) is neither printed nor accepted.
- * Threads: shared (a plain value). */
+ * Text form, one line: KIND[,key=value]..., for example "star,bw=10Gb,lat=5us" or "dgx1v,gpus=0.1.4.5". Rates: b =
+ * bits/s, B = bytes/s with k, M, G, T; times: s, ms, us, ns; sizes: B, KiB, MiB, GiB; counts; words; sets joined by
+ * dots. What is not given is detected, fitted by `tutti coll tune`, or the preset of its kind; tutti_topology_describe
+ * says which and where that is from. A figure without effect (the seed of a routing that draws nothing) is neither
+ * printed nor accepted. Threads: shared (a plain value). */
 #ifndef TUTTI_TOPOLOGY_H
 #define TUTTI_TOPOLOGY_H
 
@@ -65,24 +66,27 @@ typedef enum {
 } tutti_provenance;
 const char *tutti_provenance_name(tutti_provenance p); /* "assumed", "detected", "fitted", "given", "read", ... */
 
-/* The figures. A kind has those that its row lists; the others are 0. Choices are indices into their words, sets bit sets. */
+/* The figures. A kind has those that its row lists; the others are 0. Choices are indices into their words, sets bit
+ * sets. */
 typedef enum {
-    TUTTI_FIGURE_BANDWIDTH, /* bw      network: of an endpoint's link, each way. host: of the memory, all cores together. Bytes/s */
-    TUTTI_FIGURE_LATENCY,  /* lat     alpha: from the signal or send to the waiter's next step, s */
-    TUTTI_FIGURE_SOFTWARE, /* soft    network: work of a rank for each message that it sends or receives, s */
-    TUTTI_FIGURE_COPY,     /* copy    1 / beta: host: bytes read and written by one core while copying, bytes/s */
-    TUTTI_FIGURE_ADD, /* add     1 / gamma: host: the same while reducing; network: bytes added to a sum, bytes/s */
-    TUTTI_FIGURE_REMOTE, /* remote  host: bytes read in another rank's memory, with the calling back of their lines, bytes/s */
-    TUTTI_FIGURE_SWITCH,   /* switch  host: a core goes from one rank to another, s */
-    TUTTI_FIGURE_CORES,    /* cores   host: usable by all ranks together */
-    TUTTI_FIGURE_CACHE,    /* cache   host: bytes that stay in the caches of all cores together */
-    TUTTI_FIGURE_HOSTS,    /* hosts   how many; fat-tree, bigraph: on one switch */
-    TUTTI_FIGURE_RANKS,    /* ranks   on one host of a cluster */
-    TUTTI_FIGURE_NICS,     /* nics    of a host or server */
-    TUTTI_FIGURE_NIC,      /* nic     rate of a NIC, each way, bytes/s */
-    TUTTI_FIGURE_BUS,      /* bus     cluster: memory of a host, all its ranks together, bytes/s */
-    TUTTI_FIGURE_NEAR,     /* near    latency inside a host or server, s */
-    TUTTI_FIGURE_SOCKETS,  /* sockets of a server */
+    TUTTI_FIGURE_BANDWIDTH, /* bw      network: of an endpoint's link, each way. host: of the memory, all cores
+                             *         together. Bytes/s */
+    TUTTI_FIGURE_LATENCY,   /* lat     alpha: from the signal or send to the waiter's next step, s */
+    TUTTI_FIGURE_SOFTWARE,  /* soft    network: work of a rank for each message that it sends or receives, s */
+    TUTTI_FIGURE_COPY,      /* copy    1 / beta: host: bytes read and written by one core while copying, bytes/s */
+    TUTTI_FIGURE_ADD,     /* add     1 / gamma: host: the same while reducing; network: bytes added to a sum, bytes/s */
+    TUTTI_FIGURE_REMOTE,  /* remote  host: bytes read in another rank's memory, with the calling back of their lines,
+                          * bytes/s */
+    TUTTI_FIGURE_SWITCH,  /* switch  host: a core goes from one rank to another, s */
+    TUTTI_FIGURE_CORES,   /* cores   host: usable by all ranks together */
+    TUTTI_FIGURE_CACHE,   /* cache   host: bytes that stay in the caches of all cores together */
+    TUTTI_FIGURE_HOSTS,   /* hosts   how many; fat-tree, bigraph: on one switch */
+    TUTTI_FIGURE_RANKS,   /* ranks   on one host of a cluster */
+    TUTTI_FIGURE_NICS,    /* nics    of a host or server */
+    TUTTI_FIGURE_NIC,     /* nic     rate of a NIC, each way, bytes/s */
+    TUTTI_FIGURE_BUS,     /* bus     cluster: memory of a host, all its ranks together, bytes/s */
+    TUTTI_FIGURE_NEAR,    /* near    latency inside a host or server, s */
+    TUTTI_FIGURE_SOCKETS, /* sockets of a server */
     TUTTI_FIGURE_SWITCHES, /* switches  pcie: PCIe switches a socket; bigraph: of both layers together */
     TUTTI_FIGURE_SLOTS,    /* slots   GPUs a PCIe switch */
     TUTTI_FIGURE_GPUS,     /* gpus    which of the machine's GPUs, a set; rank r is the r-th of them */
@@ -105,10 +109,11 @@ typedef enum {
     TUTTI_FIGURE_X,        /* x, y, z torus: nodes along each side */
     TUTTI_FIGURE_Y,
     TUTTI_FIGURE_Z,
-    TUTTI_FIGURE_INCAST, /* incast  share of a port's rate that each further sender costs who send to one host at a time: Ethernet loses
-                          * packets there. 0 but where a rate was said in GbE: then it is assumed */
-    TUTTI_FIGURE_BURST, /* burst   network: what a shaped link lets through at once after idling, bytes; 0 = a wire */
-    TUTTI_FIGURE_PLACE, /* place   block | round-robin | parity | seats joined by dots: who sits where */
+    TUTTI_FIGURE_INCAST, /* incast  share of a port's rate that each further sender costs who send to one host at a
+                          * time: Ethernet loses packets there. 0 but where a rate was said in GbE: then it is
+                          * assumed */
+    TUTTI_FIGURE_BURST,  /* burst   network: what a shaped link lets through at once after idling, bytes; 0 = a wire */
+    TUTTI_FIGURE_PLACE,  /* place   block | round-robin | parity | seats joined by dots: who sits where */
     TUTTI_NFIGURES
 } tutti_figure;
 const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
@@ -158,16 +163,20 @@ tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_f
 /* The same where the machine has been looked at already; NULL: it is looked at if the kind wants to know. */
 tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *machine, tutti_topology *out,
                                      tutti_failure *err);
-/* Every figure that has an effect; parsing it gives the same figures, all "given". The text is the caller's (free()). */
+/* Every figure that has an effect; parsing it gives the same figures, all "given". The text is the caller's
+ * (free()). */
 char *tutti_topology_print(const tutti_topology *t);
-/* Several lines for people: each figure, its unit, where it is from, what it means. The text is the caller's (free()). */
+/* Several lines for people: each figure, its unit, where it is from, what it means. The text is the caller's
+ * (free()). */
 char *tutti_topology_describe(const tutti_topology *t);
-/* This machine: cores and caches detected, the rest from the file that `tutti coll tune` wrote, else assumed. Its cores are those that
- * the host allows its processes (online, in the cpuset, as far as the control group's quota goes), whatever this one is bound to. */
+/* This machine: cores and caches detected, the rest from the file that `tutti coll tune` wrote, else assumed. Its cores
+ * are those that the host allows its processes (online, in the cpuset, as far as the control group's quota goes),
+ * whatever this one is bound to. */
 tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err);
 enum { TUTTI_TOPOLOGY_NOTES = 600 };
-/* The same for ncores of them, such as those that the ranks of a group have together; 0: all. notes (may be NULL): what a person should
- * know, a sentence a line: that this process may use fewer, that fitted figures are of another number and are not used; "" = nothing. */
+/* The same for ncores of them, such as those that the ranks of a group have together; 0: all. notes (may be NULL): what
+ * a person should know, a sentence a line: that this process may use fewer, that fitted figures are of another number
+ * and are not used; "" = nothing. */
 tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
                                      tutti_failure *err);
 /* The same where the machine has been looked at already. */
@@ -177,11 +186,12 @@ tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncor
  * ~/.cache/tutti/host.topology. The text is the caller's (free()). */
 char *tutti_topology_tuned_path(void);
 
-/* Machines with names: "@v100-25gbe" instead of a KIND, figures of one's own may follow. Names, NULL past the end; what one is in words,
- * the caller's (free()). */
+/* Machines with names: "@v100-25gbe" instead of a KIND, figures of one's own may follow. Names, NULL past the end; what
+ * one is in words, the caller's (free()). */
 const char *tutti_topology_machine_at(int i);
 char *tutti_topology_machine_about(const char *name);
-/* Costs of a named machine as its file has them, in any currency. false: the file has none, or the topology is no named machine. */
+/* Costs of a named machine as its file has them, in any currency. false: the file has none, or the topology is no named
+ * machine. */
 typedef struct {
     double node;  /* of a node that ranks sit on */
     double once;  /* all else together: other roles, the network */
@@ -212,11 +222,12 @@ enum { TUTTI_MAX_HOPS = 64 };
 int32_t tutti_topology_nlinks(const tutti_topology *t, int32_t nranks);
 tutti_link tutti_topology_link(const tutti_topology *t, int32_t nranks, int32_t link);
 void tutti_topology_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* "up(3)" */
-/* Links that a byte from src to dst uses, in order; on a host, src is the rank that moves it. Returns how many; 0 from a rank
- * to itself on a network. */
+/* Links that a byte from src to dst uses, in order; on a host, src is the rank that moves it. Returns how many; 0 from
+ * a rank to itself on a network. */
 int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                          int32_t links[TUTTI_MAX_HOPS]);
-/* Which of the n links of a route is the port of the host that it ends at; -1: it stays inside a host, or the kind has no such ports. */
+/* Which of the n links of a route is the port of the host that it ends at; -1: it stays inside a host, or the kind has
+ * no such ports. */
 int tutti_topology_port(const tutti_topology *t, int nlinks);
 /* Parts that a message is cut into: part i of channel c travels as channel c * npaths + i. 1 without hashed paths. */
 int32_t tutti_topology_npaths(const tutti_topology *t);
@@ -235,10 +246,11 @@ void tutti_topology_node_name(const tutti_topology *t, int32_t nranks, int32_t n
 /* Which group of seats behind one switch, host or server a rank is in; 0 where there are no groups. */
 int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 
-/* host_of[r]: the lowest rank of those whose memory rank r can map: all of a `host`, of one host of a `cluster`; else r. */
+/* host_of[r]: the lowest rank of those whose memory rank r can map: all of a `host`, of one host of a `cluster`; else
+ * r. */
 void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
-/* machine_of[r]: the lowest rank of those that run on the machine of rank r, as `tutti train` would find it there: of a host or cluster as
- * above, and all ranks of a server of GPUs; else r. The ranks fit. */
+/* machine_of[r]: the lowest rank of those that run on the machine of rank r, as `tutti train` would find it there: of a
+ * host or cluster as above, and all ranks of a server of GPUs; else r. The ranks fit. */
 void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *machine_of);
 
 typedef struct {
@@ -257,8 +269,9 @@ typedef struct {
     int capability; /* 90 = sm_90; 0 = unknown */
     int generation; /* of PCIe, the most that card and slot can do; 0 = unknown */
     int width;      /* lanes of PCIe, likewise */
-    int nvlink; /* version of its NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 = none or unknown */
-    int switched;  /* NVLinks into NVSwitches */
+    int nvlink;   /* version of its NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 = none or
+                 * unknown */
+    int switched; /* NVLinks into NVSwitches */
     int elsewhere; /* NVLinks that lead to none of these cards and to no NVSwitch */
 } tutti_host_card;
 enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
@@ -267,15 +280,17 @@ typedef struct {
     int n;
     tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* as NVML numbers them: by PCI address */
     uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* between two of them, symmetric */
-    /* The farthest thing that a way over PCIe between two of them goes through, symmetric: 0 one board, 10 one PCIe switch, 20 several, 30 a host
-     * bridge, 40 several bridges of one NUMA node, 50 several nodes, or TUTTI_ANCESTOR_UNKNOWN. */
+    /* The farthest thing that a way over PCIe between two of them goes through, symmetric: 0 one board, 10 one PCIe
+     * switch, 20 several, 30 a host bridge, 40 several bridges of one NUMA node, 50 several nodes, or
+     * TUTTI_ANCESTOR_UNKNOWN. */
     uint8_t ancestor[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS];
 } tutti_host_cards;
-/* Asks libnvidia-ml.so.1, or the file that TUTTI_NVML_LIBRARY names. Where that is not installed all is 0 and TUTTI_OK comes.
- * TUTTI_ERR_FAILED: it is there and fails or contradicts itself; words say where. Cost: tens of milliseconds. */
+/* Asks libnvidia-ml.so.1, or the file that TUTTI_NVML_LIBRARY names. Where that is not installed all is 0 and TUTTI_OK
+ * comes. TUTTI_ERR_FAILED: it is there and fails or contradicts itself; words say where. Cost: tens of milliseconds. */
 tutti_status tutti_topology_detect_cards(tutti_host_cards *out, tutti_failure *err);
-/* These cards as a topology, rank r on card r: `nvswitch` where NVLinks lead into NVSwitches, else `cards`. notes (may be NULL): what a
- * person should know, a sentence a line; "" = nothing. TUTTI_ERR_FAILED: there is no card, or the kind cannot express them. */
+/* These cards as a topology, rank r on card r: `nvswitch` where NVLinks lead into NVSwitches, else `cards`. notes (may
+ * be NULL): what a person should know, a sentence a line; "" = nothing. TUTTI_ERR_FAILED: there is no card, or the kind
+ * cannot express them. */
 tutti_status tutti_topology_of_cards(const tutti_host_cards *cards, tutti_topology *out,
                                      char notes[TUTTI_TOPOLOGY_NOTES], tutti_failure *err);
 

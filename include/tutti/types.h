@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* types.h: what the elements of an exchange are, and how they are combined.
  *
- * Implemented in src/tensor. An element follows from the type and the operation: for argmin and argmax it is a pair of a
- * value of the type and an index, else one number.
+ * Implemented in src/tensor. An element follows from the type and the operation: for argmin and argmax it is a pair of
+ * a value of the type and an index, else one number.
  *
- *   sum, prod   i32 and i64 wrap around. f16 and bf16 are widened to f32, combined there, and rounded once for each reduce
- *               step of the schedule, however many inputs it has. f32 and f64: one rounding an operation.
+ *   sum, prod   i32 and i64 wrap around. f16 and bf16 are widened to f32, combined there, and rounded once for each
+ *               reduce step of the schedule, however many inputs it has. f32 and f64: one rounding an operation.
  *   min, max    NaN if any input is NaN (0x7fc00000 widened or narrowed, so that the bits are the same in every order);
  *               -0 is smaller than +0.
- *   avg         the sum, then one division by the number of ranks, rounded once more by each rank on what it owns of the
- *               result; integers are cut towards zero. For collectives that sum, and only there.
- *   argmin,     the whole element with the smallest (largest) value; equal values (-0 equals +0): the one with the lower
+ *   avg         the sum, then one division by the number of ranks, rounded once more by each rank on what it owns of
+ *               the result; integers are cut towards zero. For collectives that sum, and only there.
+ *   argmin,     the whole element with the smallest (largest) value; equal values (-0 equals +0): the one with the
+ *               lower
  *   argmax      index; a NaN beats every number, of two NaNs the one with the lower index wins.
  *
  * Threads: shared (pure). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: a list of blocks, newest first; each new block is at least twice as large as the last, so an arena
- * of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages: who needs an arena that large walks all over it. */
+ * of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages: who needs an arena that large walks all
+ * over it. */
 #include "arena.h"
 
 #include <stdint.h>
@@ -20,8 +21,8 @@ struct tutti_arena_block {
     char *bytes;
 };
 
-/* No caller could go on, so the process ends, with words and the exit code of a failure: an abort would leave a core of all the memory
- * that there was, which tells nobody more. Buffered output is lost, as it is with an abort. */
+/* No caller could go on, so the process ends, with words and the exit code of a failure: an abort would leave a core of
+ * all the memory that there was, which tells nobody more. Buffered output is lost, as it is with an abort. */
 void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
     const char *slash = strrchr(file, '/');

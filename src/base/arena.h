@@ -35,8 +35,8 @@ _Noreturn void tutti_no_memory_at(size_t nbytes, const char *file, int line);
 #define tutti_alloc(nbytes)        tutti_alloc_at((nbytes), __FILE__, __LINE__)
 #define tutti_realloc(old, nbytes) tutti_realloc_at((old), (nbytes), __FILE__, __LINE__)
 
-/* The array with room for element n, of so many bytes each: as it is, or larger by a factor, which *capacity says; what is new in
- * it holds anything. */
+/* The array with room for element n, of so many bytes each: as it is, or larger by a factor, which *capacity says; what
+ * is new in it holds anything. */
 #define tutti_grow(array, n, capacity, element) tutti_grow_at((array), (n), (capacity), (element), __FILE__, __LINE__)
 void *tutti_grow_past_at(void *array, int32_t n, int32_t *capacity, size_t element, const char *file, int line);
 static inline void *tutti_grow_at(void *array, int32_t n, int32_t *capacity, size_t element, const char *file, int line)

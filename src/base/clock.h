@@ -12,8 +12,8 @@ tutti_clock_thread_s(void);      /* that the calling thread has computed: what o
 double tutti_clock_wall_s(void); /* seconds since 1970, for people only */
 void tutti_clock_sleep_s(double seconds);
 
-/* For people: four digits and the unit that fits, "148.8 ms", "37.92 us", "0 s"; "-" where it is no number. Files and JSON have
- * seconds. */
+/* For people: four digits and the unit that fits, "148.8 ms", "37.92 us", "0 s"; "-" where it is no number. Files and
+ * JSON have seconds. */
 typedef struct {
     char text[16];
 } tutti_time_text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the old
- * file or the new one, never a part; behind a link, the file that it leads to. What is no regular file has no such name beside it
- * and is written where it is. */
+/* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the
+ * old file or the new one, never a part; behind a link, the file that it leads to. What is no regular file has no such
+ * name beside it and is written where it is. */
 #include "file.h"
 
 #include <dirent.h>
@@ -160,8 +160,8 @@ static bool names_descriptor(const char *path)
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
 }
 
-/* A descriptor for what is behind such a name. What goes to our own standard output goes there by the descriptor that the rest goes by:
- * another one would begin at the front of the file again. */
+/* A descriptor for what is behind such a name. What goes to our own standard output goes there by the descriptor that
+ * the rest goes by: another one would begin at the front of the file again. */
 static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
 {
     struct stat named, ours;
@@ -232,7 +232,8 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     return st;
 }
 
-/* Where a write to path ends up: *behind is what a link leads to, else NULL, the caller frees; *in_place: nothing can be renamed there. */
+/* Where a write to path ends up: *behind is what a link leads to, else NULL, the caller frees; *in_place: nothing can
+ * be renamed there. */
 static tutti_status find_target(const char *path, char **behind, bool *in_place, tutti_failure *err)
 {
     struct stat info;

@@ -29,8 +29,8 @@ typedef struct {
     pid_t group;
     const sigset_t *mask; /* signals that are blocked in the child */
     int dies_with;        /* a signal that the child gets when the thread that started it ends; 0 = none */
-    /* Called in the child last of all, before it becomes the program. The child ends with the returned code if that is not 0. For a process of
-     * one thread: other threads may hold locks that the child needs. */
+    /* Called in the child last of all, before it becomes the program. The child ends with the returned code if that is
+     * not 0. For a process of one thread: other threads may hold locks that the child needs. */
     int (*prepare)(void *arg);
     void *prepare_arg;
 } tutti_process_options;
@@ -42,11 +42,11 @@ typedef struct {
     int signal; /* that has ended it; 0 = none */
 } tutti_process;
 
-/* Returns when the child is the program. TUTTI_ERR_FAILED, and no child: no process was left, the folder or the program cannot be
- * used; the words name it. */
+/* Returns when the child is the program. TUTTI_ERR_FAILED, and no child: no process was left, the folder or the program
+ * cannot be used; the words name it. */
 tutti_status tutti_process_start(const tutti_process_options *options, tutti_process *out, tutti_failure *err);
-/* The first of n children in the list whose end had not been seen; waits limit_s for one (0 = not at all, INFINITY = for ever). -1: none
- * of those that run has ended, or none runs. */
+/* The first of n children in the list whose end had not been seen; waits limit_s for one (0 = not at all, INFINITY =
+ * for ever). -1: none of those that run has ended, or none runs. */
 int tutti_process_wait_any(tutti_process *list, int n, double limit_s);
 /* Waits limit_s for its end. False: it still runs. */
 bool tutti_process_wait(tutti_process *p, double limit_s);
@@ -55,7 +55,8 @@ void tutti_process_kill(tutti_process *p);                     /* and waits for 
 /* How it ended: "ended with 7", "was killed by signal 9 (Killed)". */
 enum { TUTTI_PROCESS_WORDS = 80 };
 void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]);
-/* The status that a child which is a program of ours ended with. TUTTI_ERR_FAILED if its code is no status, or if a signal ended it. */
+/* The status that a child which is a program of ours ended with. TUTTI_ERR_FAILED if its code is no status, or if a
+ * signal ended it. */
 tutti_status tutti_process_status(const tutti_process *p);
 
 /* Ends of children and signals to this process, heard in turn by its one thread: they are blocked, and waited for. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signals.h: keeps a program's signal handlers off a thread for a while. Cost: two system calls, less than 1 us together. */
+/* signals.h: keeps a program's signal handlers off a thread for a while. Cost: two system calls, less than 1 us
+ * together. */
 #ifndef TUTTI_BASE_SIGNALS_H
 #define TUTTI_BASE_SIGNALS_H
 
 #include <signal.h>
 
-/* Blocks all signals of the calling thread but those that its own faults raise (SIGSEGV and the like), and stores the mask from before in
- * `before`. Threads that it starts inherit the blocked mask. A signal that arrives goes to another thread, or waits for the release. */
+/* Blocks all signals of the calling thread but those that its own faults raise (SIGSEGV and the like), and stores the
+ * mask from before in `before`. Threads that it starts inherit the blocked mask. A signal that arrives goes to another
+ * thread, or waits for the release. */
 void tutti_signals_hold(sigset_t *before);
 /* Restores the mask that tutti_signals_hold stored. */
 void tutti_signals_release(const sigset_t *before);

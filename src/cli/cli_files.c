@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_files.c: the files that flags name, held against each other and against what is read (job/outputs.h). What a command reads
- * besides its words is told by what loads it: tutti_cli_check_read, tutti_cli_check_job. */
+/* cli_files.c: the files that flags name, held against each other and against what is read (job/outputs.h). What a
+ * command reads besides its words is told by what loads it: tutti_cli_check_read, tutti_cli_check_job. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,8 @@ static tutti_status check_words(const tutti_flags *f, const char *what, const ch
     return st;
 }
 
-/* TUTTI_SIMGRID, TUTTI_UCX_LIBRARY: programs and libraries. What tutti_topology_tuned_path names is of those that read it. */
+/* TUTTI_SIMGRID, TUTTI_UCX_LIBRARY: programs and libraries. What tutti_topology_tuned_path names is of those that read
+ * it. */
 static tutti_status check_environment(const tutti_flags *f, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* surroundings.c: standard streams that are there, signals that mean what they mean elsewhere, output that was written.
  *
- * A closed standard stream would give its number to the first file that is opened, and what is printed would go into that file. So its
- * place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed one. */
+ * A closed standard stream would give its number to the first file that is opened, and what is printed would go into
+ * that file. So its place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed
+ * one. */
 #include "surroundings.h"
 
 #include <errno.h>
@@ -27,7 +28,8 @@ void tutti_surroundings_begin(void)
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
 }
 
-/* Raised as far as it may be, for threads that come too; what is left below the least ends in words instead of a signal. */
+/* Raised as far as it may be, for threads that come too; what is left below the least ends in words instead of a
+ * signal. */
 tutti_status tutti_surroundings_check_stack(tutti_failure *err)
 {
     const rlim_t least = 512 << 10, usual = 8 << 20;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.h: runs of one job by several methods: what is compared, the runs, figures of them, the table and the page. Threads: owner. */
+/* compare.h: runs of one job by several methods: what is compared, the runs, figures of them, the table and the page.
+ * Threads: owner. */
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H
 
@@ -87,8 +88,8 @@ typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
 
 /* A folder may hold a run that was held up otherwise, which is no part of this comparison: TUTTI_ERR_USAGE. */
 tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
-/* All runs that have not been done, one after the other, seed by seed; fills in lines. tell gets arg. *signal: what asked for an end, 0 =
- * nothing did. */
+/* All runs that have not been done, one after the other, seed by seed; fills in lines. tell gets arg. *signal: what
+ * asked for an end, 0 = nothing did. */
 tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void *arg, int *signal, tutti_failure *err);
 
 /* ---- compare_figures.c: what came out ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_run.c: the runs of a comparison: each is `tutti train` of this program as a child, in a folder of its own.
  *
- * Signals are blocked and waited for. A child has a process group of its own, so that Ctrl-C reaches it once, through us,
- * and as SIGTERM, at which it saves; it ends with us. */
+ * Signals are blocked and waited for. A child has a process group of its own, so that Ctrl-C reaches it once, through
+ * us, and as SIGTERM, at which it saves; it ends with us. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

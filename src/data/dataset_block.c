@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_block.c: a set of bytes or numbers as one block without addresses: header, samples, labels. The same program writes and reads it. */
+/* dataset_block.c: a set of bytes or numbers as one block without addresses: header, samples, labels. The same program
+ * writes and reads it. */
 #include <string.h>
 
 #include "dataset_impl.h"

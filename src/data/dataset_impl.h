@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: what rows of the table of sets fill in, private to src/data.
  *
- * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), of which floats are
- * made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it holds floats, or it
- * has `read`. */
+ * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), of which floats
+ * are made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it
+ * holds floats, or it has `read`. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
@@ -46,7 +46,8 @@ struct tutti_dataset_row {
     bool labelled;          /* labels are numbers in the files: data.first_label */
     bool tabled;            /* data.label and data.header */
     bool pictures;          /* of any size: data.size and data.on_bad_sample; usually trained on with crop-flip */
-    /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller on failure. */
+    /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller
+     * on failure. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
     /* Sets that hold no bytes; else NULL. A reader's state is one thread's. */
     void (*close)(tutti_dataset *d);
@@ -56,12 +57,14 @@ struct tutti_dataset_row {
     tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
-    /* Adds stored sample `stored` as it lies there; nothing if it cannot be read. NULL: samples are compared as floats (identity.h). */
+    /* Adds stored sample `stored` as it lies there; nothing if it cannot be read. NULL: samples are compared as floats
+     * (identity.h). */
     void (*hash_stored)(const tutti_dataset *d, int64_t stored, tutti_hasher *h);
     /* A file that is in no set, as a test sample; NULL: whole pictures of the set's size are bytes of it. */
     tutti_status (*read_picture)(const tutti_dataset *d, void *reader, const char *path, float *sample,
                                  tutti_failure *err);
-    /* What classes are called, ended by NULL, or how that is read from data.path; both NULL: they have numbers alone. */
+    /* What classes are called, ended by NULL, or how that is read from data.path; both NULL: they have numbers
+     * alone. */
     const char *const *class_names;
     tutti_status (*read_class_names)(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 };
@@ -106,7 +109,8 @@ tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_co
 enum { TUTTI_DIGIT_SIDE = 28, TUTTI_DIGIT_PIXELS = TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE };
 uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t pixels[TUTTI_DIGIT_PIXELS]);
 
-/* Pen movements of a way to write a digit: x, y pairs in 0..100, smooth through all points; PEN_UP starts a new stroke. */
+/* Pen movements of a way to write a digit: x, y pairs in 0..100, smooth through all points; PEN_UP starts a new
+ * stroke. */
 enum { TUTTI_PEN_UP = -1, TUTTI_PEN_END = -2, TUTTI_DIGIT_WEIGHTS = 16 };
 typedef struct {
     const int8_t *path;
@@ -132,8 +136,8 @@ typedef struct {
     uint8_t *bytes;       /* the caller's (free()) */
     int64_t nbytes;
 } tutti_idx;
-/* Refuses with TUTTI_ERR_DATA, naming path and offset, whatever is not exactly one whole IDX file of unsigned bytes with
- * min_dims to max_dims non-empty dimensions. Never allocates more than a file of that size can hold. */
+/* Refuses with TUTTI_ERR_DATA, naming path and offset, whatever is not exactly one whole IDX file of unsigned bytes
+ * with min_dims to max_dims non-empty dimensions. Never allocates more than a file of that size can hold. */
 tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_idx *out, tutti_failure *err);
 
 #endif

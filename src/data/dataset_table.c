@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_table.c: the sets, and what is checked and filled in for all of them. A new one is its file, which ends with its row, and its
- * name in SETS.
+/* dataset_table.c: the sets, and what is checked and filled in for all of them. A new one is its file, which ends with
+ * its row, and its name in SETS.
  *
- * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and 0.3081,
- * cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training samples of seed 1 (tests measure them
- * again); idx, npy and noise map bytes to [-1, 1]; numbers that are no bytes stay what they are. */
+ * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and
+ * 0.3081, cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training
+ * samples of seed 1 (tests measure them again); idx, npy and noise map bytes to [-1, 1]; numbers that are no bytes stay
+ * what they are. */
 #include <stdlib.h>
 #include <string.h>
 

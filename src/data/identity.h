@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.h: which data a run was trained on, in a few lines: numbers and labels of samples, what classes are called, how bytes become
- * floats, and a look at some samples as they are stored. Two sets of one identity may differ in samples that were not looked at.
+/* identity.h: which data a run was trained on, in a few lines: numbers and labels of samples, what classes are called,
+ * how bytes become floats, and a look at some samples as they are stored. Two sets of one identity may differ in
+ * samples that were not looked at.
  *
- * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; names of classes with bytes that are no letters or digits as %XX.
- * Threads: owner. */
+ * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; names of classes with bytes that are no letters or
+ * digits as %XX. Threads: owner. */
 #ifndef TUTTI_DATA_IDENTITY_H
 #define TUTTI_DATA_IDENTITY_H
 
@@ -27,8 +28,8 @@ typedef struct {
     double mean[TUTTI_IDENTITY_CHANNELS], std[TUTTI_IDENTITY_CHANNELS];
 } tutti_data_identity; /* zero-initialise */
 
-/* Of sets that were opened with this config; one of the two may be NULL. A sample that cannot be read counts as none. TUTTI_ERR_DATA: names of
- * classes cannot be read. */
+/* Of sets that were opened with this config; one of the two may be NULL. A sample that cannot be read counts as none.
+ * TUTTI_ERR_DATA: names of classes cannot be read. */
 tutti_status tutti_data_identity_of(const tutti_dataset_config *config, const tutti_dataset *train,
                                     const tutti_dataset *test, tutti_data_identity *out, tutti_failure *err);
 void tutti_data_identity_release(tutti_data_identity *d);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c: threads fill a ring of batches ahead of compute.
  *
- * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch together, and who
- * takes which ticket changes nothing. Invariants: `taken` batches were handed out, and a ticket is dealt only while its batch is
- * below taken + NSLOTS - 1: the slot of the batch that the caller still holds is never written. A batch is handed out when all
- * its parts are done. The lock guards next, taken, stopping and what slots say of themselves, never the samples: these
- * belong to the threads until ndone is full, to the caller afterwards.
+ * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
+ * together, and who takes which ticket changes nothing. Invariants: `taken` batches were handed out, and a ticket is
+ * dealt only while its batch is below taken + NSLOTS - 1: the slot of the batch that the caller still holds is never
+ * written. A batch is handed out when all its parts are done. The lock guards next, taken, stopping and what slots say
+ * of themselves, never the samples: these belong to the threads until ndone is full, to the caller afterwards.
  * Which samples a batch is of is put down when its first ticket is dealt.
  * The threads block all signals, so that an orderly end is asked of the main thread only. */
 #include <pthread.h>

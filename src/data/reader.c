@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader.c: one thread's way to the samples of any set: bytes become floats here, other sets have a read of their own.
  *
- * A sample that cannot be read ends the run, or, where bad samples are skipped, the next good one in the order of the set stands in
- * its place, changed by the random numbers of the place: a function of the files alone, the same on any rank. */
+ * A sample that cannot be read ends the run, or, where bad samples are skipped, the next good one in the order of the
+ * set stands in its place, changed by the random numbers of the place: a function of the files alone, the same on any
+ * rank. */
 #include <stdlib.h>
 
 #include "../base/arena.h"

@@ -2,8 +2,8 @@
 /* job.c: reads, completes and prints jobs.
  *
  * A loaded job is resolved: defaults are filled in, and paths are absolute
- * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job means
- * the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
+ * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job
+ * means the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 
 enum { MAX_JOB_BYTES = 1 << 20 };
 
-/* `--set steps=20` for a job that has epochs, or the other way round, takes its place; both at once stay and are refused. */
+/* `--set steps=20` for a job that has epochs, or the other way round, takes its place; both at once stay and are
+ * refused. */
 static void let_override_replace(tutti_job *job, const tutti_job_source *source)
 {
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");
@@ -128,8 +129,8 @@ tutti_status tutti_job_parse(const char *name, const char *text, size_t nbytes, 
     return parse(name, text, nbytes, &source, out, err);
 }
 
-/* A path given in the file starts at the file's folder, one given by an override at the working folder. shorter: another name of the key,
- * or NULL. */
+/* A path given in the file starts at the file's folder, one given by an override at the working folder. shorter:
+ * another name of the key, or NULL. */
 static void make_absolute(tutti_job *job, const tutti_job_source *source, const char *key, const char *shorter,
                           const char **path)
 {

@@ -2,7 +2,8 @@
 /* job_check.c: what the table of fields cannot say: keys that must fit together, and names that other tables know.
  *
  * A key that would have no effect is refused instead of ignored (slots without canonical sums, milestones without a
- * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a line. */
+ * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a
+ * line. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -152,7 +153,8 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     return TUTTI_OK;
 }
 
-/* Words of another room that begin with the key that is to blame; a key that is missing has no place, so `otherwise` is blamed. */
+/* Words of another room that begin with the key that is to blame; a key that is missing has no place, so `otherwise` is
+ * blamed. */
 static tutti_status blame_first_word(const tutti_job_source *source, const tutti_failure *why, const char *otherwise,
                                      tutti_failure *err)
 {
@@ -288,8 +290,8 @@ static tutti_status check_reduction(const tutti_job *job, const tutti_job_source
                                     tutti_plan_slots_for((int)job->ranks));
 }
 
-/* What shares a batch, ranks, slots or micro-batches, and the batch, as the plan wants them; of two that do not go together the override is
- * to blame. */
+/* What shares a batch, ranks, slots or micro-batches, and the batch, as the plan wants them; of two that do not go
+ * together the override is to blame. */
 static tutti_status check_shares(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});

@@ -13,8 +13,8 @@
 #include "../predict/choice/choice.h"
 #include "job_fields.h"
 
-/* By less than this share nothing is better than the fixed rule: on a host that was tuned by measuring; of a network and kernels whose figures are
- * assumed too little is known. */
+/* By less than this share nothing is better than the fixed rule: on a host that was tuned by measuring; of a network
+ * and kernels whose figures are assumed too little is known. */
 static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 0.1;
 
 static tutti_open_keys open_keys(const tutti_job *job)

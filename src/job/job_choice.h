@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.h: what of `exchange` is `auto`, and what it becomes: chosen by predicted step time (predict/choice/), put into the job as
- * fixed values, and so part of what lies in a run's folder and of the plan's hash. Threads: owner. */
+/* job_choice.h: what of `exchange` is `auto`, and what it becomes: chosen by predicted step time (predict/choice/), put
+ * into the job as fixed values, and so part of what lies in a run's folder and of the plan's hash. Threads: owner. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 
@@ -29,16 +29,19 @@ typedef struct {
     tutti_predict_memory *memory; /* NULL: nothing is kept */
 } tutti_job_choice_by;
 
-/* Chooses what is auto for the plan of r, and makes r's plan anew by it. The question that was asked last before has the same answer. */
+/* Chooses what is auto for the plan of r, and makes r's plan anew by it. The question that was asked last before has
+ * the same answer. */
 tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
                               tutti_job_choice *out, tutti_failure *err);
 /* Kernel times that nobody has measured: those of a processor, or card, that comes with the program. */
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out);
-/* The machine that a run is on, as far as it is known: this host with so many cores (0: all), or as many hosts of as many ranks each, on a
- * network of assumed figures. false: hosts differ, and nothing is known to choose by. host_of NULL: one host. */
+/* The machine that a run is on, as far as it is known: this host with so many cores (0: all), or as many hosts of as
+ * many ranks each, on a network of assumed figures. false: hosts differ, and nothing is known to choose by. host_of
+ * NULL: one host. */
 bool tutti_job_machine(const int32_t *host_of, int nranks, int ncores, tutti_topology *out);
 
-/* The job with the overrides of a choice; NULL where one does not go. Released by tutti_job_forget; what the first job holds must outlive it. */
+/* The job with the overrides of a choice; NULL where one does not go. Released by tutti_job_forget; what the first job
+ * holds must outlive it. */
 tutti_job *tutti_job_with(const tutti_job *job, const char *text);
 void tutti_job_forget(tutti_job *copy);
 /* Makes r's plan anew as the job says now. */

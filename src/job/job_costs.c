@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_costs.c: what the exchanges of a bucket cost between these ranks, by the plan's own schedules, one after the other.
+/* job_costs.c: what the exchanges of a bucket cost between these ranks, by the plan's own schedules, one after the
+ * other.
  *
- * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back, and
- * that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the second
- * fastest counts: one that was interrupted says nothing about the wire. */
+ * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back,
+ * and that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the
+ * second fastest counts: one that was interrupted says nothing about the wire. */
 #include "job_costs.h"
 
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Exchanges of the first bucket that all ranks have whole and that steps or periods start, one after the other: all buckets travel alike. Made by all ranks, those
- * that take no part in one included. */
+/* Exchanges of the first bucket that all ranks have whole and that steps or periods start, one after the other: all
+ * buckets travel alike. Made by all ranks, those that take no part in one included. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_fields.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit together. */
+/* job_fields.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit
+ * together. */
 #ifndef TUTTI_JOB_FIELDS_H
 #define TUTTI_JOB_FIELDS_H
 
@@ -41,13 +42,15 @@ typedef enum {
     TUTTI_CONCERNS_WEIGHTS, /* what the weights become: never */
     TUTTI_CONCERNS_LENGTH,  /* when the run ends: where the rate does not depend on the end */
     TUTTI_CONCERNS_KERNELS, /* what computes: where bits are not the job's own (reduction: fast) */
-    TUTTI_CONCERNS_MACHINE, /* ranks, processors, what travels: always; at most sums are rounded otherwise (said when it happens) */
-    TUTTI_CONCERNS_MODEL,  /* always: models are compared by their text */
-    TUTTI_CONCERNS_RECORD, /* what is tested, kept and told: always */
+    TUTTI_CONCERNS_MACHINE, /* ranks, processors, what travels: always; at most sums are rounded otherwise (said when it
+                             * happens) */
+    TUTTI_CONCERNS_MODEL,   /* always: models are compared by their text */
+    TUTTI_CONCERNS_RECORD,  /* what is tested, kept and told: always */
 } tutti_concern;
 
-/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_update and their kin, and the session, add what
- * follows from several keys, or from the seat of a rank. The rest is what no module has in that form. */
+/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_update and their kin,
+ * and the session, add what follows from several keys, or from the seat of a rank. The rest is what no module has in
+ * that form. */
 struct tutti_job {
     const char *model; /* shipped name or path of a model file */
     tutti_dataset_config data;
@@ -119,7 +122,8 @@ tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 
-/* How the method's centre moves with so many workers (0 = the job's); rho is NaN where the key is no number of 0 or more. */
+/* How the method's centre moves with so many workers (0 = the job's); rho is NaN where the key is no number of 0 or
+ * more. */
 tutti_centre tutti_job_centre(const tutti_job *job, int nranks);
 
 /* What the keys of `data` say to a set; its numbers stay the job's. */
@@ -139,36 +143,41 @@ typedef struct {
 const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
 /* Fills in plan.topology; a line that is none is TUTTI_ERR_USAGE with its place. */
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
-/* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The arena's. */
+/* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The
+ * arena's. */
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);
 /* Whether the file or an override says the key. */
 bool tutti_job_is_given(const tutti_job_source *source, const char *key);
-/* Presets (job_presets.c): "none" is the first. What the one that is asked for sets and the job does not say itself, as overrides, with
- * their number; whether it sets a key; what it sets and where that is from, nothing of "none". */
+/* Presets (job_presets.c): "none" is the first. What the one that is asked for sets and the job does not say itself, as
+ * overrides, with their number; whether it sets a key; what it sets and where that is from, nothing of "none". */
 const char *tutti_job_preset_name(int i);
 int tutti_job_preset_overrides(const tutti_job_source *source, const char *out[TUTTI_JOB_PRESET_KEYS]);
 bool tutti_job_preset_sets(const tutti_job_source *source, const char *key);
 void tutti_job_preset_describe(const tutti_job *job, tutti_strbuf *out);
-/* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c). TUTTI_ERR_USAGE with the place. */
+/* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c).
+ * TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err);
 tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err);
 /* Hybrid parallelism (job_parallel.c): into how many groups of ranks; 0 = auto, -1 = it is no number of 1 or more. */
 int tutti_job_groups(const tutti_job *job);
-/* What of the keys does not go together, said of the key that is named in *key; whether the ranks make so many groups. */
+/* What of the keys does not go together, said of the key that is named in *key; whether the ranks make so many
+ * groups. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
-/* The ranks that share layers of a model, of its file and as it is run, for a graph of it: as many groups as the job says, or where a rank receives least.
- * TUTTI_ERR_USAGE with the place. */
+/* The ranks that share layers of a model, of its file and as it is run, for a graph of it: as many groups as the job
+ * says, or where a rank receives least. TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
-/* Fills in ranks and threads that go by a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the place. nlocal: ranks of
- * this host, 0 = all of them. */
+/* Fills in ranks and threads that go by a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the place.
+ * nlocal: ranks of this host, 0 = all of them. */
 tutti_status tutti_job_share_out(tutti_job *job, const tutti_job_source *source, int nlocal, tutti_failure *err);
 /* As tutti_job_load, where somebody has started ranks on several hosts, nlocal of them on this one. */
 tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
                                  tutti_job **out, tutti_failure *err);
-/* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
+/* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short
+ * one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
-/* As tutti_job_load, for who plans for rank counts of his own: the job's is not held against batch, slots, algorithm or groups. */
+/* As tutti_job_load, for who plans for rank counts of his own: the job's is not held against batch, slots, algorithm or
+ * groups. */
 tutti_status tutti_job_load_for_any(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
                                     tutti_failure *err);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
+/* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a
+ * timeline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,8 @@ static void view_release(rank_view *v)
     free(v->host_of);
 }
 
-/* The job at a rank count. One rank, whose steps all others are held against, exchanges nothing and needs no algorithm. */
+/* The job at a rank count. One rank, whose steps all others are held against, exchanges nothing and needs no
+ * algorithm. */
 static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
@@ -100,7 +102,8 @@ static tutti_job job_of(const session *s, int nranks)
     return job;
 }
 
-/* The plan that `tutti train` makes on the topology: which ranks are of one host decides the algorithm and who visits how. */
+/* The plan that `tutti train` makes on the topology: which ranks are of one host decides the algorithm and who visits
+ * how. */
 static tutti_status view_plan(const session *s, const tutti_job *job, int nranks, rank_view *v, tutti_failure *err)
 {
     tutti_status st = tutti_topology_fits(s->topology, nranks, err);
@@ -128,8 +131,8 @@ static void await_slowest(const session *s, int nranks, const double *slowness, 
     if (s->trace.spread.n) v->spread = waits ? tutti_slowest_rank(&s->trace.spread, &ranks) : 1;
 }
 
-/* What rank 0 of nranks would do, and how long its kernels take: where ranks wait for each other, those of the slowest. Released by the
- * caller in any case. */
+/* What rank 0 of nranks would do, and how long its kernels take: where ranks wait for each other, those of the slowest.
+ * Released by the caller in any case. */
 static tutti_status view_make(session *s, int nranks, const double *slowness, rank_view *v, tutti_failure *err)
 {
     const tutti_job job = job_of(s, nranks);

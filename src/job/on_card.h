@@ -14,7 +14,8 @@ typedef struct {
     int64_t l2_bytes;
 } tutti_on_card;
 
-/* where: "cpu", or "cuda": the first card. TUTTI_ERR_USAGE says what is missing. Closed after all that was made on it is gone. */
+/* where: "cpu", or "cuda": the first card. TUTTI_ERR_USAGE says what is missing. Closed after all that was made on it
+ * is gone. */
 tutti_status tutti_on_card_open(const char *where, tutti_on_card *out, tutti_failure *err);
 void tutti_on_card_close(tutti_on_card *c);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.c: files are told apart by device and number, so links, other spellings of a path and an appended standard output are seen
- * through. */
+/* outputs.c: files are told apart by device and number, so links, other spellings of a path and an appended standard
+ * output are seen through. */
 #include "outputs.h"
 
 #include <dirent.h>
@@ -46,8 +46,9 @@ bool tutti_outputs_same(const char *a, const char *b)
 
 enum { DEEPEST = 3 }; /* RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
 
-/* Whether a file below the folder is this one: by a link of either kind, for its path is not there. Where the file has one name, only
- * symbolic links can lead to it, and only they are looked at. counts: which names of the folder itself do; NULL: all. */
+/* Whether a file below the folder is this one: by a link of either kind, for its path is not there. Where the file has
+ * one name, only symbolic links can lead to it, and only they are looked at. counts: which names of the folder itself
+ * do; NULL: all. */
 static bool links_to(const char *folder, bool (*counts)(const char *name), const struct stat *file, int depth)
 {
     DIR *dir = opendir(folder);
@@ -66,7 +67,8 @@ static bool links_to(const char *folder, bool (*counts)(const char *name), const
     return found;
 }
 
-/* Whether a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of visits. */
+/* Whether a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of
+ * visits. */
 static bool keeps(const char *name)
 {
     static const char *const kept[] = {"job.yaml",   "lock",       "metrics.jsonl", "trace.json",
@@ -101,7 +103,8 @@ static bool is_named_as_data(const char *path)
     return false;
 }
 
-/* In a folder of data new files are made as anywhere; those that are there are kept if they look as data do, or if a link leads to them. */
+/* In a folder of data new files are made as anywhere; those that are there are kept if they look as data do, or if a
+ * link leads to them. */
 static bool is_of_folder(const char *folder, bool all, const char *path)
 {
     struct stat info, link;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.h: what is read and what is written must be different files, and what is written must have a place; of runs, checkpoints and
- * folders of data too. Both are looked at before the work begins: an output that is also an input would be gone, and one without a place
- * would be told of after minutes. Threads: shared. */
+/* outputs.h: what is read and what is written must be different files, and what is written must have a place; of runs,
+ * checkpoints and folders of data too. Both are looked at before the work begins: an output that is also an input would
+ * be gone, and one without a place would be told of after minutes. Threads: shared. */
 #ifndef TUTTI_JOB_OUTPUTS_H
 #define TUTTI_JOB_OUTPUTS_H
 
@@ -17,7 +17,8 @@ typedef struct {
 } tutti_output;
 /* TUTTI_ERR_USAGE: one that is written has no name, or is one that is read, or another that is written. */
 tutti_status tutti_outputs_check(const tutti_output *files, int n, tutti_failure *err);
-/* TUTTI_ERR_USAGE: one that is written has no place: no such folder, one that cannot be written to, a folder of that name. */
+/* TUTTI_ERR_USAGE: one that is written has no place: no such folder, one that cannot be written to, a folder of that
+ * name. */
 tutti_status tutti_outputs_try(const tutti_output *files, int n, tutti_failure *err);
 /* The first of two files alone. */
 tutti_status tutti_outputs_meet(const tutti_output *out, const tutti_output *other, tutti_failure *err);

@@ -105,7 +105,8 @@ static tutti_status connect_device(const tutti_job *job, const tutti_job_seat *s
     return tutti_device_connect(name, card_of(seat), &r->device, &r->why_cpu, err);
 }
 
-/* Alone on a card nothing travels, so that one bucket, and one launch of the update for many parameters, is the soonest. */
+/* Alone on a card nothing travels, so that one bucket, and one launch of the update for many parameters, is the
+ * soonest. */
 static void take_one_bucket(const tutti_resolved *r, tutti_plan_config *config)
 {
     const bool is_rule = config->bucket_bytes == TUTTI_BUCKET_LAYER || config->bucket_bytes == TUTTI_BUCKET_SOONEST;

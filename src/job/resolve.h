@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.h: the one way from a job to what a rank plays: job -> model -> step graph -> plan. Used by train, graph, plan and
- * predict alike, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
+/* resolve.h: the one way from a job to what a rank plays: job -> model -> step graph -> plan. Used by train, graph,
+ * plan and predict alike, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
 #ifndef TUTTI_RESOLVE_H
 #define TUTTI_RESOLVE_H
 
@@ -10,12 +10,13 @@
 
 /* Measured times that kernels are chosen by (job_tuned.c), as long as there are graphs of them. */
 typedef struct tutti_job_times tutti_job_times;
-/* text NULL = the job's file, which is refused where it is damaged or of another processor. *out NULL: the job has none. */
+/* text NULL = the job's file, which is refused where it is damaged or of another processor. *out NULL: the job has
+ * none. */
 tutti_status tutti_job_open_times(const tutti_job *job, const char *text, tutti_job_times **out, tutti_failure *err);
 const struct tutti_tuned *tutti_job_times_tuned(const tutti_job_times *t);
 void tutti_job_times_close(tutti_job_times *t);
-/* Collective: the text of rank 0's, which it has looked at so, on every rank; the caller frees it. NULL: the job has none. Where rank 0 fails the
- * others do with empty words. */
+/* Collective: the text of rank 0's, which it has looked at so, on every rank; the caller frees it. NULL: the job has
+ * none. Where rank 0 fails the others do with empty words. */
 tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, char **text, tutti_failure *err);
 
 typedef struct {

@@ -116,7 +116,8 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 /* ---- what is auto ---- */
 
-/* What the run in this folder was begun with, where it has as many ranks: overrides of what is auto now; NULL: nothing. */
+/* What the run in this folder was begun with, where it has as many ranks: overrides of what is auto now; NULL:
+ * nothing. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks)
 {
     char *path = NULL, *text = NULL, *out = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_pretend.c: the kernel times of a layer trace, as what a run waits for that does not compute (training/run/step/pretend.c). What a trace does
- * not say is refused as by tutti predict, which reads it by the same function. */
+/* session_pretend.c: the kernel times of a layer trace, as what a run waits for that does not compute
+ * (training/run/step/pretend.c). What a trace does not say is refused as by tutti predict, which reads it by the same
+ * function. */
 #include <stdlib.h>
 
 #include "../base/arena.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_view.h: one predicted step of a job, looked into: what a rank does when, which chain of that makes it as long as it is, which link
- * is busiest; with the names of layers and exchanges, so that it can be shown when the plan is gone. Threads: owner. */
+/* step_view.h: one predicted step of a job, looked into: what a rank does when, which chain of that makes it as long as
+ * it is, which link is busiest; with the names of layers and exchanges, so that it can be shown when the plan is gone.
+ * Threads: owner. */
 #ifndef TUTTI_STEP_VIEW_H
 #define TUTTI_STEP_VIEW_H
 
@@ -28,8 +29,8 @@ tutti_status tutti_job_view_step(const tutti_job *job, const tutti_topology *t, 
 void tutti_step_view_release(tutti_step_view *view);
 /* What a stretch is of: "conv1", "gradients of bucket 2"; "" = nothing by name. */
 const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind kind, int what);
-/* The path in a line of words: "forward 12.1 ms (conv1 to fc), backward 20.3 ms (fc to conv1), exchange 8.2 ms (gradients of bucket 0)"; of
- * more than a few stretches what each kind takes together. */
+/* The path in a line of words: "forward 12.1 ms (conv1 to fc), backward 20.3 ms (fc to conv1), exchange 8.2 ms
+ * (gradients of bucket 0)"; of more than a few stretches what each kind takes together. */
 void tutti_step_view_words(const tutti_step_view *view, tutti_strbuf *out);
 
 /* Plan and times of a rank count, for who looks at them while they are there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew_gomp.c: threads by libgomp, through the entry that gcc compiles `#pragma omp parallel` to: so any compiler builds this file, also
- * one whose own OpenMP would bring a second set of threads (clang's). */
+/* crew_gomp.c: threads by libgomp, through the entry that gcc compiles `#pragma omp parallel` to: so any compiler
+ * builds this file, also one whose own OpenMP would bring a second set of threads (clang's). */
 #include "../base/signals.h"
 #include "crew.h"
 
@@ -17,8 +17,8 @@ extern void omp_set_num_threads(int nthreads), omp_set_dynamic(int may_give_fewe
 
 enum { LEAST_STACK = 256 << 10 }; /* bytes: with ulimit -s 160 (KiB) training ended by a signal, with 192 well */
 
-/* That parts begin after the call and end before it returns is libgomp's doing; the counter says it once more, to ThreadSanitizer, which does
- * not see into libgomp. */
+/* That parts begin after the call and end before it returns is libgomp's doing; the counter says it once more, to
+ * ThreadSanitizer, which does not see into libgomp. */
 typedef struct {
     int64_t n;
     tutti_crew_job *job;
@@ -26,7 +26,8 @@ typedef struct {
     atomic_int done;
 } work;
 
-/* Threads of OpenMP that start here take no signals: oneDNN computes on them, too, where a handler must not run (onednn_pass.c). */
+/* Threads of OpenMP that start here take no signals: oneDNN computes on them, too, where a handler must not run
+ * (onednn_pass.c). */
 static void parallel(void (*body)(void *), void *data, int nthreads)
 {
     sigset_t before;
@@ -81,7 +82,8 @@ static void *wait_for_end(void *arg)
     return NULL;
 }
 
-/* How many of n more threads there can be at a time, with errno's number for the one that could not. libgomp ends the process instead. */
+/* How many of n more threads there can be at a time, with errno's number for the one that could not. libgomp ends the
+ * process instead. */
 static int count_threads(int n, int *problem)
 {
     trial t = {.threads = malloc((size_t)n * sizeof(pthread_t))};

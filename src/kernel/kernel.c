@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c: makes kernels by the rows that the chooser took, and copies values from one memory order into another.
  *
- * A row need not do everything: the reference row stands behind plain_adapter.c where an input is not row-major, one that knows f32
- * only behind half_adapter.c where activations have 16 bits, one of the bare op behind fused_adapter.c, several for one op behind
- * joined_adapter.c. So every op is there in every precision, and a new op needs one file only. */
+ * A row need not do everything: the reference row stands behind plain_adapter.c where an input is not row-major, one
+ * that knows f32 only behind half_adapter.c where activations have 16 bits, one of the bare op behind fused_adapter.c,
+ * several for one op behind joined_adapter.c. So every op is there in every precision, and a new op needs one file
+ * only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

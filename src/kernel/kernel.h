@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h: dense math on one rank: the ops, and what computes them.
  *
- * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape rule,
- * parameters and cost; its reference kernel, plain C, lives in the same file. The *candidates* (candidate.h) are what can compute an op's
- * passes at given shapes, and the chooser takes one for each pass. A new op = one file + one row; a faster kernel for it = one file + one
- * row, where it pays.
+ * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape
+ * rule, parameters and cost; its reference kernel, plain C, lives in the same file. The *candidates* (candidate.h) are
+ * what can compute an op's passes at given shapes, and the chooser takes one for each pass. A new op = one file + one
+ * row; a faster kernel for it = one file + one row, where it pays.
  *
  * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
  *
- * LAYOUT. A kernel is created from the descriptions of its inputs and answers with that of its output: convolutions choose its memory
- * order by a rule (order_rule.h), other kernels take over that of their first input; the gradient of a value has the layout and the dtype of the value. layout NULL =
- * row-major. Parameters and their gradients are f32 (they live in exchanged regions) in an order that the kernel chooses
- * when it trains: the sum and the update are elementwise and do not care. Padding of a parameter's order holds zeros, and
- * its gradient there is zero.
+ * LAYOUT. A kernel is created from the descriptions of its inputs and answers with that of its output: convolutions
+ * choose its memory order by a rule (order_rule.h), other kernels take over that of their first input; the gradient of
+ * a value has the layout and the dtype of the value. layout NULL = row-major. Parameters and their gradients are f32
+ * (they live in exchanged regions) in an order that the kernel chooses when it trains: the sum and the update are
+ * elementwise and do not care. Padding of a parameter's order holds zeros, and its gradient there is zero.
  *
- * Threads: tables are shared; a kernel is owner (it may keep scratch). An engine may use `nthreads` threads of its own. */
+ * Threads: tables are shared; a kernel is owner (it may keep scratch). An engine may use `nthreads` threads of its
+ * own. */
 #ifndef TUTTI_KERNEL_H
 #define TUTTI_KERNEL_H
 
@@ -90,14 +91,15 @@ typedef struct tutti_op_row {
     /* Where its attributes say that a ReLU is merged into it (a bool, which no model file sets); 0 = that cannot be. */
     size_t relu_at;
     bool takes_addend; /* with a ReLU merged into it, a second input may be added before that */
-    /* Of inputs without negative elements it makes none, and where its output is zero so is whatever its gradient there would go to: what a
-     * ReLU masks before it, it masks too. */
+    /* Of inputs without negative elements it makes none, and where its output is zero so is whatever its gradient there
+     * would go to: what a ReLU masks before it, it masks too. */
     bool keeps_zeros;
     bool
-        picks; /* hands each element of its output's gradient on to one element of its input, and nothing to others (max pools) */
+        picks; /* hands each element of its output's gradient on to one element of its input, and nothing to others (max
+                * pools) */
     bool is_loss; /* reads labels, writes no output: its shape has no dims, its value no bytes */
-    /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and the same part of each
-     * parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
+    /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and
+     * the same part of each parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
     bool (*divide)(const void *attrs, int parts, void *out);
     /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer.
      * Call tutti_op_infer instead: it also checks that nothing overflows. */
@@ -110,7 +112,8 @@ typedef struct tutti_op_row {
 const tutti_op_row *tutti_op_find(const char *name); /* or NULL */
 int tutti_op_count(void);
 const tutti_op_row *tutti_op_at(int i);
-/* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor at most 2^46 elements. */
+/* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor at most 2^46
+ * elements. */
 tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                             tutti_failure *err);
 
@@ -144,15 +147,15 @@ typedef struct tutti_kernel {
     /* Bit i: the gradient of input i *is* dout (add): backward_data writes nothing for it, and readers of the input's
      * gradient read dout's memory. All bits of the inputs set: backward_data is not run at all. */
     unsigned passes_gradient;
-    /* backward_params writes din too, where it is not NULL: what both read is read once. backward_data is not run then. Who
-     * runs a kernel otherwise clears this. */
+    /* backward_params writes din too, where it is not NULL: what both read is read once. backward_data is not run then.
+     * Who runs a kernel otherwise clears this. */
     bool joint_backward;
-    /* backward_data goes on from what backward_params leaves (a gradient that it has masked, sums that both want): that one is run for it
-     * even where nobody wants gradients of parameters. */
+    /* backward_data goes on from what backward_params leaves (a gradient that it has masked, sums that both want): that
+     * one is run for it even where nobody wants gradients of parameters. */
     bool feeds_data;
     bool writes_dout; /* the first backward pass changes dout (masks it in place) for the second one */
-    /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts, sums
-     * them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */
+    /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts,
+     * sums them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */
     int max_dout_parts;
     tutti_kernel_chosen chosen[TUTTI_NPASSES]; /* by tutti_kernel_create */
     void *state;                               /* the row's own */
@@ -168,14 +171,16 @@ typedef struct {
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL =
                                      * nobody wants it */
     float *dparam
-        [TUTTI_MAX_OP_PARAMS]; /* backward_params: written (not added to), but statistics: by forward in training. Those of all that
-                                * are learned are NULL where nobody wants them: it does what feeds backward_data */
+        /* backward_params: written (not added to), but statistics: by forward in training. Those of all that are
+         * learned are NULL where nobody wants them: it does what feeds backward_data */
+        [TUTTI_MAX_OP_PARAMS];
     void *saved, *scratch;
     bool training; /* as at create */
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
     uint64_t seed, step, first_sample;
     uint32_t layer;
-    /* Where a device that replays recorded work finds seed, step and first_sample, in this order, when the kernel runs. */
+    /* Where a device that replays recorded work finds seed, step and first_sample, in this order, when the kernel
+     * runs. */
     const uint64_t *drawn;
     /* loss ops */
     const int32_t *labels;
@@ -216,13 +221,15 @@ typedef struct tutti_kernel_request {
     bool training;
     int nthreads;
     const struct tutti_device *device; /* the kernel's (device/device_row.h); NULL = the cpu. Outlives the kernel */
-    /* Bit i: a ReLU made input i, perhaps with pools, LRN, dropout or concatenation behind it: it has no negative elements, and nobody wants
-     * its gradient where it is zero, because the ReLU masks that. A kernel may leave zeros there instead. */
+    /* Bit i: a ReLU made input i, perhaps with pools, LRN, dropout or concatenation behind it: it has no negative
+     * elements, and nobody wants its gradient where it is zero, because the ReLU masks that. A kernel may leave zeros
+     * there instead. */
     unsigned rectified;
-    /* Nobody but max pools reads its output: of each of their windows at most one element has a gradient that is not zero, after a merged
-     * ReLU none where they give zero. */
+    /* Nobody but max pools reads its output: of each of their windows at most one element has a gradient that is not
+     * zero, after a merged ReLU none where they give zero. */
     bool pooled;
-    /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
+    /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first
+     * input. */
     tutti_order order;
     bool canonical;                  /* candidates whose sums are of one class (candidate.h), and no measured times */
     const struct tutti_tuned *tuned; /* measured times (candidate.h); NULL = the calibrated rules alone */
@@ -247,13 +254,15 @@ void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *p
 void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
 /* Of the order in which its elements lie, 0 = row-major: ranks that add up gradients must have the same. */
 uint64_t tutti_param_order_hash(const tutti_param_desc *p);
-/* out = parts[0] + ... + parts[n - 1], in this order: values of one description, such as the gradients that several readers
- * leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of them. */
+/* out = parts[0] + ... + parts[n - 1], in this order: values of one description, such as the gradients that several
+ * readers leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of
+ * them. */
 enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
 /* How these candidates compute in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
-/* What products are made by: "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "without oneDNN" | "" (asked for, not in this build). */
+/* What products are made by: "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "without oneDNN" | "" (asked for, not in
+ * this build). */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 
 #endif

@@ -77,7 +77,8 @@ typedef struct {
 } tutti_dropout_keys;
 tutti_dropout_keys tutti_op_dropout_keys(const tutti_kernel_args *a, int64_t sample);
 
-/* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the padding. */
+/* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the
+ * padding. */
 typedef struct {
     int64_t first, end;
 } tutti_window_span;
@@ -108,8 +109,8 @@ typedef struct tutti_layout {
     int ninner;
     int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* outermost first */
     int inner_dim[TUTTI_MAX_INNER_BLOCKS];
-    /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order (weights of a
-     * dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
+    /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order
+     * (weights of a dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
     tutti_shape view;
     void *described; /* a parameter's: the library's own description, owned by the kernel that made the layout */
 } tutti_layout;
@@ -117,13 +118,14 @@ typedef struct tutti_layout {
 /* What coordinate x of dim d contributes to an address. */
 int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
 
-/* --- the library (onednn_engine.c; onednn_absent.c where it is not in the build: its rows cannot be made and fit nothing) --- */
+/* --- the library (onednn_engine.c; onednn_absent.c where it is not in the build: its rows cannot be made and fit
+ * nothing) --- */
 
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
 /* bf16 multiplied as such. */
 extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
-/* Convolutions with channels innermost by steps of our own that keep to the library's orders: f32 and bf16 in lanes; gradients of bf16
- * weights by tiles of AMX. */
+/* Convolutions with channels innermost by steps of our own that keep to the library's orders: f32 and bf16 in lanes;
+ * gradients of bf16 weights by tiles of AMX. */
 extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
 /* As a candidate has them (candidate.h). */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

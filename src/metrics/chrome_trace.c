@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_trace.c: prints spans as trace events: X (complete) for spans, M (metadata) for names.
  *
- * Spans of one thread must not overlap unless one encloses the other; exchanges do overlap, so they are dealt to lanes: each goes
- * to the first lane that is free when it begins. */
+ * Spans of one thread must not overlap unless one encloses the other; exchanges do overlap, so they are dealt to lanes:
+ * each goes to the first lane that is free when it begins. */
 #include "trace.h"
 
 #include <assert.h>
@@ -58,7 +58,8 @@ static void open_event(printer *p, const char *name, const char *phase, int pid,
     tutti_json_int(j, "tid", tid);
 }
 
-/* what: "thread_name" and the like, which says after its underscore what the value is called: a text, or without one a number. */
+/* what: "thread_name" and the like, which says after its underscore what the value is called: a text, or without one a
+ * number. */
 static void put_metadata(printer *p, const char *what, int pid, int tid, const char *text, int64_t number)
 {
     const char *key = strchr(what, '_') + 1;

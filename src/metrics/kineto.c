@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto.c: spans of PyTorch's profiler, put together to layers: one sweep in the order of time, with a stack of the modules that are open. */
+/* kineto.c: spans of PyTorch's profiler, put together to layers: one sweep in the order of time, with a stack of the
+ * modules that are open. */
 #include "trace.h"
 
 #include <math.h>
@@ -266,7 +267,8 @@ static void close_module(reader *r, const open_module *m)
     }
 }
 
-/* One pass in the order of time: every operator to the innermost module that is open, every module's time without those inside it. */
+/* One pass in the order of time: every operator to the innermost module that is open, every module's time without those
+ * inside it. */
 static tutti_status sweep(reader *r)
 {
     open_module *open = tutti_alloc(sizeof *open * MAX_DEPTH);
@@ -307,7 +309,8 @@ static int by_sequence(const void *a, const void *b)
     return (x->begin_us < y->begin_us) - (x->begin_us > y->begin_us);
 }
 
-/* An operator that makes no node of the graph bears the number of the next that does: so of all with a number, the last made the node. */
+/* An operator that makes no node of the graph bears the number of the next that does: so of all with a number, the last
+ * made the node. */
 static tutti_status add_backward(reader *r)
 {
     span **made = tutti_alloc(sizeof *made * (size_t)(r->nspans + 1));

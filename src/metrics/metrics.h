@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.h: named numbers of a run as JSON lines: {"ev":"step","step":100,"loss":0.25,...}, one object a line, appended and
- * handed to the system line by line, so that a killed run keeps what it said. JSON has no NaN or infinity: such a number is
- * null and its key stands in "nan":[...]. Readers must bear a torn last line. Threads: owner. */
+/* metrics.h: named numbers of a run as JSON lines: {"ev":"step","step":100,"loss":0.25,...}, one object a line,
+ * appended and handed to the system line by line, so that a killed run keeps what it said. JSON has no NaN or infinity:
+ * such a number is null and its key stands in "nan":[...]. Readers must bear a torn last line. Threads: owner. */
 #ifndef TUTTI_METRICS_H
 #define TUTTI_METRICS_H
 
@@ -24,8 +24,8 @@ typedef struct {
 
 typedef struct tutti_metrics tutti_metrics;
 
-/* Opens for appending. The file first loses what a resumed run will say again: lines of steps beyond last_step, ends, and
- * whatever is no line of ours (all or nothing, by renaming). last_step < 0: it starts empty. */
+/* Opens for appending. The file first loses what a resumed run will say again: lines of steps beyond last_step, ends,
+ * and whatever is no line of ours (all or nothing, by renaming). last_step < 0: it starts empty. */
 tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metrics **out, tutti_failure *err);
 /* One line; `event` is the value of "ev". A file that was removed, renamed or replaced meanwhile is a failure. */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,
@@ -34,11 +34,11 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
-/* Where the time of a run went, in the eight cost parts that You, Buluc and Demmel print (SC 2017, arXiv 1708.02983), so
- * that a run can be held beside the paper's tables, and three more that the paper leaves out.
+/* Where the time of a run went, in the eight cost parts that You, Buluc and Demmel print (SC 2017, arXiv 1708.02983),
+ * so that a run can be held beside the paper's tables, and three more that the paper leaves out.
  *
- * Every stretch between two looks at the clock is charged to one part: the parts sum to the wall time, nothing is counted
- * twice, and what nobody named is `other`. A charge is one look at the clock. Threads: owner. */
+ * Every stretch between two looks at the clock is charged to one part: the parts sum to the wall time, nothing is
+ * counted twice, and what nobody named is `other`. A charge is one look at the clock. Threads: owner. */
 
 typedef enum {
     TUTTI_COST_DATA,         /* compute waits for a batch */
@@ -67,7 +67,8 @@ void tutti_cost_begin(tutti_cost *c, int64_t now_ns);
 /* What has passed since the last charge goes to this part; returns now. */
 int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
 
-/* A table for people: seconds and shares, and their sum. Copies to a device and a centre that took no time are not there. */
+/* A table for people: seconds and shares, and their sum. Copies to a device and a centre that took no time are not
+ * there. */
 void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strbuf *out);
 
 /* The lines of a run's metrics.jsonl (docs/metrics.md). Threads: owner. */
@@ -112,7 +113,8 @@ typedef struct {
     char *staleness;             /* words, of the last stretch; NULL: none */
 } tutti_run_lines;
 
-/* A torn last line (the run was killed) is passed over; any other line must be JSON: TUTTI_ERR_DATA. Release in any case. */
+/* A torn last line (the run was killed) is passed over; any other line must be JSON: TUTTI_ERR_DATA. Release in any
+ * case. */
 tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_failure *err);
 void tutti_run_lines_release(tutti_run_lines *r);
 /* Whether the file says that the run has ended with this step, by a signal or not. A missing file does not. */
@@ -120,10 +122,10 @@ bool tutti_run_lines_end_at(const char *path, int64_t step);
 
 /* Numbers of a run as event files, which TensorBoard and the trackers that sync with it read.
  *
- * A file is a row of records: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC-32C of the data, little-endian; the
- * data is a protobuf message Event (tensorflow/core/util/event.proto). Each record is handed to the system by one write(), so a
- * killed run loses at most a torn last record. A run that goes on never appends to that file: it begins the next one, whose second record
- * says from which step on older points are void. Threads: owner. */
+ * A file is a row of records: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC-32C of the data,
+ * little-endian; the data is a protobuf message Event (tensorflow/core/util/event.proto). Each record is handed to the
+ * system by one write(), so a killed run loses at most a torn last record. A run that goes on never appends to that
+ * file: it begins the next one, whose second record says from which step on older points are void. Threads: owner. */
 
 typedef struct {
     const char *tag; /* "train/loss" */
@@ -149,8 +151,8 @@ void tutti_event_scalars(double wall_s, int64_t step, const tutti_scalar *scalar
 
 /* The two-sided sign test: of n pairs that are not equal the one side was better `wins` times. Threads: shared. */
 
-/* How likely so uneven a split, or a more uneven one, to either side is where both sides are as good: 2 * P(X >= max(wins, n - wins)),
- * X binomial (n, 1/2), at most 1. 5 of 5: 0.0625. n = 0: 1. 0 <= wins <= n. */
+/* How likely so uneven a split, or a more uneven one, to either side is where both sides are as good: 2 * P(X >=
+ * max(wins, n - wins)), X binomial (n, 1/2), at most 1. 5 of 5: 0.0625. n = 0: 1. 0 <= wins <= n. */
 double tutti_sign_test(int wins, int n);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_read.c: reads metrics.jsonl.
  *
- * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says `seconds`, then by
- * the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew, too; steps of earlier processes behind
- * their last line that says them moved what a step of the next process moves. */
+ * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says
+ * `seconds`, then by the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew,
+ * too; steps of earlier processes behind their last line that says them moved what a step of the next process moves. */
 #include "metrics.h"
 
 #include <cjson/cJSON.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h: what steps and layers of a run took: the six columns of a layer trace, spans of all ranks, and what PyTorch's profiler writes of both. */
+/* trace.h: what steps and layers of a run took: the six columns of a layer trace, spans of all ranks, and what
+ * PyTorch's profiler writes of both. */
 #ifndef TUTTI_TRACE_H
 #define TUTTI_TRACE_H
 
@@ -23,12 +24,12 @@ typedef struct {
     double ratio[TUTTI_SPREAD_MOST]; /* ascending, of the two bounds above at most */
 } tutti_step_spread;
 
-/* Of the seconds >= 0 of n steps, which are put in order. Of more than are kept those that part them into 32 alike. Not known: fewer
- * than two steps, or none that takes any time. */
+/* Of the seconds >= 0 of n steps, which are put in order. Of more than are kept those that part them into 32 alike. Not
+ * known: fewer than two steps, or none that takes any time. */
 void tutti_step_spread_take(double *seconds, size_t n, tutti_step_spread *out);
 
-/* What a share `at` (0 to 1) of the steps stays below: straight between two ratios, the least at 0, the largest at 1 (Hyndman and Fan,
- * The American Statistician 50 (1996), definition 7). 1 where it is not known. */
+/* What a share `at` (0 to 1) of the steps stays below: straight between two ratios, the least at 0, the largest at 1
+ * (Hyndman and Fan, The American Statistician 50 (1996), definition 7). 1 where it is not known. */
 double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
 
 /* What each layer of a network costs, as text of six columns:
@@ -36,13 +37,14 @@ double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
  *   Id  Name  Forward  Backward  Comm  Size
  *   0   conv1 412.5    803.125   95.75 2080
  *
- * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model; a step's
- * forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns are parted by
- * blanks or tabs. Behind them may stand Read and Copy, also microseconds: reading a step's batch, and copying it to where it is
- * computed with. Only their sums are kept; they are read, never printed. Lines that begin with # are for people, but for four, which
- * say what the columns have no place for:
+ * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model;
+ * a step's forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns
+ * are parted by blanks or tabs. Behind them may stand Read and Copy, also microseconds: reading a step's batch, and
+ * copying it to where it is computed with. Only their sums are kept; they are read, never printed. Lines that begin
+ * with # are for people, but for four, which say what the columns have no place for:
  *
- *   # update_s_per_element 1.2e-09    seconds that an element takes to be updated by a rule with one state (20 bytes), on one rank
+ *   # update_s_per_element 1.2e-09    seconds that an element takes to be updated by a rule with one state (20 bytes),
+ *                                     on one rank
  *   # load_s_per_sample 3e-05         seconds that a loader takes for a sample
  *   # step_spread 0.98 0.99 1.04      what kernels took in a step over the mean of the steps, in order
  *   # rule adamw                      the rule by which parameters were updated there
@@ -81,26 +83,30 @@ void tutti_layer_trace_release(tutti_layer_trace *t);
 
 /* A trace of PyTorch's profiler (Kineto's JSON, as torch.profiler's export_chrome_trace writes it) as a layer trace.
  *
- * Wanted: activities CPU, record_shapes=True (bytes of parameters), with_stack=True (spans of modules), and a forward and a backward pass.
+ * Wanted: activities CPU, record_shapes=True (bytes of parameters), with_stack=True (spans of modules), and a forward
+ * and a backward pass.
  *
- *   layer     an instance of a torch.nn module that runs operators itself, not in a module inside it: the profiler's name for it, `Conv2d_0`.
- *             Order: of its first operator. Operators outside all modules whose gradients are computed are the layer `outside`
+ *   layer     an instance of a torch.nn module that runs operators itself, not in a module inside it: the profiler's
+ *             name for it, `Conv2d_0`. Order: of its first operator. Operators outside all modules whose gradients are
+ *             computed are the layer `outside`
  *   Forward   the module's span without the spans of modules in it
- *   Backward  spans of the autograd engine (`autograd::engine::evaluate_function: ...`) that bear the sequence number of one of its operators
+ *   Backward  spans of the autograd engine (`autograd::engine::evaluate_function: ...`) that bear the sequence number
+ *             of one of its operators
  *   Size      parameters of its operators by their shapes and types (rows of kineto.c); 0 where it has none
- * Means over the spans `ProfilerStep#N`; where there is none all is one step. Comm is 0. Optimiser and containers' own time are left out.
- * Threads: owner. */
+ * Means over the spans `ProfilerStep#N`; where there is none all is one step. Comm is 0. Optimiser and containers' own
+ * time are left out. Threads: owner. */
 
-/* TUTTI_ERR_DATA: no JSON, no such trace, a trace of a GPU (whose kernels are not followed), or the options above were missing. */
+/* TUTTI_ERR_DATA: no JSON, no such trace, a trace of a GPU (whose kernels are not followed), or the options above were
+ * missing. */
 tutti_status tutti_kineto_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
                                 tutti_failure *err);
 tutti_status tutti_kineto_read(const char *path, tutti_layer_trace *out, tutti_failure *err);
 
 /* Named stretches of time of one rank, recorded into memory that is there beforehand: to record is five stores.
  *
- * Names are labels: a table that is the same on all ranks, so that a span is 24 bytes and travels as it is. Times are those of
- * tutti_clock_ns (CLOCK_MONOTONIC): on one host all ranks read the same clock, so their spans need no shifting.
- * Threads: owner. */
+ * Names are labels: a table that is the same on all ranks, so that a span is 24 bytes and travels as it is. Times are
+ * those of tutti_clock_ns (CLOCK_MONOTONIC): on one host all ranks read the same clock, so their spans need no
+ * shifting. Threads: owner. */
 
 typedef struct {
     int64_t begin_ns, end_ns;
@@ -141,9 +147,9 @@ typedef struct {
 } tutti_span_label;
 
 /* Spans of all ranks as one JSON text that Perfetto and chrome://tracing open, written the way PyTorch's profiler
- * does (schemaVersion 1, times in microseconds after baseTimeNanoseconds, steps named ProfilerStep#N, collectives with the
- * argument names that trace readers look for). A process is a rank; its threads are compute, as many exchange lanes as exchanges
- * were in flight at once, and the loader. docs/traces.md. Threads: shared (pure). */
+ * does (schemaVersion 1, times in microseconds after baseTimeNanoseconds, steps named ProfilerStep#N, collectives with
+ * the argument names that trace readers look for). A process is a rank; its threads are compute, as many exchange lanes
+ * as exchanges were in flight at once, and the loader. docs/traces.md. Threads: shared (pure). */
 
 typedef struct {
     const char *name; /* "rank 0 (host box, pid 4711)" */

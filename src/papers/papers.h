@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* papers.h: pages of published figures (papers/<name>.yaml) and our reproduction of each, computed when asked.
  *
- * A figure names a method (a row of papers_method.c) that computes ours. Verdicts: pass within 10 %, near within 25 %, else
- * off; a recalled figure is at best near; a sweep over a free parameter is a range without verdict. Threads: owner. */
+ * A figure names a method (a row of papers_method.c) that computes ours. Verdicts: pass within 10 %, near within 25 %,
+ * else off; a recalled figure is at best near; a sweep over a free parameter is a range without verdict. Threads:
+ * owner. */
 #ifndef TUTTI_PAPERS_H
 #define TUTTI_PAPERS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* papers_method.c: how our figure is computed, one row a method.
  *
- * schedule-rounds counts stages with messages in the compiled schedule of that many ranks: the value that would run, not a
- * formula. seconds-ratio sweeps sizes and, because the baseline's latency is always the doubtful figure, gives the baseline half
- * and double the assumed one too. */
+ * schedule-rounds counts stages with messages in the compiled schedule of that many ranks: the value that would run,
+ * not a formula. seconds-ratio sweeps sizes and, because the baseline's latency is always the doubtful figure, gives
+ * the baseline half and double the assumed one too. */
 #include <math.h>
 #include <string.h>
 

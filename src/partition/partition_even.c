@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition_even.c: runs of equal length, but for one core, that cut caches where they must only.
  *
- * How hwloc_distrib goes down the tree, with the lengths fixed: it deals groups to subtrees by their weight, and may give two groups of one
- * cache half of what a third has. Ranks that step together wait for the one with fewest cores, so lengths come first here; what is left
- * free, which runs are the longer ones, a table settles exactly: best[g][k] is what g runs are worth of which k are longer. */
+ * How hwloc_distrib goes down the tree, with the lengths fixed: it deals groups to subtrees by their weight, and may
+ * give two groups of one cache half of what a third has. Ranks that step together wait for the one with fewest cores,
+ * so lengths come first here; what is left free, which runs are the longer ones, a table settles exactly: best[g][k] is
+ * what g runs are worth of which k are longer. */
 #include <stdlib.h>
 #include <string.h>
 

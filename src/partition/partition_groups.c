@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition_groups.c: a machine, as hwloc has it, into groups of cores and domains of memory.
  *
- * The nearest nodes of a core are those whose own cores are fewest among the nodes that it belongs to: memory that hangs higher up in the
- * tree (a node without cores of its own) is nobody's nearest, two kinds of memory at one place (KNL's) are both. */
+ * The nearest nodes of a core are those whose own cores are fewest among the nodes that it belongs to: memory that
+ * hangs higher up in the tree (a node without cores of its own) is nobody's nearest, two kinds of memory at one place
+ * (KNL's) are both. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "partition.h"
 
-/* All cores of the machine are shared out: restrict it first. Pure: the same machine and rule give the same groups, and nothing but
- * the arguments is read. TUTTI_ERR_USAGE as tutti_partition_of_cores. */
+/* All cores of the machine are shared out: restrict it first. Pure: the same machine and rule give the same groups, and
+ * nothing but the arguments is read. TUTTI_ERR_USAGE as tutti_partition_of_cores. */
 tutti_status tutti_partition_cut(hwloc_topology_t machine, const tutti_partition_rule *rule, tutti_partition *out,
                                  tutti_failure *err);
 
@@ -20,8 +20,9 @@ typedef struct {
     tutti_core_set nodes;
 } tutti_core_unit;
 
-/* Where n cores are cut into so many runs of floor or ceil(n / ngroups): out[g] is where run g begins, out[ngroups] = n. Of all such cuts the
- * one that ends most runs between nodes, then between last-level caches, then between inner ones; of those the one with the longer runs first. */
+/* Where n cores are cut into so many runs of floor or ceil(n / ngroups): out[g] is where run g begins, out[ngroups] =
+ * n. Of all such cuts the one that ends most runs between nodes, then between last-level caches, then between inner
+ * ones; of those the one with the longer runs first. */
 void tutti_partition_cut_evenly(const tutti_core_unit *units, int n, int ngroups, int *out);
 
 #endif

@@ -81,7 +81,8 @@ static tutti_status bind_cores(hwloc_topology_t machine, const tutti_core_group 
     return st;
 }
 
-/* Not strictly: a page that the nodes do not have comes from another one. A policy is of a thread, and those that it starts inherit it. */
+/* Not strictly: a page that the nodes do not have comes from another one. A policy is of a thread, and those that it
+ * starts inherit it. */
 static void bind_memory(hwloc_topology_t machine, const tutti_core_group *g, tutti_binding *out)
 {
     if (!tutti_cores_count(&g->nodes)) return;

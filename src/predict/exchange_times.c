@@ -14,7 +14,8 @@ typedef struct tutti_exchange_line {
     tutti_time_line line;
 } exchange_line;
 
-/* The topology as the members of an exchange see it: each on its own seat. Where no seats can be listed they are all alike. */
+/* The topology as the members of an exchange see it: each on its own seat. Where no seats can be listed they are all
+ * alike. */
 static tutti_status seat_members(const tutti_topology *t, const tutti_plan_exchange *x, tutti_topology *out,
                                  tutti_failure *err)
 {
@@ -47,7 +48,8 @@ static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topolo
     return maps && agrees;
 }
 
-/* What runs there: lowered for the memory that ranks map; between those that map none, as compiled, which takes as long. */
+/* What runs there: lowered for the memory that ranks map; between those that map none, as compiled, which takes as
+ * long. */
 static const tutti_schedule *what_runs(const tutti_prepared *s, const tutti_topology *t)
 {
     if (t->kind == TUTTI_TOPOLOGY_HOST || maps_memory(tutti_schedule_head(s->lowered), t)) return s->lowered;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_times.h: how long the exchanges of a plan take on a topology, asked for many sizes.
  *
- * Up to TUTTI_EXACT_RANKS members each size is simulated, unless it is said otherwise. Beyond, a schedule and its members are simulated once and other sizes lie on a line
- * (lines.h): 133 exchanges between 1,024 ranks by a ring are two simulations. Threads: owner. */
+ * Up to TUTTI_EXACT_RANKS members each size is simulated, unless it is said otherwise. Beyond, a schedule and its
+ * members are simulated once and other sizes lie on a line (lines.h): 133 exchanges between 1,024 ranks by a ring are
+ * two simulations. Threads: owner. */
 #ifndef TUTTI_EXCHANGE_TIMES_H
 #define TUTTI_EXCHANGE_TIMES_H
 
@@ -16,15 +17,15 @@ enum { TUTTI_EXACT_RANKS = 64 };
 typedef struct {
     const tutti_plan *plan;
     const tutti_topology *topology;
-    bool
-        by_lines; /* at any count of members. Then plans whose exchanges are all between all ranks may take turns, if their
-                      schedules lie on one shelf (plan.h) */
+    bool by_lines; /* at any count of members. Then plans whose exchanges are all between all ranks may take turns, if
+                   * their schedules lie on one shelf (plan.h) */
     struct tutti_exchange_line *lines; /* of schedules and members that were asked for */
     int nlines, room;
 } tutti_exchange_times;
 
-/* Of an exchange of n elements, between its members where they sit; on one rank all 0. What other exchanges carry at the same time over the
- * same links is not counted. TUTTI_ERR_USAGE: the ranks do not fit, or it is more than can be looked at. */
+/* Of an exchange of n elements, between its members where they sit; on one rank all 0. What other exchanges carry at
+ * the same time over the same links is not counted. TUTTI_ERR_USAGE: the ranks do not fit, or it is more than can be
+ * looked at. */
 tutti_status tutti_exchange_times_at(tutti_exchange_times *times, int exchange, int64_t n, tutti_simulation *out,
                                      tutti_failure *err);
 void tutti_exchange_times_release(tutti_exchange_times *times);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_costs.h: what messages of a step cost on a topology, where no plan says how they travel.
  *
- *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one, at its best parameters if none are given: simulated as the chooser does
- *   ps[:S]                 allreduce:ps,servers=S: S of the ranks keep 1/S of every message each; default: as many as hosts with ranks
+ *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one, at its best parameters if none are given:
+ *                          simulated as the chooser does
+ *   ps[:S]                 allreduce:ps,servers=S: S of the ranks keep 1/S of every message each; default: as many as
+ *                          hosts with ranks
  *
- * Sizes are a factor of four apart from the smallest message to all bytes; between them costs are straight. Threads: shared (pure). */
+ * Sizes are a factor of four apart from the smallest message to all bytes; between them costs are straight. Threads:
+ * shared (pure). */
 #ifndef TUTTI_STEP_COSTS_H
 #define TUTTI_STEP_COSTS_H
 

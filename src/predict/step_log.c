@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_log.c: stretches of a step, and the chain of them that is the longest. The rank's own lane is without gaps but for waits, so the
- * chain is found from its end: what was computed until then, else the exchange that was waited for; that one had waited for the lane,
- * which another exchange left, or for what was computed until it began. */
+/* step_log.c: stretches of a step, and the chain of them that is the longest. The rank's own lane is without gaps but
+ * for waits, so the chain is found from its end: what was computed until then, else the exchange that was waited for;
+ * that one had waited for the lane, which another exchange left, or for what was computed until it began. */
 #include "play/timeline.h"
 
 #include <math.h>
@@ -79,8 +79,9 @@ double tutti_step_log_computing(const tutti_step_log *log, double a, double b)
     return sum;
 }
 
-/* Until when it computes without a gap from t on, or until `most`; t itself if it does not compute then. *next, where it does not: when it begins to, INFINITY: never. The lane's
- * stretches are in the order of their times, so only those near to t are looked at, found from *near on. */
+/* Until when it computes without a gap from t on, or until `most`; t itself if it does not compute then. *next, where
+ * it does not: when it begins to, INFINITY: never. The lane's stretches are in the order of their times, so only those
+ * near to t are looked at, found from *near on. */
 static double computes_until(const tutti_step_log *log, double t, double most, int *near, double *next)
 {
     double until = t;
@@ -118,7 +119,8 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
 
 /* ---- the chain ---- */
 
-/* Stretches as a walk from the end of a step to its begin asks for them: a period may have a million, so each is passed once. */
+/* Stretches as a walk from the end of a step to its begin asks for them: a period may have a million, so each is passed
+ * once. */
 typedef struct {
     const tutti_step_stretch **computing,
         **sent;                   /* by their begins, as they were played; by their ends, then as they were played */
@@ -157,7 +159,8 @@ static void walk_end(walk *w)
     free(w->computing), free(w->sent), free(w->ends);
 }
 
-/* The lane's stretch that ends at t or goes on then; NULL: none does. t never grows from call to call, here and below. */
+/* The lane's stretch that ends at t or goes on then; NULL: none does. t never grows from call to call, here and
+ * below. */
 static const tutti_step_stretch *computing_at(walk *w, double t)
 {
     while (w->ncomputing && w->computing[w->ncomputing - 1]->begin_s >= t) w->ncomputing--;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_scaling.h: how long a training of an SVM would take on more ranks, from its trace on one.
  *
- * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times change:
+ * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times
+ * change:
  *   choosing, updating, eliminating  divide by the ranks
  *   alike, other, outside of rounds  stay, so they bound the speed-up
- *   moving  what it is on one rank (rows are laid side by side), and an allreduce of three pairs (f64, index) for each event, one all-gather of candidates a round, one of rows where a round
- *           needed rows, at its mean length; each takes what the simulator says of the algorithm that the chooser takes
- * star and other networks: each rank has the cores of the rank that was traced. host: ranks and their threads take turns where
- * there are more of them than cores.
- * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks' candidates;
- * caches, which hold more of a smaller share; noise. Threads: shared (pure). */
+ *   moving  what it is on one rank (rows are laid side by side), and an allreduce of three pairs (f64, index) for each
+ *           event, one all-gather of candidates a round, one of rows where a round needed rows, at its mean length;
+ *           each takes what the simulator says of the algorithm that the chooser takes
+ * star and other networks: each rank has the cores of the rank that was traced. host: ranks and their threads take
+ * turns where there are more of them than cores.
+ * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks'
+ * candidates; caches, which hold more of a smaller share; noise. Threads: shared (pure). */
 #ifndef TUTTI_SVM_SCALING_H
 #define TUTTI_SVM_SCALING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_classes.h: which classes a set has, and which of our rows are of which; the same classes in the same order on all ranks.
- * Threads: owner. */
+/* svm_classes.h: which classes a set has, and which of our rows are of which; the same classes in the same order on all
+ * ranks. Threads: owner. */
 #ifndef TUTTI_SVM_CLASSES_H
 #define TUTTI_SVM_CLASSES_H
 
@@ -8,8 +8,8 @@
 
 typedef struct {
     int n;
-    int32_t *
-        label; /* [n] in the order of first appearance in the set; of -1 and +1 alone, +1 comes first (LIBSVM's order) */
+    int32_t *label;  /* [n] in the order of first appearance in the set; of -1 and +1 alone, +1 comes first (LIBSVM's
+                * order) */
     int64_t *count;  /* [n] samples of the class over all ranks */
     int64_t *before; /* [n] of them on lower ranks */
     int64_t *own;    /* [n] of them here */

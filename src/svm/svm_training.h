@@ -16,7 +16,8 @@ typedef struct {
     int solved, nproblems; /* for events */
 } tutti_svm_training;
 
-/* Checks the configuration, finds the classes (two at least), makes the context. After a failure there is nothing to end. */
+/* Checks the configuration, finds the classes (two at least), makes the context. After a failure there is nothing to
+ * end. */
 tutti_status tutti_svm_training_begin(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       tutti_svm_training *t, tutti_svm_classes *classes, tutti_failure *err);
 void tutti_svm_training_end(tutti_svm_training *t, tutti_svm_classes *classes);
@@ -37,8 +38,8 @@ void tutti_svm_part_release(tutti_svm_part *part);
 tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *part, int64_t ntargets,
                                    const int32_t *target, double *decision, tutti_failure *err);
 
-/* svm_folds.c: splits classes into folds, each class evenly. In which fold a sample is depends on seed, class and its number in the
- * class alone; as many folds as the whole set has rows: on its row, and each is left out alone. */
+/* svm_folds.c: splits classes into folds, each class evenly. In which fold a sample is depends on seed, class and its
+ * number in the class alone; as many folds as the whole set has rows: on its row, and each is left out alone. */
 typedef struct {
     uint64_t seed;
     int nfolds;

@@ -12,7 +12,8 @@
 /* Index of the two arrays of each row: TUTTI_BF16, TUTTI_F16 from 0. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
 
-/* Sums of 16-bit vectors in f32: as tutti_elementwise_call, whose stack of TUTTI_SUM_BLOCK floats a waiting sum it has too. */
+/* Sums of 16-bit vectors in f32: as tutti_elementwise_call, whose stack of TUTTI_SUM_BLOCK floats a waiting sum it has
+ * too. */
 enum { TUTTI_SUM_BLOCK = 64 };
 typedef struct {
     float *const *outputs;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_vector.c: the loops of every row behind elementwise.h (vector.h). All rows add the same operands in the same order, so all
- * give equal bits.
+/* elementwise_vector.c: the loops of every row behind elementwise.h (vector.h). All rows add the same operands in the
+ * same order, so all give equal bits.
  *
- * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body, so an
- * element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an ordinary
- * store makes of each line first; they need aligned targets, hence the head, and a fence before anybody is told. */
+ * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body,
+ * so an element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an
+ * ordinary store makes of each line first; they need aligned targets, hence the head, and a fence before anybody is
+ * told. */
 #include "elementwise_impl.h"
 #include "vector.h"
 
@@ -97,8 +98,8 @@ static void run_reduce(const tutti_elementwise_call *c)
         i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
     }
     i = run_vectors(c, i, 1);
-    /* The compiler clears upper halves before a return, but not before the jump that the call below becomes. Left dirty,
-     * they slow all scalar code that follows, the update of the weights sevenfold. */
+    /* The compiler clears upper halves before a return, but not before the jump that the call below becomes. Left
+     * dirty, they slow all scalar code that follows, the update of the weights sevenfold. */
     leave_vectors();
     run_ones(c, i, c->n);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isa.c: asks the processor (isa_processor.c) and the environment what our loops may use.
  *
- * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written with the same value
- * by whoever comes first. */
+ * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written
+ * with the same value by whoever comes first. */
 #include "isa.h"
 
 #include <stdatomic.h>

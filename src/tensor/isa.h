@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.h: which instruction set our loops run by here, and tables of rows of loops, one row a set: the one way by which every room finds
- * its own.
+/* isa.h: which instruction set our loops run by here, and tables of rows of loops, one row a set: the one way by which
+ * every room finds its own.
  *
- * Loops are written once, in NAME_vector.c, which is compiled once for each set (vector.h, cmake/library.cmake) and makes one row each time.
- * Builds for other processors than x86-64, and those with TUTTI_X86_LOOPS=OFF, have the generic rows alone.
+ * Loops are written once, in NAME_vector.c, which is compiled once for each set (vector.h, cmake/library.cmake) and
+ * makes one row each time. Builds for other processors than x86-64, and those with TUTTI_X86_LOOPS=OFF, have the
+ * generic rows alone.
  *
  * Threads: any. */
 #ifndef TUTTI_ISA_H
@@ -28,23 +29,25 @@ bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
 /* Whether, here being AVX-512, there is AVX512-BF16 as well: for NAME_avx512bf16.c. */
 bool tutti_isa_has_bf16(void);
-/* Whether, here being AVX-512, there are AMX's tiles and their products of bf16, which the process has then asked the system for. */
+/* Whether, here being AVX-512, there are AMX's tiles and their products of bf16, which the process has then asked the
+ * system for. */
 bool tutti_isa_has_tiles(void);
 /* Whether AMD made it: calibrated rules are of the processors they were measured on. */
 bool tutti_isa_by_amd(void);
 /* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
 
-/* A room's table: in its header TUTTI_ISA_DECLARE(type, name), in one of its files TUTTI_ISA_TABLE(type, name). Then name_rows[isa] is the
- * row of a set, NULL where tutti_isa_runs says no for want of loops, and name_rows[tutti_isa_here()] this processor's. */
+/* A room's table: in its header TUTTI_ISA_DECLARE(type, name), in one of its files TUTTI_ISA_TABLE(type, name). Then
+ * name_rows[isa] is the row of a set, NULL where tutti_isa_runs says no for want of loops, and
+ * name_rows[tutti_isa_here()] this processor's. */
 #define TUTTI_ISA_DECLARE(type, name)                                                                                  \
     extern const type name##_generic, name##_avx2, name##_avx512;                                                      \
     extern const type *const name##_rows[TUTTI_NISAS]
 #define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = TUTTI_ISA_LIST(&name)
 
-/* A small loop beside other code is an inlined function: TUTTI_ISA_EACH(make) gives make(isa, target) for each set, which defines NAME_<isa>
- * that calls it, and TUTTI_ISA_LIST(NAME) is the initialiser of an array of these by set. TUTTI_ISA_X86(row): what exists for a set of x86-64
- * alone; NULL in builds without. */
+/* A small loop beside other code is an inlined function: TUTTI_ISA_EACH(make) gives make(isa, target) for each set,
+ * which defines NAME_<isa> that calls it, and TUTTI_ISA_LIST(NAME) is the initialiser of an array of these by set.
+ * TUTTI_ISA_X86(row): what exists for a set of x86-64 alone; NULL in builds without. */
 #if !defined(TUTTI_ISA_AVX512_TARGET) /* emulated, it is none */
 #define TUTTI_ISA_AVX512_TARGET __attribute__((target("avx512f")))
 #endif

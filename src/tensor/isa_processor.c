@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa_processor.c: what this processor has. The libtutti whose instructions are emulated says otherwise (tests/emulated/isa_emulated.c). */
+/* isa_processor.c: what this processor has. The libtutti whose instructions are emulated says otherwise
+ * (tests/emulated/isa_emulated.c). */
 #include "isa.h"
 
 #if defined(TUTTI_X86_LOOPS)
@@ -28,7 +29,8 @@ bool tutti_isa_has_bf16(void)
     return tutti_isa_here() == TUTTI_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
 }
 
-/* Linux gives a process the registers of tiles when it asks (x86: Documentation/arch/x86/xstate.rst); to ask again is allowed. */
+/* Linux gives a process the registers of tiles when it asks (x86: Documentation/arch/x86/xstate.rst); to ask again is
+ * allowed. */
 static bool may_use_tiles(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h: reductions and copies of vectors of every type and operation of tutti/types.h: what an executor's steps do.
  *
- * The sum of f32 is elementwise.h's; the others walk over the vector in blocks that stay in the first cache. Each element is
- * computed by the same operations in the same order wherever it lies, on every ISA, so body and tail give equal bits at any
- * offset. `stream` asks for non-temporal stores and is for vectors larger than the caches. Threads: shared (pure). */
+ * The sum of f32 is elementwise.h's; the others walk over the vector in blocks that stay in the first cache. Each
+ * element is computed by the same operations in the same order wherever it lies, on every ISA, so body and tail give
+ * equal bits at any offset. `stream` asks for non-temporal stores and is for vectors larger than the caches. Threads:
+ * shared (pure). */
 #ifndef TUTTI_REDUCE_H
 #define TUTTI_REDUCE_H
 
@@ -17,13 +18,13 @@ typedef struct {
     int nin;
 } tutti_operands;
 
-/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h (NULL: left to right).
- * An output may be one of the inputs (same address); else outputs overlap nothing. n elements. avg sums.
+/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h (NULL: left to
+ * right). An output may be one of the inputs (same address); else outputs overlap nothing. n elements. avg sums.
  * With one input it is a copy. */
 void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of, const uint8_t *folds, int64_t n,
                   bool stream);
-/* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap nothing; else as
- * tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
+/* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap
+ * nothing; else as tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
 void tutti_reduce_wide(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n, bool stream);
 /* The other way: 16-bit outputs = f32 sums over f32 inputs, rounded once. With one input it rounds. */
 void tutti_reduce_narrow(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n);

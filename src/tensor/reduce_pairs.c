@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_pairs.c: argmin and argmax: the winner of two elements, whole. One rule orders all types (tutti/types.h): NaN first,
- * then the value, then the lower index; of two that are equal in all of it the older one stays. */
+/* reduce_pairs.c: argmin and argmax: the winner of two elements, whole. One rule orders all types (tutti/types.h): NaN
+ * first, then the value, then the lower index; of two that are equal in all of it the older one stays. */
 #include "convert_one.h"
 #include "reduce_impl.h"
 

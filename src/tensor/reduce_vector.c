@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_vector.c: the loops of every row behind reduce.h. They are plain C, which the compiler turns into what vectors there are.
+/* reduce_vector.c: the loops of every row behind reduce.h. They are plain C, which the compiler turns into what vectors
+ * there are.
  *
- * One operation an element and no fused ones, so every ISA gives the same bits. Integers are added and multiplied unsigned,
- * where C defines that they wrap. min and max of floats compare their bits: with all but the sign turned over in negative
- * numbers, two's complement orders them, -0 below +0. */
+ * One operation an element and no fused ones, so every ISA gives the same bits. Integers are added and multiplied
+ * unsigned, where C defines that they wrap. min and max of floats compare their bits: with all but the sign turned over
+ * in negative numbers, two's complement orders them, -0 below +0. */
 #include <string.h>
 
 #include "reduce_impl.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* squares.h: exact sums of squares: the same bits whatever the order, the slices and the number of ranks.
  *
- * A square of an f32 is a whole multiple of 2^-298 below 2^256, so a sum of 2^40 of them is a whole number of 594 bits: it is kept in
- * limbs of 32 bits, each in an i64 with room for the carries of 2^31 partial sums. Adding limb by limb adds exactly, so an allreduce of
- * i64 is all that ranks need for the norm of a vector that lies in slices on them, and no block of it need begin anywhere in particular.
+ * A square of an f32 is a whole multiple of 2^-298 below 2^256, so a sum of 2^40 of them is a whole number of 594 bits:
+ * it is kept in limbs of 32 bits, each in an i64 with room for the carries of 2^31 partial sums. Adding limb by limb
+ * adds exactly, so an allreduce of i64 is all that ranks need for the norm of a vector that lies in slices on them, and
+ * no block of it need begin anywhere in particular.
  *
- * Cost: about a nanosecond an element (test_squares says what holds; ./dev bench update beside the update that it serves).
- * Threads: shared (pure). */
+ * Cost: about a nanosecond an element (test_squares says what holds; ./dev bench update beside the update that it
+ * serves). Threads: shared (pure). */
 #ifndef TUTTI_SQUARES_H
 #define TUTTI_SQUARES_H
 

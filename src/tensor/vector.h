@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.h: vectors of the instruction set that a file is compiled for, so that its loops are written once: NAME_vector.c is compiled for
- * each set and makes a row each time, NAME_avx512.c exists for that one alone (cmake/library.cmake). Nothing of it runs where
- * tutti_isa_here says less.
+/* vector.h: vectors of the instruction set that a file is compiled for, so that its loops are written once:
+ * NAME_vector.c is compiled for each set and makes a row each time, NAME_avx512.c exists for that one alone
+ * (cmake/library.cmake). Nothing of it runs where tutti_isa_here says less.
  *
  *   vector                WIDTH floats; a + b, a < b and the like are C's own, lane by lane
  *   load, store           WIDTH floats at any address; load_some, store_some: the first n < WIDTH of them, others zero
- *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence before anybody is told of such
+ *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence before anybody is told of
+ *                         such
  *   all(x)                x in every lane
  *   multiply_add(a, b, c) a * b + c, rounded once but in generic; square_root, rectify: max(0, v), NaN of a NaN
- *   lanes_set             some lanes of a vector, as the set compares: positive, above, is_nan make it, | joins, keep and choose take it
+ *   lanes_set             some lanes of a vector, as the set compares: positive, above, is_nan make it, | joins, keep
+ *                         and choose take it
  *   bits, pair_bits       a bit a lane of one vector, of two, for memory: bits_of(lanes_set), lanes_set_of(bits)
  *   halves                WIDTH numbers of 16 bits: load_halves, store_halves, widen_bf16, narrow_bf16, and so with f16
  *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
  *   half_vector           half as many floats
- *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles, widen_floats(from), and
- *                         operations as for floats, called NAME_doubles; smaller, larger: of a NaN the second one; fold: halves are added until one number is left
- *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles take it
- *   put_nonzero(to, place, v, first): numbers of v that are not zero (a NaN is none) side by side, of each its lane plus first; writes a vector
+ *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles,
+ *                         widen_floats(from), and operations as for floats, called NAME_doubles; smaller, larger: of a
+ *                         NaN the second one; fold: halves are added until one number is left
+ *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles
+ *                         take it
+ *   put_nonzero(to, place, v, first): numbers of v that are not zero (a NaN is none) side by side, of each its lane
+ *   plus first; writes a vector
  *                         of both, and returns how many there are. sum_lanes(v): their order is the set's own
  *   transpose(v)          a square of WIDTH vectors; transpose_doubles(v): of DOUBLES
- *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it down */
+ *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it
+ *                         down */
 #ifndef TUTTI_VECTOR_H
 #define TUTTI_VECTOR_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_figures.c: the figures of topologies: names, dimensions, units, words; text to figure and back.
  *
- * A figure with a dimension needs a unit of it, a count has none, a choice is one of its words, a set is numbers joined by
- * dots. What has no unit, the wrong one or another word is refused. */
+ * A figure with a dimension needs a unit of it, a count has none, a choice is one of its words, a set is numbers joined
+ * by dots. What has no unit, the wrong one or another word is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,8 +139,8 @@ static bool ends_with(const char *text, size_t n, const char *end)
     return n >= length && !memcmp(text + n - length, end, length);
 }
 
-/* As people write them, in the words of `units`: 25GbE, 3.1GB/s, 100Gbit/s and 10gbps are 25Gb, 3.1GB, 100Gb and 10Gb. An unknown one
- * stays what it is, up to 15 bytes. */
+/* As people write them, in the words of `units`: 25GbE, 3.1GB/s, 100Gbit/s and 10gbps are 25Gb, 3.1GB, 100Gb and 10Gb.
+ * An unknown one stays what it is, up to 15 bytes. */
 static void plain_unit(dimension dim, const char *text, char out[16])
 {
     static const char *const bits[] = {"bits", "bit", "Bit", "bE"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind = one file + one row.
  *
- * Rows speak of *seats*: where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches are the nodes after
- * them. Who sits where is common to all kinds (topology_place.c): a row never hears of ranks. */
+ * Rows speak of *seats*: where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches are the nodes
+ * after them. Who sits where is common to all kinds (topology_place.c): a row never hears of ranks. */
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
@@ -24,10 +24,11 @@ typedef struct {
     const tutti_preset *presets;
     int npresets;
     bool maps_memory; /* ranks of a group (without groups: all) map each other's memory */
-    bool
-        is_machine; /* a group (without groups: all) is one machine, whether links or memory carry what its ranks exchange */
-    int behind_port; /* hosts with ports: links of a route from the one into a host on, that included; 0: there are none */
-    unsigned places; /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
+    bool is_machine;  /* a group (without groups: all) is one machine, whether links or memory carry what its ranks
+                     * exchange */
+    int behind_port;  /* hosts with ports: links of a route from the one into a host on, that included; 0: there are
+                      * none */
+    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* what this machine tells; NULL = nothing */
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
@@ -70,7 +71,8 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
-/* Reads a number of at most `most` digits, no more than 9, from text[*at] on and moves *at behind it (topology_text.c). false: no digit is there. */
+/* Reads a number of at most `most` digits, no more than 9, from text[*at] on and moves *at behind it (topology_text.c).
+ * false: no digit is there. */
 bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out);
 /* Pairs joined by NVLinks (topology_cards.c): "0-1.0-3x2" of n bytes to t->mesh, each pair once; and back. */
 bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n);
@@ -82,11 +84,13 @@ int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32
 /* The first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
 bool tutti_sysfs_line(char out[64], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Named machines (topology_machine.c): fills in kind and figures of the one that n bytes name; TUTTI_ERR_USAGE: there is none. */
+/* Named machines (topology_machine.c): fills in kind and figures of the one that n bytes name; TUTTI_ERR_USAGE: there
+ * is none. */
 tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topology *t, tutti_failure *err);
 /* Figures of a kind as they are when nobody says more. */
 void tutti_topology_take_presets(const tutti_topology_row *row, tutti_topology *t);
-/* Where a machine's figure is from, in brackets, and its nodes and their prices, a line each; nothing where the topology is no machine. */
+/* Where a machine's figure is from, in brackets, and its nodes and their prices, a line each; nothing where the
+ * topology is no machine. */
 void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out);
 void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.c: places of nodes, and ways of cables around the nodes that stand between their ends. Cables in the row of the ranks
- * run below it, each in a lane of its own where they would lie on each other; the longer, the lower. */
+/* topology_layout.c: places of nodes, and ways of cables around the nodes that stand between their ends. Cables in the
+ * row of the ranks run below it, each in a lane of its own where they would lie on each other; the longer, the
+ * lower. */
 #include "topology_layout.h"
 
 #include <math.h>
@@ -63,7 +64,8 @@ static int by_middle(const void *x, const void *y)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Each over the middle of what it joins, side by side where these are one, the row as a whole where its nodes would like to be. */
+/* Each over the middle of what it joins, side by side where these are one, the row as a whole where its nodes would
+ * like to be. */
 static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sitter *list, tutti_drawing *out)
 {
     int32_t n = 0;

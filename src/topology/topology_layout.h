@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.h: where a picture of a network shows its nodes and cables; private to src/topology. Threads: owner. */
+/* topology_layout.h: where a picture of a network shows its nodes and cables; private to src/topology. Threads:
+ * owner. */
 #ifndef TUTTI_TOPOLOGY_LAYOUT_H
 #define TUTTI_TOPOLOGY_LAYOUT_H
 
@@ -18,8 +19,8 @@ typedef struct {
     double width, height;
 } tutti_drawing;
 
-/* What the row's cells say; else without switches on a circle; else in rows by the distance from the ranks, ranks at the bottom, each
- * switch over the middle of what it joins. top: above all of it. */
+/* What the row's cells say; else without switches on a circle; else in rows by the distance from the ranks, ranks at
+ * the bottom, each switch over the middle of what it joins. top: above all of it. */
 void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double top, tutti_drawing *out);
 void tutti_drawing_release(tutti_drawing *drawing);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file of
- * src/topology/machines (base/text/sourced.h), embedded by the build. A key of such a file is a figure of the kind; role.NAME counts nodes of a
- * role, price.NAME is what one of them costs, life is the hours of work that this buys. role.compute are the nodes that ranks sit on. */
+/* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file
+ * of src/topology/machines (base/text/sourced.h), embedded by the build. A key of such a file is a figure of the kind;
+ * role.NAME counts nodes of a role, price.NAME is what one of them costs, life is the hours of work that this buys.
+ * role.compute are the nodes that ranks sit on. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,12 @@
  *   block        in order;
  *   round-robin  one from each group in turn;
  *   list         as the list says;
- *   parity       bigraph only: our reconstruction of the rank mapping that EFLOPS (Dong et al., HPCA 2020) calls HDRM, from
- *                its property, that every partner of halving and doubling sits on the other layer. With N switches, rank r,
- *                j = r div N and i = (r mod N) div 2: slot j of upper switch (i + j) mod N/2 if r has an even number of ones
- *                in binary, else of lower switch i. Partners differ in one bit, so in parity. For powers of two no directed
- *                link between switches carries more than ceil(2M/N) messages of a stage (tests/topology/test_seats.c).
+ *   parity       bigraph only: our reconstruction of the rank mapping that EFLOPS (Dong et al., HPCA 2020) calls HDRM,
+ *                from its property, that every partner of halving and doubling sits on the other layer. With N
+ *                switches, rank r, j = r div N and i = (r mod N) div 2: slot j of upper switch (i + j) mod N/2 if r has
+ *                an even number of ones in binary, else of lower switch i. Partners differ in one bit, so in parity.
+ *                For powers of two no directed link between switches carries more than ceil(2M/N) messages of a stage
+ *                (tests/topology/test_seats.c).
  * A list of seats is checked when the topology is parsed, so that everything after it may rely on it. */
 #include <stdlib.h>
 #include <string.h>

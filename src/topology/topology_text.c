@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_text.c: the one-line text form of a topology and the description for people.
  *
- * What is wrong, is not of this kind of topology, or would have no effect beside the other figures is refused: a parameter
- * that does nothing must not look as if it did. */
+ * What is wrong, is not of this kind of topology, or would have no effect beside the other figures is refused: a
+ * parameter that does nothing must not look as if it did. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

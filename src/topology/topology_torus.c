@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_torus.c: nodes on a grid of x * y * z that closes in every direction, one rank a node, a duplex cable between
- * neighbours (one also where a side has two nodes). Node = (k * y + j) * x + i. Routing by dimension, x first, the shorter way
- * round; where both are equal, forward from even and backward from odd nodes. Every link costs `lat`. */
+/* topology_torus.c: nodes on a grid of x * y * z that closes in every direction, one rank a node, a duplex cable
+ * between neighbours (one also where a side has two nodes). Node = (k * y + j) * x + i. Routing by dimension, x first,
+ * the shorter way round; where both are equal, forward from even and backward from odd nodes. Every link costs
+ * `lat`. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, the text form on the last line that is
- * no comment. A missing file is no failure (figures are then assumed); a file fitted with another number of cores is not
- * used, because its figures are of another machine or of another share of it. */
+/* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, the text form on the last line
+ * that is no comment. A missing file is no failure (figures are then assumed); a file fitted with another number of
+ * cores is not used, because its figures are of another machine or of another share of it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attack_ranks.c: attacks on tutti/comm.h by ranks that are processes, so that one that dies or hangs is seen: attack_ranks NRANKS CASE.
- * Each rank offers what is wrong, wants it refused with words, and then that the communicator still sums; attacks.py runs them all. */
+/* attack_ranks.c: attacks on tutti/comm.h by ranks that are processes, so that one that dies or hangs is seen:
+ * attack_ranks NRANKS CASE. Each rank offers what is wrong, wants it refused with words, and then that the communicator
+ * still sums; attacks.py runs them all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -277,7 +278,8 @@ static const char *no_algorithm(attacker *a)
     return refused_call(a, &(tutti_call){.in = x, .out = y, .count = N, .algorithm = "rings,of=%s%n"});
 }
 
-/* The peers reach for it through the system, which says that nothing is there; whoever touches it himself dies of it, and is named. */
+/* The peers reach for it through the system, which says that nothing is there; whoever touches it himself dies of it,
+ * and is named. */
 static const char *bad_memory(attacker *a, int protection)
 {
     const size_t bytes = (size_t)4 << 20;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_control_group.c: limits of every control group around a process count, of both versions: machines are folders here. */
+/* test_control_group.c: limits of every control group around a process count, of both versions: machines are folders
+ * here. */
 #include "testing.h"
 
 #include <stdio.h>

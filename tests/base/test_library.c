@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_library.c: libraries that are loaded when they are wanted (base/host/library.h), with one that is always there and one that is not. */
+/* test_library.c: libraries that are loaded when they are wanted (base/host/library.h), with one that is always there
+ * and one that is not. */
 #include "testing.h"
 
 #include <signal.h>

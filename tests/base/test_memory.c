@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c: what is left is known, what cannot be had is refused before it is asked for, and who has none left says so. */
+/* test_memory.c: what is left is known, what cannot be had is refused before it is asked for, and who has none left
+ * says so. */
 #include "testing.h"
 
 #include <stdlib.h>

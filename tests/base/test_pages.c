@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pages.c: large memory is zeroed, lies at a boundary of huge pages and is all there; what cannot be had is refused. */
+/* test_pages.c: large memory is zeroed, lies at a boundary of huge pages and is all there; what cannot be had is
+ * refused. */
 #include "testing.h"
 
 #include <stdint.h>

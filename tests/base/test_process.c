@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_process.c: child processes: how they begin, what they see of ours, how they end, and which of them ended first. */
+/* test_process.c: child processes: how they begin, what they see of ours, how they end, and which of them ended
+ * first. */
 #include "testing.h"
 
 #include <fcntl.h>

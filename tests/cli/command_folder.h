@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_folder.h: commands that read and write files of a folder made for them, which `$` stands for. After testing.h. */
+/* command_folder.h: commands that read and write files of a folder made for them, which `$` stands for. After
+ * testing.h. */
 #ifndef TUTTI_COMMAND_FOLDER_H
 #define TUTTI_COMMAND_FOLDER_H
 

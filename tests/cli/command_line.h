@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_line.h: `tutti ARGUMENTS` as a user types it, in the source folder: `examples/mlp.yaml` is the one there. A shell takes
- * the words apart, so redirections may stand among them. */
+/* command_line.h: `tutti ARGUMENTS` as a user types it, in the source folder: `examples/mlp.yaml` is the one there. A
+ * shell takes the words apart, so redirections may stand among them. */
 #ifndef TUTTI_COMMAND_LINE_H
 #define TUTTI_COMMAND_LINE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cli_flags.c: flags by tables. src/cli belongs to the program, not to the library, so the files themselves are taken in. */
+/* test_cli_flags.c: flags by tables. src/cli belongs to the program, not to the library, so the files themselves are
+ * taken in. */
 #include "testing.h"
 
 #include <stdlib.h>

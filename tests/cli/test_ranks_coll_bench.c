@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_coll_bench.c: `tutti coll bench` from outside: rows, JSON, refusals, exit codes. Its figures are nobody's business here. */
+/* test_ranks_coll_bench.c: `tutti coll bench` from outside: rows, JSON, refusals, exit codes. Its figures are nobody's
+ * business here. */
 #include "testing.h"
 
 #include <unistd.h>

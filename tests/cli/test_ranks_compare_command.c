@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_compare_command.c: `tutti compare`: what it runs, what it does not run again, what it refuses, what it writes. */
+/* test_ranks_compare_command.c: `tutti compare`: what it runs, what it does not run again, what it refuses, what it
+ * writes. */
 #include "testing.h"
 
 #include <signal.h>
@@ -67,8 +68,9 @@ __attribute__((noinline)) static long long bytes_of(const char *table, const cha
     return atoll(field);
 }
 
-/* mlp's vector has 101,776 elements. Workers of easgd visit once a period each; rank 0 has the centre, so what moves is rank 1's: a vector
- * there and one back. In sync-sgd each of two ranks reads half of the gradients and half of the weights, and 48 control numbers. */
+/* mlp's vector has 101,776 elements. Workers of easgd visit once a period each; rank 0 has the centre, so what moves is
+ * rank 1's: a vector there and one back. In sync-sgd each of two ranks reads half of the gradients and half of the
+ * weights, and 48 control numbers. */
 static void bytes_that_were_sent_stand_beside_each_test(void **state)
 {
     (void)state;

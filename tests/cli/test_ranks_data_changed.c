@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_data_changed.c: data that are not what a run was trained on: a resumed run refuses them, `eval` refuses classes that mean others and
- * says the rest, `infer` goes by the names that were kept. */
+/* test_ranks_data_changed.c: data that are not what a run was trained on: a resumed run refuses them, `eval` refuses
+ * classes that mean others and says the rest, `infer` goes by the names that were kept. */
 #include "testing.h"
 
 #include "cli/command_folder.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_device_commands.c: `tutti devices`, `tune`, named machines, `predict --device` and `--framework` as a user types them. */
+/* test_ranks_device_commands.c: `tutti devices`, `tune`, named machines, `predict --device` and `--framework` as a user
+ * types them. */
 #include "testing.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_diverged_command.c: a run whose loss, weights or scale are no good any more ends with words and a good checkpoint, by whatever method
- * it trains, and is called so by `tutti compare`; checkpoints by the clock. */
+/* test_ranks_diverged_command.c: a run whose loss, weights or scale are no good any more ends with words and a good
+ * checkpoint, by whatever method it trains, and is called so by `tutti compare`; checkpoints by the clock. */
 #include "testing.h"
 
 #include <dirent.h>
@@ -102,7 +102,8 @@ static void a_run_that_is_told_to_goes_on_and_keeps_what_is_good(void **state)
     }
 }
 
-/* As an earlier version may have written it: the momentum of a checkpoint of a good run, of which one number becomes another, under seals that fit. */
+/* As an earlier version may have written it: the momentum of a checkpoint of a good run, of which one number becomes
+ * another, under seals that fit. */
 static void spoil(int step, float value)
 {
     char folder[160], path[200], *bytes, *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_eval_command.c: `tutti eval --predictions | --per-class | --confusion`: what is written agrees with what eval prints, in each
- * form, at any rank count of a canonical run; outputs that cannot be are refused. */
+/* test_ranks_eval_command.c: `tutti eval --predictions | --per-class | --confusion`: what is written agrees with what
+ * eval prints, in each form, at any rank count of a canonical run; outputs that cannot be are refused. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_files.c: files as all commands treat them: what they read is never what they write, what is no file holds nobody, and what
- * could not be written is said. */
+/* test_ranks_files.c: files as all commands treat them: what they read is never what they write, what is no file holds
+ * nobody, and what could not be written is said. */
 #include <sys/stat.h>
 
 #include "testing.h"
@@ -300,7 +300,8 @@ static void closed_standard_streams_spoil_no_file(void **state)
     free(text);
 }
 
-/* With room for the program, and not for a row of a million features nor for a model of 39 GB: words and exit code 1, soon. */
+/* With room for the program, and not for a row of a million features nor for a model of 39 GB: words and exit code 1,
+ * soon. */
 static void what_memory_cannot_hold_is_refused_in_words(void **state)
 {
     (void)state;

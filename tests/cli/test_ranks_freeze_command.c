@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_freeze_command.c: `optimiser.groups.freeze` as a user gives it, by the kernels that train: weights have the bits that they have
- * beside a rate of 0, checkpoints are whole and go on, and what is shown of a step leaves out what is not done. */
+/* test_ranks_freeze_command.c: `optimiser.groups.freeze` as a user gives it, by the kernels that train: weights have
+ * the bits that they have beside a rate of 0, checkpoints are whole and go on, and what is shown of a step leaves out
+ * what is not done. */
 #include "testing.h"
 
 #include "cli/command_folder.h"

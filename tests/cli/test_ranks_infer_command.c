@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_infer_command.c: `tutti infer`: pictures of the set have the answers of its rows; what is no picture is named, and the rest
- * is answered. */
+/* test_ranks_infer_command.c: `tutti infer`: pictures of the set have the answers of its rows; what is no picture is
+ * named, and the rest is answered. */
 #include "testing.h"
 
 #include <math.h>

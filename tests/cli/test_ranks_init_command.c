@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_init_command.c: `tutti train --init` as a user gives it: what it says, what goes before it, what it never removes, and that ranks
- * which would begin at different weights are refused. */
+/* test_ranks_init_command.c: `tutti train --init` as a user gives it: what it says, what goes before it, what it never
+ * removes, and that ranks which would begin at different weights are refused. */
 #include <sys/wait.h>
 
 #include "testing.h"

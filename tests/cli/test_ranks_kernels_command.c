@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_kernels_command.c: the keys kernels.name and kernels.tuned as a user types them: what a tune file says is chosen on all ranks and
- * said, and files that are missing, damaged or of elsewhere are refused by rank 0 with words, the others with none. */
+/* test_ranks_kernels_command.c: the keys kernels.name and kernels.tuned as a user types them: what a tune file says is
+ * chosen on all ranks and said, and files that are missing, damaged or of elsewhere are refused by rank 0 with words,
+ * the others with none. */
 #include "testing.h"
 
 #include <unistd.h>

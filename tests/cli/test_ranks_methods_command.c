@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_methods_command.c: `tutti methods` says of every row all that it holds, with the keys of a job that it takes and their
- * defaults; `tutti train` says what the plan that it runs does. */
+/* test_ranks_methods_command.c: `tutti methods` says of every row all that it holds, with the keys of a job that it
+ * takes and their defaults; `tutti train` says what the plan that it runs does. */
 #include "testing.h"
 
 #include <cjson/cJSON.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_partition_command.c: `tutti train --partition` as a user gives it: ranks sit where it says, by what the kernel says of them; results have
- * the bits of ranks that sit nowhere; what does not fit is refused, and shown before it is run. Groups need cores: on a machine with one
- * only, those of one group are tested. */
+/* test_ranks_partition_command.c: `tutti train --partition` as a user gives it: ranks sit where it says, by what the
+ * kernel says of them; results have the bits of ranks that sit nowhere; what does not fit is refused, and shown before
+ * it is run. Groups need cores: on a machine with one only, those of one group are tested. */
 #include "testing.h"
 
 #include <dirent.h>
@@ -125,7 +125,8 @@ static void what_does_not_fit_is_refused(void **state)
     check("train $/job.yaml --partition 2 --set batch=15", 2, "; ranks: 2, as many as 'partition: 2' has groups here");
 }
 
-/* Machines of hwloc's descriptions are looked at, as those of lstopo's files are: what one has for memory counts, too. */
+/* Machines of hwloc's descriptions are looked at, as those of lstopo's files are: what one has for memory counts,
+ * too. */
 static void a_machine_that_is_not_here_is_shown_and_not_run(void **state)
 {
     (void)state;

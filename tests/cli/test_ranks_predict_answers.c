@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_predict_answers.c: what planners ask `tutti predict` and `coll explain`: runs, memory, changes, advice, pictures, programs. */
+/* test_ranks_predict_answers.c: what planners ask `tutti predict` and `coll explain`: runs, memory, changes, advice,
+ * pictures, programs. */
 #include "testing.h"
 
 #include <math.h>

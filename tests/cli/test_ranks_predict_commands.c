@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_predict_commands.c: `tutti predict`, `papers` and `coll explain` as a user types them: output, codes, words. */
+/* test_ranks_predict_commands.c: `tutti predict`, `papers` and `coll explain` as a user types them: output, codes,
+ * words. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_predict_layers_file.c: `tutti predict LAYERS.txt` as a user types it: exact figures, words of refusals, codes. */
+/* test_ranks_predict_layers_file.c: `tutti predict LAYERS.txt` as a user types it: exact figures, words of refusals,
+ * codes. */
 #include "testing.h"
 
 #include <math.h>

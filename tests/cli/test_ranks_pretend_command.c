@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_pretend_command.c: `tutti train --pretend`: kernels wait as long as a trace says, all else runs, and nothing is kept that could be
- * taken for something learned. */
+/* test_ranks_pretend_command.c: `tutti train --pretend`: kernels wait as long as a trace says, all else runs, and
+ * nothing is kept that could be taken for something learned. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static void every_method_runs_and_its_steps_take_the_times_of_the_trace(void **s
         char *lines = get("out/metrics.jsonl");
         assert_non_null(strstr(lines, "\"ev\":\"pretended\""));
         assert_non_null(strstr(lines, "\"loss\":null"));
-        /* nobody sleeps for less than he is told: 6 steps of two kernels of 10 ms; where workers take steps of their own one may be done with five
-         * when the other has begun its last one */
+        /* nobody sleeps for less than he is told: 6 steps of two kernels of 10 ms; where workers take steps of their
+         * own one may be done with five when the other has begun its last one */
         assert_true(number_in(lines, "\"ev\":\"end\"", "\"train_seconds\":") >= 5 * 0.02 * 0.99);
         free(lines);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_readers.c: what reads a run while it saves, words with bytes that are no text, and numbers that are none: no false alarm, no
- * output that others cannot read, no word taken for something else. */
+/* test_ranks_readers.c: what reads a run while it saves, words with bytes that are no text, and numbers that are none:
+ * no false alarm, no output that others cannot read, no word taken for something else. */
 #include "testing.h"
 
 #include "cli/command_folder.h"

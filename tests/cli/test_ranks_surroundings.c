@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_surroundings.c: a machine that gives less than was asked for (threads, stack, calls of its file system): the same numbers, or words at the start. */
+/* test_ranks_surroundings.c: a machine that gives less than was asked for (threads, stack, calls of its file system):
+ * the same numbers, or words at the start. */
 #include "testing.h"
 
 #include <errno.h>

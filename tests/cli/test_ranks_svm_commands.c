@@ -56,7 +56,8 @@ static void ranks_and_threads_change_no_byte_of_the_model(void **state)
     free(text);
 }
 
-/* More ranks than samples, and far more than cores: 17 s on two of them; a work that grows with their cube takes minutes. */
+/* More ranks than samples, and far more than cores: 17 s on two of them; a work that grows with their cube takes
+ * minutes. */
 static void three_hundred_ranks_change_no_byte_either(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_tune_command.c: `tutti tune kernels` as a user types it: a job's layers are measured once, its file is read again, and
- * one that is missing, damaged or foreign is refused with words. */
+/* test_ranks_tune_command.c: `tutti tune kernels` as a user types it: a job's layers are measured once, its file is
+ * read again, and one that is missing, damaged or foreign is refused with words. */
 #include "testing.h"
 
 #include <unistd.h>

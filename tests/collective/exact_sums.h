@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exact_sums.h: allreduces whose every element is known, by every algorithm, with counted bytes: what ranks of a test do. After testing.h. */
+/* exact_sums.h: allreduces whose every element is known, by every algorithm, with counted bytes: what ranks of a test
+ * do. After testing.h. */
 #ifndef TUTTI_TESTS_EXACT_SUMS_H
 #define TUTTI_TESTS_EXACT_SUMS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_sums.h: allreduces over some ranks of a group, every element known: all blocks of all ways to part the ranks, at once,
- * started and awaited in another order by each rank. After testing.h. */
+/* partition_sums.h: allreduces over some ranks of a group, every element known: all blocks of all ways to part the
+ * ranks, at once, started and awaited in another order by each rank. After testing.h. */
 #ifndef TUTTI_TESTS_PARTITION_SUMS_H
 #define TUTTI_TESTS_PARTITION_SUMS_H
 
@@ -49,8 +49,8 @@ static inline void shuffle(int32_t *numbers, int n, uint64_t seed, uint64_t whic
     }
 }
 
-/* The first algorithm from number `wish` on that serves this many ranks on their hosts; false: nothing is left to try. Sums that are the
- * same but for who the members are share a schedule. */
+/* The first algorithm from number `wish` on that serves this many ranks on their hosts; false: nothing is left to try.
+ * Sums that are the same but for who the members are share a schedule. */
 static inline bool make_sum(const tutti_group *g, const many_sums *all, some_sum *s, int wish, bool only_it)
 {
     const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = s->nmembers};
@@ -80,7 +80,8 @@ static inline void add_sum(const tutti_group *g, many_sums *all, unsigned mask, 
     all->nsums += make_sum(g, all, s, wish, only_it);
 }
 
-/* Every way to part the ranks: block_of[r] is at most one more than the largest before it. Returns how many there are. */
+/* Every way to part the ranks: block_of[r] is at most one more than the largest before it. Returns how many there
+ * are. */
 static inline int add_partitions(const tutti_group *g, many_sums *all)
 {
     int block_of[PARTED] = {0}, nparts = 0;

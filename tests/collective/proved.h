@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proved.h: schedules by name that must hold, unlowered and lowered, or must be refused with the right words. After testing.h. */
+/* proved.h: schedules by name that must hold, unlowered and lowered, or must be refused with the right words. After
+ * testing.h. */
 #ifndef TUTTI_TESTS_PROVED_H
 #define TUTTI_TESTS_PROVED_H
 

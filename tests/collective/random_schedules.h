@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random_schedules.h: random but lawful exchanges: messages between random ranks in a random order, each end in a random sequence of its
- * rank, sums between them that random later steps wait for. Nobody can hang: all ranks keep to one order of messages. What comes out
- * is no collective; engines do not ask. */
+/* random_schedules.h: random but lawful exchanges: messages between random ranks in a random order, each end in a
+ * random sequence of its rank, sums between them that random later steps wait for. Nobody can hang: all ranks keep to
+ * one order of messages. What comes out is no collective; engines do not ask. */
 #ifndef RANDOM_SCHEDULES_H
 #define RANDOM_SCHEDULES_H
 

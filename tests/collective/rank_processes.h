@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_processes.h: a test that starts itself as ranks: `test MODE` under tutti_launch; a rank tells what it saw through a
- * pipe, one line each, the last of which counts. After testing.h. */
+/* rank_processes.h: a test that starts itself as ranks: `test MODE` under tutti_launch; a rank tells what it saw
+ * through a pipe, one line each, the last of which counts. After testing.h. */
 #ifndef TUTTI_TESTS_RANK_PROCESSES_H
 #define TUTTI_TESTS_RANK_PROCESSES_H
 
@@ -28,8 +28,8 @@ static inline bool is_rank(int argc)
     return argc == 2 && getenv("TEST_PIPE") && getenv("RANK");
 }
 
-/* Several hosts on one machine: TEST_HOSTS has one letter a rank. Before the environment is read. Not over a wire that shares memory:
- * that is of one host, and every rank counts as one by itself. */
+/* Several hosts on one machine: TEST_HOSTS has one letter a rank. Before the environment is read. Not over a wire that
+ * shares memory: that is of one host, and every rank counts as one by itself. */
 static inline void take_host(void)
 {
     const char *hosts = getenv("TEST_HOSTS");
@@ -81,7 +81,8 @@ static inline const char *why_not_over(const wire_way *way, tutti_failure *err)
     return NULL;
 }
 
-/* The i-th way that there is here, for all ranks from now on; false: there are no more, and none is asked for any longer. */
+/* The i-th way that there is here, for all ranks from now on; false: there are no more, and none is asked for any
+ * longer. */
 static inline bool take_wire(int i)
 {
     for (int k = 0; k < WIRE_WAYS; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reference_run.h: plays a schedule that is lowered for mapped memory on one thread, one element at a time, in the order in which
- * its waits allow, with the arithmetic of reference_reduce.h: the reduction expression that the schedule states, evaluated
- * without executor, counters or vector loops. */
+/* reference_run.h: plays a schedule that is lowered for mapped memory on one thread, one element at a time, in the
+ * order in which its waits allow, with the arithmetic of reference_reduce.h: the reduction expression that the schedule
+ * states, evaluated without executor, counters or vector loops. */
 #ifndef TUTTI_TESTS_REFERENCE_RUN_H
 #define TUTTI_TESTS_REFERENCE_RUN_H
 

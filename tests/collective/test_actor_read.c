@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file between tutti and tutti-simgrid: what is cut short or has other numbers in it is refused, or is sound all the same; then the
- * player can play it without leaving it. The helper answers a file that is none with words. */
+/* The file between tutti and tutti-simgrid: what is cut short or has other numbers in it is refused, or is sound all
+ * the same; then the player can play it without leaving it. The helper answers a file that is none with words. */
 #include "testing.h"
 
 #include <math.h>

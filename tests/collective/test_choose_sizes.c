@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_choose_sizes.c: the fastest of several sizes, from one simulation of each schedule, is what the chooser says of each. */
+/* test_choose_sizes.c: the fastest of several sizes, from one simulation of each schedule, is what the chooser says of
+ * each. */
 #include "testing.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@
 #include "base/arena.h"
 #include "collective/simulate/choose/choose.h"
 
-/* Sizes whose slices are whole elements for all rows at these rank counts, nearly; one element off is a ten-thousandth. */
+/* Sizes whose slices are whole elements for all rows at these rank counts, nearly; one element off is a
+ * ten-thousandth. */
 static void each_size_is_as_the_chooser_says(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_comm_choice.c: which way a class of calls goes: a made-up machine says how long each way takes, and may change its mind. */
+/* test_comm_choice.c: which way a class of calls goes: a made-up machine says how long each way takes, and may change
+ * its mind. */
 #include "testing.h"
 
 #include "collective/comm/comm_way.h"

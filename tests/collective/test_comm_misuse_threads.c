@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_comm_misuse_threads.c: calls that are wrong in every way that we could think of: refused with words, never a crash, never a
- * hang, and afterwards the communicator is whole. */
+/* test_comm_misuse_threads.c: calls that are wrong in every way that we could think of: refused with words, never a
+ * crash, never a hang, and afterwards the communicator is whole. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 /* --- deadlines --- */
 
-/* Rank 1 makes no call for a while. Rank 0 has not made one of its kind before, so that it waits in the making of it. */
+/* Rank 1 makes no call for a while. Rank 0 has not made one of its kind before, so that it waits in the making of
+ * it. */
 static const char *first_body(tutti_comm *comm, void *arg)
 {
     tutti_failure err = {0};
@@ -257,7 +258,8 @@ static uint32_t roll(uint64_t round, uint64_t which, uint32_t n)
     return tutti_random(77, TUTTI_STREAM_TEST, round, which).word[0] % n;
 }
 
-/* Most of them wrong in some way, which must be the same on all ranks: who is refused alone leaves the others in a call. */
+/* Most of them wrong in some way, which must be the same on all ranks: who is refused alone leaves the others in a
+ * call. */
 static tutti_call made_by_chance(uint64_t round, char *memory, const int64_t *counts)
 {
     static const int64_t lengths[] = {0, 1, 7, 64, 1000, -1, INT64_MAX, ((int64_t)1 << 47) + 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_comm_threads.c: the public calls between threads: every collective on plain memory and on allocated memory, even and
- * uneven, in place, in pieces, several in flight. Whole numbers, so that the sums are exact and == is the test. */
+/* test_comm_threads.c: the public calls between threads: every collective on plain memory and on allocated memory, even
+ * and uneven, in place, in pieces, several in flight. Whole numbers, so that the sums are exact and == is the test. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -194,7 +194,8 @@ static void long_vectors_go_in_pieces(void **state)
     }
 }
 
-/* avg divides at the end, argmax has larger elements: on plain memory that is read where it lies, on staged and on mapped. */
+/* avg divides at the end, argmax has larger elements: on plain memory that is read where it lies, on staged and on
+ * mapped. */
 static const char *operations_body(tutti_comm *comm, void *arg)
 {
     enum { N = 200003 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compile.c: every row of the table of algorithms, every collective it serves, every rank count up to 33: the checker
- * proves it, far slices are what the peer says, and the counts are the closed forms. */
+/* test_compile.c: every row of the table of algorithms, every collective it serves, every rank count up to 33: the
+ * checker proves it, far slices are what the peer says, and the counts are the closed forms. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engines judge each other. Where routes do not collide, formula, round evaluator, event player and SimGrid give one time; on random
- * schedules and networks nobody who plays is below the round evaluator's lower bound. Refusals have words, and a helper's deadline ends
- * it. TUTTI_LONG=1: 500 random cases. What wants tutti-simgrid is left out, saying so, where it is not built. */
+/* The engines judge each other. Where routes do not collide, formula, round evaluator, event player and SimGrid give
+ * one time; on random schedules and networks nobody who plays is below the round evaluator's lower bound. Refusals have
+ * words, and a helper's deadline ends it. TUTTI_LONG=1: 500 random cases. What wants tutti-simgrid is left out, saying
+ * so, where it is not built. */
 #include "testing.h"
 
 #include <math.h>

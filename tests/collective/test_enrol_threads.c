@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_enrol_threads.c: memory of the caller's own that becomes memory of all ranks (tutti_comm_enrol): sums without a copy, what is
- * refused and in which words, and what giving it up means. */
+/* test_enrol_threads.c: memory of the caller's own that becomes memory of all ranks (tutti_comm_enrol): sums without a
+ * copy, what is refused and in which words, and what giving it up means. */
 #include "testing.h"
 
 #include <fcntl.h>

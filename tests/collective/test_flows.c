@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_flows.c: what is due comes in order; messages that come and go take as long as shares say that are found anew at each beginning and end,
- * but for the small part for which shares are kept, whatever else is under way. */
+/* test_flows.c: what is due comes in order; messages that come and go take as long as shares say that are found anew at
+ * each beginning and end, but for the small part for which shares are kept, whatever else is under way. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_incast.c: who sends how many to one host at a time, what that costs on Ethernet, and who may not: counted by hand. */
+/* test_incast.c: who sends how many to one host at a time, what that costs on Ethernet, and who may not: counted by
+ * hand. */
 #include "testing.h"
 
 #include <math.h>

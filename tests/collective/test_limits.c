@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What physics allows: cuts against all cuts of small networks, the figures of machines that are known, the order of the
- * bounds, and no schedule below any of them. */
+/* What physics allows: cuts against all cuts of small networks, the figures of machines that are known, the order of
+ * the bounds, and no schedule below any of them. */
 #include "testing.h"
 
 #include <math.h>

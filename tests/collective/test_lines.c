@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lines.c: times of all sizes from one simulation are those of a simulation of each; what one part says of a row that rotates is what all
- * its parts say; large rank counts are known at once, or refused. */
+/* test_lines.c: times of all sizes from one simulation are those of a simulation of each; what one part says of a row
+ * that rotates is what all its parts say; large rank counts are known at once, or refused. */
 #include "testing.h"
 
 #include <math.h>

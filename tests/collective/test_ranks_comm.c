@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_comm.c: communicators of processes, on one host and on several (take_host): by whose figures algorithms are chosen, and
- * memory of ranks that is not mapped: written, read, given up, of ranks that die. */
+/* test_ranks_comm.c: communicators of processes, on one host and on several (take_host): by whose figures algorithms
+ * are chosen, and memory of ranks that is not mapped: written, read, given up, of ranks that die. */
 #include "testing.h"
 
 #include <pthread.h>

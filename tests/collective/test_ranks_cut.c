@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_cut.c: the connection to a peer ends in the middle of a send: a part of it has gone, the rest fails. That is how a rank
- * that sends sees a peer die, if it is not told first; here rank 1 stages it with send and sendmsg of its own. */
+/* test_ranks_cut.c: the connection to a peer ends in the middle of a send: a part of it has gone, the rest fails. That
+ * is how a rank that sends sees a peer die, if it is not told first; here rank 1 stages it with send and sendmsg of its
+ * own. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_memory.c: memory of other processes: plain memory that is read and written where it lies, systems that refuse that, memory
- * that is not there, and memory of the caller's own that is enrolled. */
+/* test_ranks_memory.c: memory of other processes: plain memory that is read and written where it lies, systems that
+ * refuse that, memory that is not there, and memory of the caller's own that is enrolled. */
 #include "testing.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rooted.c: trees at every root and with every kind of parameter: proved on every wire, as deep as they must be; the two
- * binary trees share no inner rank. */
+/* test_rooted.c: trees at every root and with every kind of parameter: proved on every wire, as deep as they must be;
+ * the two binary trees share no inner rank. */
 #include "testing.h"
 
 #include "collective/simulate/simulate.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule_text.c: every schedule prints and parses to itself; bad text is refused with its line; no byte breaks it. */
+/* test_schedule_text.c: every schedule prints and parses to itself; bad text is refused with its line; no byte breaks
+ * it. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The round evaluator on compiled schedules: equal to closed forms without collisions, never below a bound, and exact where
- * the answer is known by hand. */
+/* The round evaluator on compiled schedules: equal to closed forms without collisions, never below a bound, and exact
+ * where the answer is known by hand. */
 #include "testing.h"
 
 #include <math.h>
@@ -70,7 +70,8 @@ static void no_schedule_is_below_its_lower_bound_or_any_bound(void **state)
                         tutti_bounds bounds;
                         if (!simulated(tutti_algorithm_at(a)->name, (tutti_collective)c, p, n, &t, &sim)) continue;
                         tutti_simulate_bounds((tutti_collective)c, p, n, &t, &bounds);
-                        /* with empty slices some links carry nothing and (p-1)/p n is not reached: bounds are for n >= p */
+                        /* with empty slices some links carry nothing and (p-1)/p n is not reached: bounds are for n >=
+                         * p */
                         bool low = n >= (c == TUTTI_ALL_TO_ALL ? p * p : p) && bounds.best_s > sim.seconds * (1 + 1e-9);
                         if (low || sim.lower_s > sim.seconds * (1 + 1e-9))
                             fail_msg("%s %s on %s, %d ranks, %lld elements: bound %g, lower %g, seconds %g",
@@ -122,8 +123,8 @@ static void what_ends_early_leaves_its_share_to_the_others(void **state)
     /* 1 and 3 MB over one link: halves for 2 ms, then all of it for 2 ms */
     const tutti_flow two[] = {{.src = 0, .dst = 1, .bytes = 1000000}, {.src = 0, .dst = 2, .bytes = 3000000}};
     assert_true(fabs(end_of(two, 2) - 4e-3) < 1e-12);
-    /* 0 > 1 (1 MB), 0 > 2 (2 MB), 3 > 2 (5 MB): halves for 2 ms; then up(0) is free, 0 > 2 still shares down(2) until 4 ms; then 3
-     * MB are left for 3 > 2 */
+    /* 0 > 1 (1 MB), 0 > 2 (2 MB), 3 > 2 (5 MB): halves for 2 ms; then up(0) is free, 0 > 2 still shares down(2) until 4
+     * ms; then 3 MB are left for 3 > 2 */
     const tutti_flow three[] = {{.src = 0, .dst = 1, .bytes = 1000000},
                                 {.src = 0, .dst = 2, .bytes = 2000000},
                                 {.src = 3, .dst = 2, .bytes = 5000000}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules on networks: where nothing collides the evaluator equals the closed form of one switch that never blocks; parity
- * mapping makes that true on BiGraph; the mapper never makes a seating worse, and finds that one by itself. */
+/* Schedules on networks: where nothing collides the evaluator equals the closed form of one switch that never blocks;
+ * parity mapping makes that true on BiGraph; the mapper never makes a seating worse, and finds that one by itself. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why swing's slices can be ranges: what each rank can still reach is a set that all its members share, so the sets nest.
- * From the definition, without a look at the compiler. */
+/* Why swing's slices can be ranges: what each rank can still reach is a set that all its members share, so the sets
+ * nest. From the definition, without a look at the compiler. */
 #include "testing.h"
 
 #include <stdbool.h>

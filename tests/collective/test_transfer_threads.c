@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_transfer_threads.c: writes, signals, reads and waits between threads: every byte arrives before the word that says so,
- * whatever the order in which ranks come; bad places are refused; a word that never comes meets its deadline. */
+/* test_transfer_threads.c: writes, signals, reads and waits between threads: every byte arrives before the word that
+ * says so, whatever the order in which ranks come; bad places are refused; a word that never comes meets its
+ * deadline. */
 #include "testing.h"
 
 #include "transfer_bodies.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wire_faults.c: what networks and strangers do to the wire tcp, each fault by its number. Both ends in one process, a proxy between
- * them where bytes are to be harmed (wire_pair.h); hosts that vanish: tests/hosts. */
+/* test_wire_faults.c: what networks and strangers do to the wire tcp, each fault by its number. Both ends in one
+ * process, a proxy between them where bytes are to be harmed (wire_pair.h); hosts that vanish: tests/hosts. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -78,7 +78,8 @@ static void test_f25_one_byte_at_a_time_changes_nothing(void **state)
     pair_close(&p);
 }
 
-/* Every bit of a head and some of the bytes behind it. Found: the word that follows is not believed, and the words say what it was. */
+/* Every bit of a head and some of the bytes behind it. Found: the word that follows is not believed, and the words say
+ * what it was. */
 static void test_f32_a_flipped_bit_is_found_where_checksums_are_on(void **state)
 {
     enum { LONG = 100000, HEAD = sizeof(tcp_head) };
@@ -103,7 +104,8 @@ static void test_f32_a_flipped_bit_is_found_where_checksums_are_on(void **state)
     }
 }
 
-/* Without checksums: bytes may be wrong, but nothing is written where nothing was enrolled, and nothing hangs or crashes. */
+/* Without checksums: bytes may be wrong, but nothing is written where nothing was enrolled, and nothing hangs or
+ * crashes. */
 static void test_f32_without_checksums_a_flipped_bit_stays_where_it_is(void **state)
 {
     enum { LONG = 4096, HEAD = sizeof(tcp_head) };
@@ -192,7 +194,8 @@ static void test_f26_another_version_is_told_ours(void **state)
     pair_close(&p);
 }
 
-/* A peer that has gone mad: each frame ends the connection with words, and nothing is allocated for what it promises. */
+/* A peer that has gone mad: each frame ends the connection with words, and nothing is allocated for what it
+ * promises. */
 static void test_f26_frames_that_promise_too_much_end_the_connection(void **state)
 {
     (void)state;
@@ -221,7 +224,8 @@ static void test_f26_frames_that_promise_too_much_end_the_connection(void **stat
     }
 }
 
-/* As many that say nothing as the system lets us have, and some that say a byte now and then. The peer still gets in. */
+/* As many that say nothing as the system lets us have, and some that say a byte now and then. The peer still gets
+ * in. */
 static void test_f27_a_thousand_silent_callers_do_not_keep_a_peer_out(void **state)
 {
     enum { SILENT = 1000, SLOW = 50 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wire_tcp.c: the wire over plain sockets, both ends in one process (wire_pair.h): order, sizes, connections, reads, settings. */
+/* test_wire_tcp.c: the wire over plain sockets, both ends in one process (wire_pair.h): order, sizes, connections,
+ * reads, settings. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void open_and_connect(pair *p)
     assert_true(pair_connect(p, 10));
 }
 
-/* Who asks for room gets none while what was put waits for a peer that takes nothing, and gets it again once that has gone. */
+/* Who asks for room gets none while what was put waits for a peer that takes nothing, and gets it again once that has
+ * gone. */
 static void there_is_no_room_behind_what_waits(void **state)
 {
     enum { EACH = 1 << 20, MOST = 256 };
@@ -177,7 +179,8 @@ static void what_is_not_enrolled_is_neither_read_nor_written(void **state)
     pair_close(&p);
 }
 
-/* Memory may go while bytes are on their way to it; what comes then is thrown away, and what follows is not disturbed. */
+/* Memory may go while bytes are on their way to it; what comes then is thrown away, and what follows is not
+ * disturbed. */
 static void bytes_for_memory_that_is_forgotten_are_thrown_away(void **state)
 {
     enum { LONG = 64 << 20 };

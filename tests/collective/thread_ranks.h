@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread_ranks.h: runs a function as every rank of a group of threads. cmocka's assertions belong to the main thread, so a
- * rank returns NULL or static words that say what was wrong. */
+/* thread_ranks.h: runs a function as every rank of a group of threads. cmocka's assertions belong to the main thread,
+ * so a rank returns NULL or static words that say what was wrong. */
 #ifndef TUTTI_TEST_THREAD_RANKS_H
 #define TUTTI_TEST_THREAD_RANKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer_bodies.h: what ranks do to each other's memory (tutti/transfer.h), the same for threads and for processes on hosts; bodies
- * of comm_ranks.h. */
+/* transfer_bodies.h: what ranks do to each other's memory (tutti/transfer.h), the same for threads and for processes on
+ * hosts; bodies of comm_ranks.h. */
 #ifndef TUTTI_TESTS_TRANSFER_BODIES_H
 #define TUTTI_TESTS_TRANSFER_BODIES_H
 
@@ -114,7 +114,8 @@ static inline const char *refused_body(tutti_comm *comm, void *arg)
     return NULL;
 }
 
-/* Rank 1 writes what arrives in pieces or after a round trip, and reads it back at once: nothing says that it has arrived. */
+/* Rank 1 writes what arrives in pieces or after a round trip, and reads it back at once: nothing says that it has
+ * arrived. */
 static inline const char *echo_body(tutti_comm *comm, void *arg)
 {
     enum { LONG = 1 << 22 };

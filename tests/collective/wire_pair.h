@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_pair.h: both ends of the wire tcp in one process, driven by one thread, and a proxy between them that does to the bytes what
- * networks do: hands on a few at a time, flips a bit, resets, stops. After testing.h. */
+/* wire_pair.h: both ends of the wire tcp in one process, driven by one thread, and a proxy between them that does to
+ * the bytes what networks do: hands on a few at a time, flips a bit, resets, stops. After testing.h. */
 #ifndef TUTTI_TESTS_WIRE_PAIR_H
 #define TUTTI_TESTS_WIRE_PAIR_H
 

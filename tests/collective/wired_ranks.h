@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wired_ranks.h: a group whose ranks are threads of the test and whose memory is apart: over the wire tcp, each with its progress thread.
- * So ThreadSanitizer sees both threads of every rank. */
+/* wired_ranks.h: a group whose ranks are threads of the test and whose memory is apart: over the wire tcp, each with
+ * its progress thread. So ThreadSanitizer sees both threads of every rank. */
 #ifndef TUTTI_TEST_WIRED_RANKS_H
 #define TUTTI_TEST_WIRED_RANKS_H
 

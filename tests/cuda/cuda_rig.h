@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_rig.h: a card for a suite of kernels that run on one, with memory that is released at the end of a test, and passes of kernels as a step
- * launches them: what varies is read from the device. Without a card, or without NVRTC, a suite is skipped and says why. */
+/* cuda_rig.h: a card for a suite of kernels that run on one, with memory that is released at the end of a test, and
+ * passes of kernels as a step launches them: what varies is read from the device. Without a card, or without NVRTC, a
+ * suite is skipped and says why. */
 #ifndef TUTTI_TESTS_CUDA_RIG_H
 #define TUTTI_TESTS_CUDA_RIG_H
 
@@ -60,8 +61,8 @@ static inline int cuda_rig_close(void **state)
     return 0;
 }
 
-/* Takes nbytes of the card, `shift` behind a multiple of 64, with a guard behind them, and copies `from` there; from NULL fills them with NaN in
- * every type. */
+/* Takes nbytes of the card, `shift` behind a multiple of 64, with a guard behind them, and copies `from` there; from
+ * NULL fills them with NaN in every type. */
 static inline void *rig_buffer(cuda_rig *r, const void *from, size_t nbytes, size_t shift)
 {
     const size_t all = shift + nbytes + RIG_GUARD;
@@ -115,7 +116,8 @@ static inline tutti_value rig_value(const tutti_shape *s, tutti_dtype type, tutt
     return v;
 }
 
-/* Puts numbers onto the card as v describes them, `shift` bytes behind a multiple of 64. *numbers becomes what v's type holds of them. */
+/* Puts numbers onto the card as v describes them, `shift` bytes behind a multiple of 64. *numbers becomes what v's type
+ * holds of them. */
 static inline void *rig_upload(cuda_rig *r, const tutti_value *v, float *numbers, size_t shift)
 {
     void *memory = malloc(v->bytes + 1);

@@ -13,8 +13,8 @@
 
 enum { REPORTED = 97 };
 
-/* A child runs `opens`, then `what`. said has room of `size` bytes for the child's standard error. Returns the exit status; -N: signal N ended the
- * child. */
+/* A child runs `opens`, then `what`. said has room of `size` bytes for the child's standard error. Returns the exit
+ * status; -N: signal N ended the child. */
 static inline int run_in_child(void (*opens)(void), void (*what)(void), char *said, size_t size)
 {
     int ends[2], status;

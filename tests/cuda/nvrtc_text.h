@@ -34,7 +34,8 @@ static inline void *nvrtc_open_in(const char *folder)
     return NULL;
 }
 
-/* Opens NVRTC from the folders of TUTTI_CUDA_PATH (":" between), the loader's or /usr/local/cuda; NULL: there is none. */
+/* Opens NVRTC from the folders of TUTTI_CUDA_PATH (":" between), the loader's or /usr/local/cuda; NULL: there is
+ * none. */
 static inline void *nvrtc_open(void)
 {
     char *folders = strdup(getenv("TUTTI_CUDA_PATH") ? getenv("TUTTI_CUDA_PATH") : ""), *rest = folders;
@@ -48,7 +49,8 @@ static inline void *nvrtc_open(void)
 
 #define NVRTC_CALL(library, name, ...) ((int (*)(__VA_ARGS__))(uintptr_t)dlsym(library, name))
 
-/* Compiles a text into PTX for a target ("compute_90"), which the caller frees. NULL: the text did not compile, and the log is on stderr if `log`. */
+/* Compiles a text into PTX for a target ("compute_90"), which the caller frees. NULL: the text did not compile, and the
+ * log is on stderr if `log`. */
 static inline char *nvrtc_ptx(void *library, const char *text, const char *target, int log)
 {
     typedef void *program;

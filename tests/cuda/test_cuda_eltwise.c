@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_eltwise.c: ops that memory bounds, on a card, beside the reference's plain loops: odd sizes, every type, both orders, types and orders
- * mixed. Ops that round one by one have the reference's bits, exponentials are within 2e-6 of it. */
+/* test_cuda_eltwise.c: ops that memory bounds, on a card, beside the reference's plain loops: odd sizes, every type,
+ * both orders, types and orders mixed. Ops that round one by one have the reference's bits, exponentials are within
+ * 2e-6 of it. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -296,7 +297,8 @@ static void do_value(cuda_rig *r, const value_work *w)
     r->d->finish(r->d);
 }
 
-/* Makes n numbers with bits of every kind: zeros, subnormal ones, infinities, NaNs with payloads, halves between two numbers. */
+/* Makes n numbers with bits of every kind: zeros, subnormal ones, infinities, NaNs with payloads, halves between two
+ * numbers. */
 static float *odd_numbers(int64_t n)
 {
     static const uint32_t bits[] = {0,          0x80000000, 1,          0x807fffff, 0x7f800000, 0xff800000, 0x7f800001,

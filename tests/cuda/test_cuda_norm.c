@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_norm.c: batch norms, pools and LRN on a card, beside the reference's plain loops: odd sizes, both orders, every type, types and orders
- * mixed. Whole numbers go through max pools and so come out the same; else f32 is within 1e-5 of the largest number, f16 within 2e-3, bf16 within
- * 1e-2. */
+/* test_cuda_norm.c: batch norms, pools and LRN on a card, beside the reference's plain loops: odd sizes, both orders,
+ * every type, types and orders mixed. Whole numbers go through max pools and so come out the same; else f32 is within
+ * 1e-5 of the largest number, f16 within 2e-3, bf16 within 1e-2. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -262,7 +262,8 @@ static void a_card_evaluates_as_the_reference_does(void **state)
     check(state, false);
 }
 
-/* A residual network's layers in 16 bits: the gradient of an addend is dout itself, and nothing is kept that can be computed again. */
+/* A residual network's layers in 16 bits: the gradient of an addend is dout itself, and nothing is kept that can be
+ * computed again. */
 static void rows_of_channels_cost_what_they_must(void **state)
 {
     if (!*state) skip();

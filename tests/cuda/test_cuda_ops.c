@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_ops.c: every op on a device against the CPU, on the small shapes of bench/gpu: on a card, where there is one or a library that plays
- * it; on the row whose memory the host cannot follow; and on devices that are wrong in some way, which must be found. */
+/* test_cuda_ops.c: every op on a device against the CPU, on the small shapes of bench/gpu: on a card, where there is
+ * one or a library that plays it; on the row whose memory the host cannot follow; and on devices that are wrong in some
+ * way, which must be found. */
 #include "cuda/cuda_rig.h"
 
 #include "../bench/gpu/gpu_cases.h"

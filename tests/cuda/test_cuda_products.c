@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_products.c: convolutions and dense layers by libraries on a card, beside the reference's plain loops. Numbers are small whole ones, so
- * that all sums are exact: results differ by roundings to 16 bits, and by what an algorithm of cuDNN's that transforms its numbers leaves. Cases have
- * channels that must be filled up, groups, both orders, types mixed, weights as a training kernel orders them and row-major. Without a card, or
- * without the library, the suite is skipped. */
+/* test_cuda_products.c: convolutions and dense layers by libraries on a card, beside the reference's plain loops.
+ * Numbers are small whole ones, so that all sums are exact: results differ by roundings to 16 bits, and by what an
+ * algorithm of cuDNN's that transforms its numbers leaves. Cases have channels that must be filled up, groups, both
+ * orders, types mixed, weights as a training kernel orders them and row-major. Without a card, or without the library,
+ * the suite is skipped. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -79,8 +80,8 @@ typedef struct {
     double each, of_most;
 } allowed;
 
-/* Says how far a product may be off after roundings to both types. cuDNN may take an algorithm that transforms its numbers, which a product of
- * matrices does not. */
+/* Says how far a product may be off after roundings to both types. cuDNN may take an algorithm that transforms its
+ * numbers, which a product of matrices does not. */
 static allowed product_off(const op_case *c, tutti_dtype multiplied, tutti_dtype kept)
 {
     const bool is_conv = c->conv.out_channels;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_step.c: work of a step on a card has the bits of the cpu's table: odd sizes, vectors that lie alike and apart, NaNs, infinities, the
- * smallest and the largest numbers. Work is launched several times with other varying parts, so that it is run, recorded and replayed. With
- * TUTTI_LONG all that is looked at is longer than what all blocks take at once. */
+/* test_cuda_step.c: work of a step on a card has the bits of the cpu's table: odd sizes, vectors that lie alike and
+ * apart, NaNs, infinities, the smallest and the largest numbers. Work is launched several times with other varying
+ * parts, so that it is run, recorded and replayed. With TUTTI_LONG all that is looked at is longer than what all blocks
+ * take at once. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -286,7 +287,8 @@ static void norms_of_tensors_are_those_of_the_cpu(void **state)
 
 /* ---- the centre ---- */
 
-/* Checks one loop over elements. in_place: what a worker sees of the centre takes the place of what the worker brought. */
+/* Checks one loop over elements. in_place: what a worker sees of the centre takes the place of what the worker
+ * brought. */
 static void check_loop(cuda_rig *r, const tutti_element_loop *loop, int64_t n, const int *shift, bool in_place)
 {
     vector centre = make(r, n, WILD, shift[0]), from = make(r, n, PLAIN, shift[2]), other = make(r, n, PLAIN, shift[3]);

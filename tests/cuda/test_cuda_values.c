@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cuda_values.c: values, sizes and places that tutti declares itself of cuDNN and cuBLASLt are those of the headers of the toolkit. Where these are
- * not installed (the build says so: TUTTI_HAS_...) the tests are skipped. */
+/* test_cuda_values.c: values, sizes and places that tutti declares itself of cuDNN and cuBLASLt are those of the
+ * headers of the toolkit. Where these are not installed (the build says so: TUTTI_HAS_...) the tests are skipped. */
 #include "testing.h"
 
 #include "kernel/cuda/library/cublaslt_api.h"

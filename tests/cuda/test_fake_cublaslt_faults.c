@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fake_cublaslt_faults.c: what the fake cuBLASLt refuses with a status, and what it reports besides: each in a process of its own. */
+/* test_fake_cublaslt_faults.c: what the fake cuBLASLt refuses with a status, and what it reports besides: each in a
+ * process of its own. */
 #include "fake_libs_faults.h"
 
 enum { INVALID_VALUE = 7, FAILED = 13, UNSUPPORTED = 15 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fake_cuda_calls.c: the fake card says what callers do wrong, and does what streams, settings and other processes ask for. */
+/* test_fake_cuda_calls.c: the fake card says what callers do wrong, and does what streams, settings and other processes
+ * ask for. */
 #include "testing.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fake_cuda_faults.c: the fake card says what kernels do wrong: each fault in a process of its own, which ends with 97 and one line; beside it
- * what is right and looks alike. */
+/* test_fake_cuda_faults.c: the fake card says what kernels do wrong: each fault in a process of its own, which ends
+ * with 97 and one line; beside it what is right and looks alike. */
 #include "testing.h"
 
 #include "fake_faults.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fake_cudnn_faults.c: what the fake cuDNN refuses with a status, and what it reports besides: each in a process of its own. */
+/* test_fake_cudnn_faults.c: what the fake cuDNN refuses with a status, and what it reports besides: each in a process
+ * of its own. */
 #include "fake_libs_faults.h"
 
 enum { BAD_PARAM = 2000, NULL_POINTER = 2002, MISALIGNED = 2003, TOO_SMALL = 2006, UNSUPPORTED = 3000, FAILED = 5000 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fake_libs.c: convolutions and products of the fake cuDNN and cuBLASLt against direct sums in f64, whatever algorithm is taken; the same bits
- * where sums have an order, others where they have none; captured work; throughput enough for small networks. */
+/* test_fake_libs.c: convolutions and products of the fake cuDNN and cuBLASLt against direct sums in f64, whatever
+ * algorithm is taken; the same bits where sums have an order, others where they have none; captured work; throughput
+ * enough for small networks. */
 #include "fake_libs_rig.h"
 
 #include <math.h>

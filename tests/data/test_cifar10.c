@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CIFAR-10's binary files: whole ones are read in order, in either folder; each broken one is refused naming file and byte. */
+/* CIFAR-10's binary files: whole ones are read in order, in either folder; each broken one is refused naming file and
+ * byte. */
 #include "testing.h"
 
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every row of the table of sets: both splits, repeatable reads, constants, augmentation by (seed, epoch, sample) alone. A row that
- * reads files needs a case in files_make. */
+/* Every row of the table of sets: both splits, repeatable reads, constants, augmentation by (seed, epoch, sample)
+ * alone. A row that reads files needs a case in files_make. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The drawn digits: the same bytes for a seed on every machine, balanced, and as their constants say.
  *
- * How hard they are was measured with PyTorch on the 60,000 + 10,000 of seed 1 (SGD, momentum 0.9, batch 64, cosine, three
- * epochs): see the comment above the constants in digits.c. */
+ * How hard they are was measured with PyTorch on the 60,000 + 10,000 of seed 1 (SGD, momentum 0.9, batch 64, cosine,
+ * three epochs): see the comment above the constants in digits.c. */
 #include "testing.h"
 
 #include <math.h>

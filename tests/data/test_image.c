@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures: as Pillow decodes and resizes them (tests/golden/image), a part of a JPEG as in the whole, every form of PNG, and nothing
- * that is cut or not a picture. */
+/* Pictures: as Pillow decodes and resizes them (tests/golden/image), a part of a JPEG as in the whole, every form of
+ * PNG, and nothing that is cut or not a picture. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders of pictures: what is a class and in which order, what is refused, which part of a picture is seen, and that neither
- * threads nor ranks nor unreadable files change what a sample is. */
+/* Folders of pictures: what is a class and in which order, what is refused, which part of a picture is seen, and that
+ * neither threads nor ranks nor unreadable files change what a sample is. */
 #include "testing.h"
 
 #include <math.h>
@@ -248,7 +248,8 @@ static void test_samples_are_the_middle_and_training_samples_vary(void **state)
     float sample[FLOATS];
     int32_t label;
     assert_int_equal(tutti_reader_read(t, (tutti_pass){0}, 0, sample, &label, NULL), TUTTI_OK);
-    /* 40 pixels become 14, 60 become 21; of these 12 from 5 (the half rounds up): the middle of pixel 5 is at 5.5 / 21 of 60 */
+    /* 40 pixels become 14, 60 become 21; of these 12 from 5 (the half rounds up): the middle of pixel 5 is at 5.5 / 21
+     * of 60 */
     const double first = (5.5 * 60 / 21 - 0.5) * 4, step = 4.0 * 60 / 21;
     for (int x = 0; x < SIZE; x++) {
         const double level = ((double)sample[x] * 0.229 + 0.485) * 255;

@@ -148,7 +148,8 @@ static void a_batch_larger_than_the_set_is_refused_with_both_numbers(void **stat
     assert_null(l);
 }
 
-/* Somebody deals shares of batches: in any order, each is what a rank of so many would get; and at their end there are no more. */
+/* Somebody deals shares of batches: in any order, each is what a rank of so many would get; and at their end there are
+ * no more. */
 static int64_t deal(void *arg)
 {
     static const int64_t shares[] = {3, 0, 41, 7, 6, -1};

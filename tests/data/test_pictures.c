@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pictures.c: a picture of a file is the sample that it would be in the set, to the bit; what is no such picture is refused, and
- * folders are walked in the order of names. */
+/* test_pictures.c: a picture of a file is the sample that it would be in the set, to the bit; what is no such picture
+ * is refused, and folders are walked in the order of names. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of numbers: arrays of NumPy and tables in text: what is taken comes out as it is, what is not is refused with the place and with what to do. */
+/* Sets of numbers: arrays of NumPy and tables in text: what is taken comes out as it is, what is not is refused with
+ * the place and with what to do. */
 #include "testing.h"
 
 #include <locale.h>

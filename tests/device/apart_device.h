@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apart_device.h: a row whose memory the host cannot follow, as a card's: its pages are closed to all loads and stores but while one of its own
- * calls runs, and what is launched runs when somebody waits for it, not before. So a loop of the host that goes around the room dies
- * where it does, and who forgets to wait reads what was there before.
+/* apart_device.h: a row whose memory the host cannot follow, as a card's: its pages are closed to all loads and stores
+ * but while one of its own calls runs, and what is launched runs when somebody waits for it, not before. So a loop of
+ * the host that goes around the room dies where it does, and who forgets to wait reads what was there before.
  *
- * Ranks that are threads share addresses: one apart_memory for all of them, a device with a queue of its own for each. */
+ * Ranks that are threads share addresses: one apart_memory for all of them, a device with a queue of its own for
+ * each. */
 #ifndef TUTTI_APART_DEVICE_H
 #define TUTTI_APART_DEVICE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_apart_threads.c: jobs on a device whose memory this host cannot follow and whose work runs when it is waited for (apart_device.h) end
- * with the bits that they have on the cpu: no loop of the host goes around the room, and nobody sees what is not done yet. A rank alone
- * is held to every access; while one of several ranks, which are threads, is inside a call of its device, the others' pages are open too. */
+/* test_apart_threads.c: jobs on a device whose memory this host cannot follow and whose work runs when it is waited for
+ * (apart_device.h) end with the bits that they have on the cpu: no loop of the host goes around the room, and nobody
+ * sees what is not done yet. A rank alone is held to every access; while one of several ranks, which are threads, is
+ * inside a call of its device, the others' pages are open too. */
 #include "testing.h"
 
 #include "apart_device.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_device_rows.c: what every row promises, and that the row that tests go through (apart_device.h) shows who does not keep to it. */
+/* test_device_rows.c: what every row promises, and that the row that tests go through (apart_device.h) shows who does
+ * not keep to it. */
 #include "testing.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_bf16.h: AVX512-BF16 for immintrin.h. Subnormal numbers are zeros of their sign, whatever goes in or comes out; rounded to nearest
- * even, whatever the processor's control register says. */
+/* emulated_bf16.h: AVX512-BF16 for immintrin.h. Subnormal numbers are zeros of their sign, whatever goes in or comes
+ * out; rounded to nearest even, whatever the processor's control register says. */
 #ifndef TUTTI_EMULATED_BF16_H
 #define TUTTI_EMULATED_BF16_H
 

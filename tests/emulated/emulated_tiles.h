@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_tiles.h: AMX (tiles, products of bf16) for immintrin.h: each thread has eight tiles in each file that includes this. What was not
- * configured, and shapes that do not fit each other, end the program, as the processor would. */
+/* emulated_tiles.h: AMX (tiles, products of bf16) for immintrin.h: each thread has eight tiles in each file that
+ * includes this. What was not configured, and shapes that do not fit each other, end the program, as the processor
+ * would. */
 #ifndef TUTTI_EMULATED_TILES_H
 #define TUTTI_EMULATED_TILES_H
 

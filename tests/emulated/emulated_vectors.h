@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_vectors.h: AVX-512 F, BW, DQ, VL for immintrin.h: what vector_avx512.h and the loops of src/ call, lane by lane. What must be
- * aligned and is not ends the program, as the processor would; masked loads and stores touch the lanes of their mask alone. */
+/* emulated_vectors.h: AVX-512 F, BW, DQ, VL for immintrin.h: what vector_avx512.h and the loops of src/ call, lane by
+ * lane. What must be aligned and is not ends the program, as the processor would; masked loads and stores touch the
+ * lanes of their mask alone. */
 #ifndef TUTTI_EMULATED_VECTORS_H
 #define TUTTI_EMULATED_VECTORS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* immintrin.h: the compiler's header, and instructions of AVX-512, AVX512-BF16 and AMX in C, for processors that have AVX2 alone. Found before
- * the compiler's in the build of libtutti that CMakeLists.txt here makes: so all loops of ours run anywhere, if slowly, to the same bits.
- * Only what they use is there. */
+/* immintrin.h: the compiler's header, and instructions of AVX-512, AVX512-BF16 and AMX in C, for processors that have
+ * AVX2 alone. Found before the compiler's in the build of libtutti that CMakeLists.txt here makes: so all loops of ours
+ * run anywhere, if slowly, to the same bits. Only what they use is there. */
 #ifndef TUTTI_EMULATED_IMMINTRIN_H
 #define TUTTI_EMULATED_IMMINTRIN_H
 
@@ -72,7 +72,10 @@
 #define _mm512_cvtps_pd(v)                        emulated_cvtps_pd(v)
 #define _mm512_cvtph_ps(v)                        emulated_cvtph_ps(v)
 #define _mm512_cvtps_ph(v, how)                   emulated_cvtps_ph(v)
-#define _mm512_unpacklo_ps(a, b)                  __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+// clang-format off
+#define _mm512_unpacklo_ps(a, b) \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+// clang-format on
 #define _mm512_unpackhi_ps(a, b)                                                                                       \
     __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define _mm512_unpacklo_pd(a, b)        __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)

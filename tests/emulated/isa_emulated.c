@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa_emulated.c: src/tensor/isa_processor.c of a processor with AVX2 whose AVX-512, AVX512-BF16 and AMX are emulated (immintrin.h here). It
- * is of that maker that TUTTI_EMULATE says (amd, intel; else the one that it is): calibrated rules differ, and with intel there are tiles. */
+/* isa_emulated.c: src/tensor/isa_processor.c of a processor with AVX2 whose AVX-512, AVX512-BF16 and AMX are emulated
+ * (immintrin.h here). It is of that maker that TUTTI_EMULATE says (amd, intel; else the one that it is): calibrated
+ * rules differ, and with intel there are tiles. */
 #include "tensor/isa.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_device.c: any bytes as the file of a device: refused with words, or read with figures that times can be made of. */
+/* fuzz_device.c: any bytes as the file of a device: refused with words, or read with figures that times can be made
+ * of. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_framework.c: any bytes as the file of a framework: refused with words, or read with figures that a step can be made of. */
+/* fuzz_framework.c: any bytes as the file of a framework: refused with words, or read with figures that a step can be
+ * made of. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

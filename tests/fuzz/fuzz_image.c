@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_image.c: any bytes as a picture: opened, decoded for a view that the last bytes choose and resampled, or refused with words;
- * never more. What comes out lies within the levels of a byte. */
+/* fuzz_image.c: any bytes as a picture: opened, decoded for a view that the last bytes choose and resampled, or refused
+ * with words; never more. What comes out lies within the levels of a byte. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_kineto.c: any bytes as a trace of PyTorch's profiler: refused with words, or layers that print to a text that reads back. */
+/* fuzz_kineto.c: any bytes as a trace of PyTorch's profiler: refused with words, or layers that print to a text that
+ * reads back. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_layer_trace.c: any bytes as a layer trace: refused with words, or read; what was read prints to a text that reads to the
- * same text. */
+/* fuzz_layer_trace.c: any bytes as a layer trace: refused with words, or read; what was read prints to a text that
+ * reads to the same text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_packing.c: any bytes as a packing: refused with words, or read; what was read prints to a text that reads to the same
- * text, and checking it against a network ends. */
+/* fuzz_packing.c: any bytes as a packing: refused with words, or read; what was read prints to a text that reads to the
+ * same text, and checking it against a network ends. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_partition.c: any text is a rule of a partition, or a list of cores (TUTTI_CORES), or a refusal; a list as it is printed reads back
- * to the same cores. */
+/* fuzz_partition.c: any text is a rule of a partition, or a list of cores (TUTTI_CORES), or a refusal; a list as it is
+ * printed reads back to the same cores. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_safetensors.c: libFuzzer target: any bytes are either refused with words or give tensors that lie inside the file, and
- * writing these again gives a file that reads the same; as a file of other people they may besides have types and dimensions that we have
- * not. */
+/* fuzz_safetensors.c: libFuzzer target: any bytes are either refused with words or give tensors that lie inside the
+ * file, and writing these again gives a file that reads the same; as a file of other people they may besides have types
+ * and dimensions that we have not. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_safetensors_index.c: libFuzzer target: any bytes are either refused with words or an index whose files are names without a folder,
- * each of some tensor, and whose tensors are found again, each in one of those files. */
+/* fuzz_safetensors_index.c: libFuzzer target: any bytes are either refused with words or an index whose files are names
+ * without a folder, each of some tensor, and whose tensors are found again, each in one of those files. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_schedule.c: any bytes as a schedule file. What parses must print, parse again to the same text, and lower; what the
- * checker proves must be right when it is run. */
+/* fuzz_schedule.c: any bytes as a schedule file. What parses must print, parse again to the same text, and lower; what
+ * the checker proves must be right when it is run. */
 #include <stdlib.h>
 #include <string.h>
 

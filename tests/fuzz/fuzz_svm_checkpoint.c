@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_svm_checkpoint.c: any bytes as a checkpoint of svm-train, as they are and with a checksum that is right: refused with words, or what
- * the reader says of them lies inside. */
+/* fuzz_svm_checkpoint.c: any bytes as a checkpoint of svm-train, as they are and with a checksum that is right: refused
+ * with words, or what the reader says of them lies inside. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

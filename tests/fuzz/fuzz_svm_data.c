@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_svm_data.c: any bytes as a set of rows, in all ways of reading: refused with a line, or rows whose indices ascend within the
- * width. The first byte says which way. The text as a number has the bits that strtod gives. */
+/* fuzz_svm_data.c: any bytes as a set of rows, in all ways of reading: refused with a line, or rows whose indices
+ * ascend within the width. The first byte says which way. The text as a number has the bits that strtod gives. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

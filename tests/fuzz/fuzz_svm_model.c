@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_svm_model.c: any bytes as a model, strictly and leniently: refused with a line, or read; what was read strictly prints to a
- * text that is read again and prints the same. */
+/* fuzz_svm_model.c: any bytes as a model, strictly and leniently: refused with a line, or read; what was read strictly
+ * prints to a text that is read again and prints the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

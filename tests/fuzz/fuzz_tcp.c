@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_tcp.c: any bytes on a connection of the wire tcp: as what a stranger says, or as frames of a peer. Nothing is written but into
- * enrolled memory and into what a read waits for (both end where AddressSanitizer looks), what breaks has words, and it ends.
+/* fuzz_tcp.c: any bytes on a connection of the wire tcp: as what a stranger says, or as frames of a peer. Nothing is
+ * written but into enrolled memory and into what a read waits for (both end where AddressSanitizer looks), what breaks
+ * has words, and it ends.
  *
- * The first byte says how the rest is meant. 1: to the port, else as frames; 2: with checksums; 4: frames get a right magic word,
- * addresses count from the enrolled memory, and checksums, where they are on, are made right. */
+ * The first byte says how the rest is meant. 1: to the port, else as frames; 2: with checksums; 4: frames get a right
+ * magic word, addresses count from the enrolled memory, and checksums, where they are on, are made right. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_topology.c: any bytes as the text form of a topology. What parses must print and parse again to the same text, and its
- * links and routes must lie in its network. */
+/* fuzz_topology.c: any bytes as the text form of a topology. What parses must print and parse again to the same text,
+ * and its links and routes must lie in its network. */
 #include <stdlib.h>
 #include <string.h>
 

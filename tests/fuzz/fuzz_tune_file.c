@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_tune_file.c: any bytes as a tune file, as they are and with the checksum that they would have: refused with words, or read, and then
- * printed and read again to the same text; every tree answers. */
+/* fuzz_tune_file.c: any bytes as a tune file, as they are and with the checksum that they would have: refused with
+ * words, or read, and then printed and read again to the same text; every tree answers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

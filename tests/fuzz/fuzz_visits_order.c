@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_visits_order.c: libFuzzer target: any bytes are either refused with words or an order whose ranks are there and whose stops rise. */
+/* fuzz_visits_order.c: libFuzzer target: any bytes are either refused with words or an order whose ranks are there and
+ * whose stops rise. */
 #include <stdint.h>
 #include <stdlib.h>
 

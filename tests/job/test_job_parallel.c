@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job_parallel.c: who shares which layers follows from a job: named layers that there are not are refused with the place, and `auto` takes
- * the groups by which a rank receives least. What a job alone can tell is in tests/must_fail/job_parallel_*.yaml. */
+/* test_job_parallel.c: who shares which layers follows from a job: named layers that there are not are refused with the
+ * place, and `auto` takes the groups by which a rank receives least. What a job alone can tell is in
+ * tests/must_fail/job_parallel_*.yaml. */
 #include "testing.h"
 
 #include <string.h>
@@ -52,9 +53,10 @@ static void groups_are_as_many_as_the_job_says(void **state)
     assert_int_equal(parts_of("parallel.groups=2", NULL, 1), 1); /* nobody to share with */
 }
 
-/* fc1 of 784 inputs, whose gradient nobody wants, and 128 outputs: 100,480 parameters. In groups of g of 8 ranks one receives for a batch of b
- * (g - 1) b / 8 (784 + 2 * 128 / g) numbers of activations, 2 (8 / g - 1) / (8 / g) * 100,480 / g of parameters. For b = 64: 175,840 (g = 1),
- * 82,656 (2), 45,472 (4), 45,696 (8); for b = 512 activations weigh eight times as much: 133,728 (2), 187,936 (4); for b = 16 8: 11,424. */
+/* fc1 of 784 inputs, whose gradient nobody wants, and 128 outputs: 100,480 parameters. In groups of g of 8 ranks one
+ * receives for a batch of b (g - 1) b / 8 (784 + 2 * 128 / g) numbers of activations, 2 (8 / g - 1) / (8 / g) * 100,480
+ * / g of parameters. For b = 64: 175,840 (g = 1), 82,656 (2), 45,472 (4), 45,696 (8); for b = 512 activations weigh
+ * eight times as much: 133,728 (2), 187,936 (4); for b = 16 8: 11,424. */
 static void auto_takes_what_brings_a_rank_least(void **state)
 {
     (void)state;
@@ -65,8 +67,9 @@ static void auto_takes_what_brings_a_rank_least(void **state)
     assert_int_equal(parts_of(NULL, NULL, 1), 1);
 }
 
-/* The paper's own case: a layer of 4,096 inputs and outputs, 256 samples, 64 nodes. Its balance is at 2 groups (2.8 where sending and receiving
- * overlap); numbers that a rank receives: 2,096,640 (one group), 1,571,840 (2), 2,095,104 (4), 33,030,144 data parallel. */
+/* The paper's own case: a layer of 4,096 inputs and outputs, 256 samples, 64 nodes. Its balance is at 2 groups (2.8
+ * where sending and receiving overlap); numbers that a rank receives: 2,096,640 (one group), 1,571,840 (2), 2,095,104
+ * (4), 33,030,144 data parallel. */
 static void the_balance_of_the_paper_is_at_two_groups(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job_presets.c: a preset sets what its source says, what the job says itself goes before, and a refusal of what it has set blames it. */
+/* test_job_presets.c: a preset sets what its source says, what the job says itself goes before, and a refusal of what
+ * it has set blames it. */
 #include "testing.h"
 
 #include <stdio.h>

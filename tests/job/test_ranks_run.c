@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_run.c: a run is a call: several in one process give what processes of `tutti train` give, and one ends when it is asked to. */
+/* test_ranks_run.c: a run is a call: several in one process give what processes of `tutti train` give, and one ends
+ * when it is asked to. */
 #include "testing.h"
 
 #include <math.h>

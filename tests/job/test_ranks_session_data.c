@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_session_data.c: samples are made once a memory: ranks near the same one read the same pages, ranks near another have theirs, and
- * all bytes are those that a rank would have drawn for itself. */
+/* test_ranks_session_data.c: samples are made once a memory: ranks near the same one read the same pages, ranks near
+ * another have theirs, and all bytes are those that a rank would have drawn for itself. */
 #include "testing.h"
 
 #include "collective/group/share.h"

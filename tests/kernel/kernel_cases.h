@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_cases.h: what the conformance suites of the kernel room run: for each op a few shapes, odd ones among them, and
- * a bench that holds one kernel with memory for all its arguments.
+/* kernel_cases.h: what the conformance suites of the kernel room run: for each op a few shapes, odd ones among them,
+ * and a bench that holds one kernel with memory for all its arguments.
  *
- * Numbers come from tutti_random's test stream. `exact` cases use small integers, so that sums are exact in float in any
- * order and == is the test. */
+ * Numbers come from tutti_random's test stream. `exact` cases use small integers, so that sums are exact in float in
+ * any order and == is the test. */
 #ifndef TUTTI_TESTS_KERNEL_CASES_H
 #define TUTTI_TESTS_KERNEL_CASES_H
 
@@ -40,8 +40,8 @@ static inline bool uses_winograd(const tutti_kernel_request *r)
     return found;
 }
 
-/* What is to compute a case: auto, but none of Winograd's products where sums are to be exact, whose factors are no small integers (such rows
- * have bounds and tests of their own). */
+/* What is to compute a case: auto, but none of Winograd's products where sums are to be exact, whose factors are no
+ * small integers (such rows have bounds and tests of their own). */
 static inline const char *engine_for(const kernel_case *c, tutti_kernel_request r)
 {
     static const char *const names[] = {"auto", "lanes", "onednn"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_rig.h: one kernel with memory for all its arguments, of any precision and in any order: what the suites of kernels on 16 bits
- * and in every order run. Numbers are those of kernel_cases.h, rounded to what 8 bits of mantissa hold, so that they are the same for every
- * type. */
+/* kernel_rig.h: one kernel with memory for all its arguments, of any precision and in any order: what the suites of
+ * kernels on 16 bits and in every order run. Numbers are those of kernel_cases.h, rounded to what 8 bits of mantissa
+ * hold, so that they are the same for every type. */
 #ifndef TUTTI_TESTS_KERNEL_RIG_H
 #define TUTTI_TESTS_KERNEL_RIG_H
 
@@ -68,8 +68,8 @@ static inline void rig_memory(rig *r, const kernel_case *c)
     r->a.seed = 3, r->a.step = 11, r->a.first_sample = 100, r->a.layer = 2;
 }
 
-/* row: which one computes; NULL = the engine's choice. request: all but the op, its attributes and how many inputs there are; no
- * inputs there: row-major ones of its precision. */
+/* row: which one computes; NULL = the engine's choice. request: all but the op, its attributes and how many inputs
+ * there are; no inputs there: row-major ones of its precision. */
 static inline void rig_make(rig *r, const kernel_case *c, const tutti_kernel_row *row,
                             const tutti_kernel_request *request)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_candidates.c: every line of the table of candidates for products, asked for by name: outputs and gradients are the reference's, in every order
- * that it fits, by one thread and, in training, by two, in f32 and bf16, with a ReLU merged. Numbers are small and whole, so most sums are exact; a candidate whose arithmetic
- * is not gets the tolerance of its precision. New lines are run without being named here. */
+/* test_candidates.c: every line of the table of candidates for products, asked for by name: outputs and gradients are
+ * the reference's, in every order that it fits, by one thread and, in training, by two, in f32 and bf16, with a ReLU
+ * merged. Numbers are small and whole, so most sums are exact; a candidate whose arithmetic is not gets the tolerance
+ * of its precision. New lines are run without being named here. */
 #include "kernel/kernel_rig.h"
 
 #include <math.h>
@@ -108,7 +109,8 @@ static void compare_gradients(const kernel_case *c, const setting *at, rig *want
     }
 }
 
-/* Sums of the cases are multiples of an eighth: with this in the bias none is zero, where a ReLU would cut what is rounded otherwise. */
+/* Sums of the cases are multiples of an eighth: with this in the bias none is zero, where a ReLU would cut what is
+ * rounded otherwise. */
 static void move_from_zero(rig *r)
 {
     for (int p = 0; p < r->k.nparams; p++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_choice_tree.c: trees that are grown from times find the rule that the times were made by, and bad trees are refused. */
+/* test_choice_tree.c: trees that are grown from times find the rule that the times were made by, and bad trees are
+ * refused. */
 #include "testing.h"
 
 #include <math.h>
@@ -17,7 +18,8 @@ static double drawn(int i, int f)
     return tutti_random_unit(tutti_random(7, TUTTI_STREAM_TEST, (uint64_t)i, (uint64_t)f).word[0]);
 }
 
-/* Three ways: the third where feature 2 is above 0.75, else the first two by whether features 0 and 1 are on one side of a half. */
+/* Three ways: the third where feature 2 is above 0.75, else the first two by whether features 0 and 1 are on one side
+ * of a half. */
 static int rule(const double *x)
 {
     return x[2] > 0.75 ? 2 : (x[0] < 0.5) == (x[1] < 0.5) ? 0 : 1;
@@ -65,7 +67,8 @@ static void what_does_not_depend_is_one_leaf(void **state)
     assert_int_equal(t.nnodes, 1);
 }
 
-/* The dear mistakes count: one sample in ten costs ten times as much by the way that nine of ten have as the best by a hair. */
+/* The dear mistakes count: one sample in ten costs ten times as much by the way that nine of ten have as the best by a
+ * hair. */
 static void what_a_wrong_choice_costs_decides(void **state)
 {
     (void)state;
@@ -78,7 +81,8 @@ static void what_a_wrong_choice_costs_decides(void **state)
     assert_int_equal(t.node[0].way, 1);
 }
 
-/* Two ways that are 4 % apart, and a third one that takes now twice, now a hundred times as long: that explains more, and says nothing. */
+/* Two ways that are 4 % apart, and a third one that takes now twice, now a hundred times as long: that explains more,
+ * and says nothing. */
 static void ways_that_are_far_behind_do_not_hide_near_ones(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chooser.c: the chooser on candidates that are made for it, whose rows compute nothing: who is taken by name, by rule, by measured
- * time and in canonical mode, what is said of it, and what is passed over because it cannot be made. */
+/* test_chooser.c: the chooser on candidates that are made for it, whose rows compute nothing: who is taken by name, by
+ * rule, by measured time and in canonical mode, what is said of it, and what is passed over because it cannot be
+ * made. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dense_gemm.c: dense by products of our own behind planes: its weights lie in the order of the input, and give what the reference gives
- * to the bit, sums being exact, in training and in evaluation of what was trained, alone or before gradients by the library. It keeps away
- * where weights lie otherwise, or blocks are not full. */
+/* test_dense_gemm.c: dense by products of our own behind planes: its weights lie in the order of the input, and give
+ * what the reference gives to the bit, sums being exact, in training and in evaluation of what was trained, alone or
+ * before gradients by the library. It keeps away where weights lie otherwise, or blocks are not full. */
 #include "kernel/kernel_rig.h"
 
 #include "kernel/choose/candidate.h"

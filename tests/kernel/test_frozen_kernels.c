@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_frozen_kernels.c: where nobody wants the gradients of parameters, the gradient of the input has the bits that it has beside them: of
- * every op with parameters, every engine, precision and order, with a merged ReLU and a merged sum too. What does not feed the input's gradient is
- * not run at all. */
+/* test_frozen_kernels.c: where nobody wants the gradients of parameters, the gradient of the input has the bits that it
+ * has beside them: of every op with parameters, every engine, precision and order, with a merged ReLU and a merged sum
+ * too. What does not feed the input's gradient is not run at all. */
 #include "kernel/kernel_rig.h"
 
 static bool is_absent(const char *engine)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fused.c: batch norm with an addend and a ReLU: neither the addend's memory order nor the parts in which the gradient
- * comes change a number. */
+/* test_fused.c: batch norm with an addend and a ReLU: neither the addend's memory order nor the parts in which the
+ * gradient comes change a number. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gemm.c: matrix products of every row that runs here. Against plain loops with small integers, so that sums are exact and == is the
- * test: sides that blocks do not fill, every transposition, strides, types, batches, maps and biases, packed before or not, 1 to 4
- * threads. With random numbers against one chain of fused multiply-adds, bit for bit, and against double within the bound. */
+/* test_gemm.c: matrix products of every row that runs here. Against plain loops with small integers, so that sums are
+ * exact and == is the test: sides that blocks do not fill, every transposition, strides, types, batches, maps and
+ * biases, packed before or not, 1 to 4 threads. With random numbers against one chain of fused multiply-adds, bit for
+ * bit, and against double within the bound. */
 #include "testing.h"
 
 #include <math.h>
@@ -64,7 +65,7 @@ static float *numbers(int64_t n, uint64_t salt, tutti_dtype type, float (*make)(
     return x;
 }
 
-/* Matrices of rows x columns as they lie in memory: turned or not, so many elements from row to row and from one to the next. */
+/* Matrices of rows x columns as they lie in memory, turned or not, with a stride of rows and of matrices. */
 static void *lay_out(const float *x, int64_t batch, int64_t rows, int64_t columns, bool turned, int64_t stride,
                      int64_t apart, tutti_dtype type)
 {
@@ -296,7 +297,8 @@ static void sums_over_many_blocks_are_exact(void **state)
     each_row(deep_ones_of);
 }
 
-/* Few rows of C and k's neighbours of B side by side: some rows multiply C^T. Panels that are not full are read where A lies, and beside it. */
+/* Few rows of C and k's neighbours of B side by side: some rows multiply C^T. Panels that are not full are read where A
+ * lies, and beside it. */
 static void few_rows_of(const char *row, tutti_dtype multiplied)
 {
     static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gemm_large.c: products whose C no cache holds, which rows of vectors write past the caches where its rows are lines of memory. Small
- * integers, so that sums are exact and == is the test. */
+/* test_gemm_large.c: products whose C no cache holds, which rows of vectors write past the caches where its rows are
+ * lines of memory. Small integers, so that sums are exact and == is the test. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_implicit.c: convolutions by products of windows (implicit_conv.c). Against the reference with small whole numbers, whose sums are exact, so
- * that == is the test: kernels of 1 to 11, strides of 1 to 4, padding, groups, channels that fill nothing, in every order that is read and
- * written, f32 and bf16, 1 to 3 threads. With numbers whose sums are rounded: the same bits at any number of threads and, in f32, in any
- * order. */
+/* test_implicit.c: convolutions by products of windows (implicit_conv.c). Against the reference with small whole
+ * numbers, whose sums are exact, so that == is the test: kernels of 1 to 11, strides of 1 to 4, padding, groups,
+ * channels that fill nothing, in every order that is read and written, f32 and bf16, 1 to 3 threads. With numbers whose
+ * sums are rounded: the same bits at any number of threads and, in f32, in any order. */
 #include "kernel/kernel_rig.h"
 
 #include "kernel/choose/candidate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_joined.c: passes of one op by different rows give what one row gives, in all mixtures, with a ReLU merged and in 16 bits; rows
- * that do not agree are refused. */
+/* test_joined.c: passes of one op by different rows give what one row gives, in all mixtures, with a ReLU merged and in
+ * 16 bits; rows that do not agree are refused. */
 #include "kernel/kernel_rig.h"
 
 #include "kernel/choose/candidate.h"

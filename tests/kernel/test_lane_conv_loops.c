@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lane_conv_loops.c: each row of the own convolution's loops, of f32 and of pairs of bf16, against plain ones, with small integers, so
- * that sums are exact and == is the test: channels that fill vectors, halves and groups of them, a few that lanes of taps compute, tiles, taps and
- * halves of pairs that are left over. Nothing beyond the channels is read or written, and an infinity stays where it belongs. That the whole kernel is right
- * test_onednn.c and test_precision.c show. */
+/* test_lane_conv_loops.c: each row of the own convolution's loops, of f32 and of pairs of bf16, against plain ones,
+ * with small integers, so that sums are exact and == is the test: channels that fill vectors, halves and groups of
+ * them, a few that lanes of taps compute, tiles, taps and halves of pairs that are left over. Nothing beyond the
+ * channels is read or written, and an infinity stays where it belongs. That the whole kernel is right test_onednn.c and
+ * test_precision.c show. */
 #include "testing.h"
 
 #include <math.h>

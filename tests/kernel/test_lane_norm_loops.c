@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lane_norm_loops.c: each row of the own batch norm's loops against plain ones, with small integers, so that sums are exact and == is
- * the test, in every type, for patterns of every length and spans that end anywhere. That the whole kernel is right test_orders.c shows. */
+/* test_lane_norm_loops.c: each row of the own batch norm's loops against plain ones, with small integers, so that sums
+ * are exact and == is the test, in every type, for patterns of every length and spans that end anywhere. That the whole
+ * kernel is right test_orders.c shows. */
 #include "testing.h"
 
 #include <math.h>

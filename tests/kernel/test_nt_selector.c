@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_nt_selector.c: every way to dense's forward pass gives what the reference gives, to the bit where sums are exact; a tree in a tune file
- * chooses between them, measured times come before it, and canonical sums know neither. */
+/* test_nt_selector.c: every way to dense's forward pass gives what the reference gives, to the bit where sums are
+ * exact; a tree in a tune file chooses between them, measured times come before it, and canonical sums know neither. */
 #include "kernel/kernel_rig.h"
 
 #include "base/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn.c: every op by what the chooser takes for it in a build with oneDNN gives what its reference row gives, from row-major inputs and from inputs
- * in the order that a convolution before it would leave; twice the same bits. Skipped in a build without oneDNN. */
+/* test_onednn.c: every op by what the chooser takes for it in a build with oneDNN gives what its reference row gives,
+ * from row-major inputs and from inputs in the order that a convolution before it would leave; twice the same bits.
+ * Skipped in a build without oneDNN. */
 #include "kernel/kernel_cases.h"
 
 #include <math.h>
@@ -172,8 +173,8 @@ static void batch_norm_in_every_order_gives_what_the_reference_gives(void **stat
     }
 }
 
-/* Channels innermost: by the library, by products of windows where the outputs are twice as many, and in lanes where those fill few
- * vectors badly. */
+/* Channels innermost: by the library, by products of windows where the outputs are twice as many, and in lanes where
+ * those fill few vectors badly. */
 static void convolutions_with_channels_innermost_give_what_the_reference_gives(void **state)
 {
     (void)state;

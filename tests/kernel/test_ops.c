@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ops.c: every row of the ops table: its reference kernel against central differences and against numbers worked out
- * by hand, its shape rule, its parameters. */
+/* test_ops.c: every row of the ops table: its reference kernel against central differences and against numbers worked
+ * out by hand, its shape rule, its parameters. */
 #include "kernel/kernel_cases.h"
 
 #include <math.h>

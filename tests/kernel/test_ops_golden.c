@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ops_golden.c: every op on every engine gives what PyTorch gives, forward and backward, dropout's mask and batch norm's
- * statistics included. tests/golden/ops/<op>.safetensors come from tests/oracle/ops_golden.py: a case is found there by its words. */
+/* test_ops_golden.c: every op on every engine gives what PyTorch gives, forward and backward, dropout's mask and batch
+ * norm's statistics included. tests/golden/ops/<op>.safetensors come from tests/oracle/ops_golden.py: a case is found
+ * there by its words. */
 #include "kernel/kernel_cases.h"
 
 #include <math.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_orders.c: every kernel row in every memory order, forced, whatever this processor would choose: row-major, blocks of 8, 16 and 32
- * channels, channels last, padding among them; in f32, bf16 and f16; in training and evaluation; by any number of threads. Outputs and
- * gradients are those of the reference; in 16 bits they are, to the bit, those of the same row in f32, rounded once. What memory bounds runs
- * in loops of our own everywhere: that no adapter stood in is part of the test. Under other instruction sets: tests/isa. */
+/* test_orders.c: every kernel row in every memory order, forced, whatever this processor would choose: row-major,
+ * blocks of 8, 16 and 32 channels, channels last, padding among them; in f32, bf16 and f16; in training and evaluation;
+ * by any number of threads. Outputs and gradients are those of the reference; in 16 bits they are, to the bit, those of
+ * the same row in f32, rounded once. What memory bounds runs in loops of our own everywhere: that no adapter stood in
+ * is part of the test. Under other instruction sets: tests/isa. */
 #include "kernel/kernel_rig.h"
 
 #include <math.h>
@@ -71,7 +72,8 @@ static const tutti_kernel_row *find_lanes(const char *op)
     return c ? c->row : NULL;
 }
 
-/* An addend that lies otherwise than what is normalised is the adapters': a model has one order, so it does not happen there. */
+/* An addend that lies otherwise than what is normalised is the adapters': a model has one order, so it does not happen
+ * there. */
 static bool has_own_row(const kernel_case *c, const setting *at, const tutti_kernel *k)
 {
     const bool moves = k->op == &tutti_op_batch_norm && k->ninputs > 1 && at->order != at->others && c->in.ndims == 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_precision.c: values of 16 bits: their copies into row-major f32 and back, their sums; and kernels on them: every op
- * gives, to the bit, what its f32 kernel gives for the same numbers, rounded once. */
+/* test_precision.c: values of 16 bits: their copies into row-major f32 and back, their sums; and kernels on them: every
+ * op gives, to the bit, what its f32 kernel gives for the same numbers, rounded once. */
 #include "kernel/kernel_rig.h"
 
 #include "kernel/choose/candidate.h"
@@ -67,7 +67,8 @@ static const tutti_kernel_row *find_row(const char *name, const char *op, tutti_
     return c && about[0] ? c->row : NULL;
 }
 
-/* row: which one computes; NULL = the engine's choice. order: of all inputs, which are of one shape; NULL = row-major. */
+/* row: which one computes; NULL = the engine's choice. order: of all inputs, which are of one shape; NULL =
+ * row-major. */
 static void rig_open(rig *r, const char *engine, const tutti_kernel_row *row, const tutti_value *order,
                      const kernel_case *c, tutti_precision precision, bool training)
 {
@@ -168,7 +169,8 @@ static void compare_products(const kernel_case *c, const tutti_value *order, boo
     compare_products_by(find_row("onednn", c->op, TUTTI_PRECISION_BF16), c, order, training);
 }
 
-/* Where there are no instructions for products of bf16 the library may imitate them (with AVX-512) or not (with less). */
+/* Where there are no instructions for products of bf16 the library may imitate them (with AVX-512) or not (with
+ * less). */
 static bool has_products(void)
 {
     const tutti_kernel_row *row = find_row("onednn", "conv", TUTTI_PRECISION_BF16);
@@ -197,8 +199,8 @@ static tutti_value in_order(tutti_order order, const tutti_shape *shape, tutti_d
     return v;
 }
 
-/* Small whole numbers: sums are exact in any order, so that both round the same number. On processors that do not multiply
- * bf16 the library does it by f32 instructions, and jobs use other rows. */
+/* Small whole numbers: sums are exact in any order, so that both round the same number. On processors that do not
+ * multiply bf16 the library does it by f32 instructions, and jobs use other rows. */
 static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
 {
     (void)state;
@@ -225,7 +227,8 @@ static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
     assert_true(ncompared > 6);
 }
 
-/* With channels innermost and outputs that fill vectors badly: in lanes, in pairs (onednn_conv_lanes.c), where AVX512-BF16 multiplies. */
+/* With channels innermost and outputs that fill vectors badly: in lanes, in pairs (onednn_conv_lanes.c), where
+ * AVX512-BF16 multiplies. */
 static void convolutions_of_few_channels_are_those_of_f32_rounded_once(void **state)
 {
     (void)state;

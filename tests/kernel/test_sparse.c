@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sparse.c: the row `sparse` of convolutions against the reference with small integers, so that sums are exact and == is the test: all
- * three passes at sparsity 0, 0.5, 0.9, 0.99 and 1, kernels of 1 to 11, strides, padding, groups, odd channels, every memory order, one to
- * three threads, both forms of the input gradient; and what becomes of 0 x Inf and of NaN. Under other instruction sets: tests/isa. */
+/* test_sparse.c: the row `sparse` of convolutions against the reference with small integers, so that sums are exact and
+ * == is the test: all three passes at sparsity 0, 0.5, 0.9, 0.99 and 1, kernels of 1 to 11, strides, padding, groups,
+ * odd channels, every memory order, one to three threads, both forms of the input gradient; and what becomes of 0 x Inf
+ * and of NaN. Under other instruction sets: tests/isa. */
 #include "kernel/kernel_rig.h"
 
 #include <math.h>
@@ -204,7 +205,8 @@ static void a_zero_is_never_multiplied_and_a_nan_always(void **state)
 
 /* ---- switches ---- */
 
-/* Dense passes of the library's and sparse ones in every mixture, and back: what is multiplied is small and whole, so both are the reference's. */
+/* Dense passes of the library's and sparse ones in every mixture, and back: what is multiplied is small and whole, so
+ * both are the reference's. */
 static void check_switch(const setting *at)
 {
     tutti_conv_attrs attrs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tile_conv.c: weights' gradients by tiles of AMX against plain loops, with small integers, so that sums are exact and == is the
- * test: channels and taps that tiles do not fill, rows and planes that steps do not fill, several samples, sums that go on; and the
- * thread's tiles stay configured as they were. */
+/* test_tile_conv.c: weights' gradients by tiles of AMX against plain loops, with small integers, so that sums are exact
+ * and == is the test: channels and taps that tiles do not fill, rows and planes that steps do not fill, several
+ * samples, sums that go on; and the thread's tiles stay configured as they were. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_transpose.c: matrices of every type turned over: each number where it belongs, whatever the sides, nothing beyond the end, the same on
- * any number of threads. */
+/* test_transpose.c: matrices of every type turned over: each number where it belongs, whatever the sides, nothing
+ * beyond the end, the same on any number of threads. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tune_file.c: what is written is read again, byte for byte; what is empty, damaged, foreign or newer is refused with words. */
+/* test_tune_file.c: what is written is read again, byte for byte; what is empty, damaged, foreign or newer is refused
+ * with words. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_winograd.c: convolutions by Winograd's products against sums in float64, in every memory order and by every instruction set that this
- * processor has (narrow blocks take narrow vectors), with numbers of channels, sizes and padding that leave tiles and registers part-filled.
+/* test_winograd.c: convolutions by Winograd's products against sums in float64, in every memory order and by every
+ * instruction set that this processor has (narrow blocks take narrow vectors), with numbers of channels, sizes and
+ * padding that leave tiles and registers part-filled.
  *
- * The bound is proved, not measured: each output is a sum of products in which no term goes through more than `roundings` operations, so
- * its error is at most gamma of that many times the same sum of absolute values, |A^T| ((|G| |g| |G^T|) . (|B^T| |d| |B|)) |A| (Higham,
- * Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); that sum is computed here, in float64, from the matrices as they are
- * published. */
+ * The bound is proved, not measured: each output is a sum of products in which no term goes through more than
+ * `roundings` operations, so its error is at most gamma of that many times the same sum of absolute values, |A^T| ((|G|
+ * |g| |G^T|) . (|B^T| |d| |B|)) |A| (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); that sum is
+ * computed here, in float64, from the matrices as they are published. */
 #include "kernel/winograd_rig.h"
 
 enum { MOST_OUT = 4, MOST_TAPS = 5 };

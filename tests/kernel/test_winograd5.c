@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_winograd5.c: convolutions of 5 x 5 by Winograd's products against sums in float64, by every instruction set that this processor has
- * (TUTTI_ISA), with numbers of channels, sizes and padding that leave vectors, tiles and blocks part-filled.
+/* test_winograd5.c: convolutions of 5 x 5 by Winograd's products against sums in float64, by every instruction set that
+ * this processor has (TUTTI_ISA), with numbers of channels, sizes and padding that leave vectors, tiles and blocks
+ * part-filled.
  *
- * The bound is proved as in test_winograd.c: an output is a sum of products in which no term goes through more than `roundings` operations,
- * so its error is at most gamma of that many times the same sum of absolute values, which is computed here, in float64, from the matrices. */
+ * The bound is proved as in test_winograd.c: an output is a sum of products in which no term goes through more than
+ * `roundings` operations, so its error is at most gamma of that many times the same sum of absolute values, which is
+ * computed here, in float64, from the matrices. */
 #include "kernel/winograd/winograd5.h"
 #include "kernel/winograd_rig.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_rig.h: what tests of convolutions by Winograd's products share: cases of drawn numbers, all three passes of one, and sums of absolute
- * values by the matrices as they are published (points 0, 1, -1, 2, -2 and infinity: tiles of 6 x 6). */
+/* winograd_rig.h: what tests of convolutions by Winograd's products share: cases of drawn numbers, all three passes of
+ * one, and sums of absolute values by the matrices as they are published (points 0, 1, -1, 2, -2 and infinity: tiles of
+ * 6 x 6). */
 #ifndef TUTTI_TESTS_WINOGRAD_RIG_H
 #define TUTTI_TESTS_WINOGRAD_RIG_H
 

@@ -157,7 +157,8 @@ static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
     tutti_chart_bands_svg(&(tutti_chart_bands){"t", "x", bands, 2, 8, false}, &out);
     assert_non_null(strstr(out.text, "<title>a&lt;b</title>"));
     assert_null(strstr(out.text, "http")); /* a page has its own */
-    /* The frame is 42 + 344 wide and 32 + 210 high, values go from 0 to 10: the mean begins at a fifth and the guide lies at four. */
+    /* The frame is 42 + 344 wide and 32 + 210 high, values go from 0 to 10: the mean begins at a fifth and the guide
+     * lies at four. */
     assert_non_null(strstr(out.text, "d=\"M42.0 200.0L42.0 200.0L386.0 116.0\""));
     assert_non_null(strstr(out.text, "d=\"M42.0 74.0h344.0\""));
     assert_null(strstr(out.text, "nan"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chrome_trace.c: events of a small trace, read by cJSON: times, names, threads, collectives. (The real readers' judgement:
- * tests/oracle/read_traces.py.) */
+/* test_chrome_trace.c: events of a small trace, read by cJSON: times, names, threads, collectives. (The real readers'
+ * judgement: tests/oracle/read_traces.py.) */
 #include "testing.h"
 
 #include <cjson/cJSON.h>

@@ -162,8 +162,8 @@ static void the_picture_has_a_square_for_each_cell_that_is_not_empty(void **stat
     c.name = hostile, c.nnames = 4;
     assert_int_equal(cells_of(&c), 4);
     drop(&c);
-    c = many(
-        51); /* of each row one right cell, but of the 6 classes without one, and one wrong one, the last among the others */
+    c = many(51); /* of each row one right cell, but of the 6 classes without one, and one wrong one, the last among the
+              * others */
     assert_int_equal(cells_of(&c), 2 * 20 - 6);
     drop(&c);
     c = make(1);

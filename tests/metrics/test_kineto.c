@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kineto.c: spans of PyTorch's profiler become layers as trace.h says: a trace written by hand, whose sums are exact, and what is
- * refused. What torch writes itself: tests/golden/kineto. */
+/* test_kineto.c: spans of PyTorch's profiler become layers as trace.h says: a trace written by hand, whose sums are
+ * exact, and what is refused. What torch writes itself: tests/golden/kineto. */
 #include "testing.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@
 #define TRACE(events) "{\"schemaVersion\":1,\"traceEvents\":[" events "{\"ph\":\"M\",\"name\":\"process_name\"}]}"
 #define FLOATS        "[\"float\",\"float\",\"float\"]"
 
-/* A step: Net_0 runs a convolution with bias, a ReLU of its own, a linear layer; the loss is outside. Gradients of nodes that were not
- * recorded (99) are nobody's. */
+/* A step: Net_0 runs a convolution with bias, a ReLU of its own, a linear layer; the loss is outside. Gradients of
+ * nodes that were not recorded (99) are nobody's. */
 static const char one_step[] = TRACE(
     MODULE("Net_0", 10, 200) MODULE("Conv2d_0", 20, 100)
         SHAPED("aten::conv2d", 7, 30, 80, "[[8,3,32,32],[16,3,5,5],[16]]", FLOATS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_layer_trace.c: six columns are read back as they were written; what is not six columns is named by line and column. */
+/* test_layer_trace.c: six columns are read back as they were written; what is not six columns is named by line and
+ * column. */
 #include "testing.h"
 
 #include <math.h>

@@ -38,7 +38,8 @@ static void tests_costs_and_words_are_kept(void **state)
     tutti_run_lines_release(&r);
 }
 
-/* The first process was stopped at step 12, two steps after its last line, and had taken 2 s up to the test at 8; a step takes 0.25 s. */
+/* The first process was stopped at step 12, two steps after its last line, and had taken 2 s up to the test at 8; a
+ * step takes 0.25 s. */
 static void seconds_go_on_where_the_run_went_on(void **state)
 {
     (void)state;
@@ -55,7 +56,8 @@ static void seconds_go_on_where_the_run_went_on(void **state)
     tutti_run_lines_release(&r);
 }
 
-/* Killed at 12 after it had told of 8 at step 8: a step moves 1. Killed at 20 before a test: those behind 12 move what later ones do, 3. */
+/* Killed at 12 after it had told of 8 at step 8: a step moves 1. Killed at 20 before a test: those behind 12 move what
+ * later ones do, 3. */
 static void bytes_go_on_where_the_run_went_on(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_sums.c: sums of tutti/comm.h beside MPI_Allreduce, in the same processes, started by mpirun. Both are sums of p numbers with
- * p - 1 roundings each in some order, so each is within g = (p-1)u / (1 - (p-1)u) times the sum of absolute values of the
- * truth (Higham, Accuracy and Stability, 4.2; u = 2^-24), and they differ by at most twice that. Built and run by mpi_sums.sh.
+/* mpi_sums.c: sums of tutti/comm.h beside MPI_Allreduce, in the same processes, started by mpirun. Both are sums of p
+ * numbers with p - 1 roundings each in some order, so each is within g = (p-1)u / (1 - (p-1)u) times the sum of
+ * absolute values of the truth (Higham, Accuracy and Stability, 4.2; u = 2^-24), and they differ by at most twice that.
+ * Built and run by mpi_sums.sh.
  *
  * usage: mpi_sums ALGORITHM...; rank 0 prints a line for each; exit code 1 if one is outside the bound. */
 #include <math.h>

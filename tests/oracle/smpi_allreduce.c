@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A real MPI program, for SimGrid's smpicc: one MPI_Allreduce of argv[1] floats, begun by all ranks at once (a barrier would let them go one
- * after the other), and how long the last one took. Which algorithm it is smpirun is told (--cfg=smpi/allreduce:NAME). */
+/* A real MPI program, for SimGrid's smpicc: one MPI_Allreduce of argv[1] floats, begun by all ranks at once (a barrier
+ * would let them go one after the other), and how long the last one took. Which algorithm it is smpirun is told
+ * (--cfg=smpi/allreduce:NAME). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_partition.c: machines of hwloc's synthetic descriptions into groups: which cores, which caches, whose memory; what cannot be. */
+/* test_partition.c: machines of hwloc's synthetic descriptions into groups: which cores, which caches, whose memory;
+ * what cannot be. */
 #include "testing.h"
 
 #include <hwloc.h>
@@ -237,8 +238,8 @@ static void lists_of_cores_are_read_as_they_are_written(void **state)
     }
 }
 
-/* Every number of groups on machines of every size: sums hold, lengths differ by one at most, and no cut of equal lengths ends more runs
- * between caches, found by trying all of them. */
+/* Every number of groups on machines of every size: sums hold, lengths differ by one at most, and no cut of equal
+ * lengths ends more runs between caches, found by trying all of them. */
 static int ends_well(const int *cache, const int *length, int ngroups)
 {
     int at = 0, n = 0;

@@ -42,7 +42,8 @@ static void a_visit_in_a_period_counts_once(void **state)
     expect_step(run, (3 * 3.5 + 4.5) / 4);
 }
 
-/* One of four takes ten times as long: in rank order all wait for it; by arrival it does its few shares, and the others theirs. */
+/* One of four takes ten times as long: in rank order all wait for it; by arrival it does its few shares, and the others
+ * theirs. */
 static void a_slow_worker_holds_up_those_who_wait_for_it(void **state)
 {
     (void)state;
@@ -106,8 +107,9 @@ static void what_is_visited_from_afar_travels(void **state)
     assert_true(fabs(travels_s - WAY_S) < 0.02 * WAY_S);
 }
 
-/* All bring at once at first, through the link into rank 0's seat, and take along through the one out of it. As who began first has a little more
- * they move apart, until a step takes the longer of a worker's own and what all take along: nobody waits for a link that is not busy. */
+/* All bring at once at first, through the link into rank 0's seat, and take along through the one out of it. As who
+ * began first has a little more they move apart, until a step takes the longer of a worker's own and what all take
+ * along: nobody waits for a link that is not busy. */
 static void visitors_share_the_links_of_the_centre(void **state)
 {
     (void)state;
@@ -130,7 +132,8 @@ static void turns_in_rank_order_do_not_overlap(void **state)
     expect_step(travelling(9, TUTTI_ADMIT_IN_RANK_ORDER, &t), 9 * 0.5 + 8 * WAY_S);
 }
 
-/* Between hosts rank 0 visits for the others: what they bring is there before, and what they take along travels behind it. */
+/* Between hosts rank 0 visits for the others: what they bring is there before, and what they take along travels behind
+ * it. */
 static void turns_between_hosts_are_visits_alone(void **state)
 {
     (void)state;
@@ -147,8 +150,8 @@ static void turns_between_hosts_are_visits_alone(void **state)
     assert_true(step_s < 0.9 * (9 * 0.5 + 8 * WAY_S)); /* and not one after the other */
 }
 
-/* The next one is told, a quarter of a second, when three bytes are there, which takes as long behind the last one; two bytes back are out of the
- * way before the next one is visited with. */
+/* The next one is told, a quarter of a second, when three bytes are there, which takes as long behind the last one; two
+ * bytes back are out of the way before the next one is visited with. */
 static void those_of_other_hosts_bring_in_turn(void **state)
 {
     (void)state;
@@ -164,8 +167,8 @@ static void those_of_other_hosts_bring_in_turn(void **state)
     assert_true(fabs(time.travels_s - 8 * (3 + 0.25 + 2 + 0.25) / 9) < 1e-12);
 }
 
-/* As before, but who is ready first; rank 0 only serves, so that there are nine shares of eight workers. Side by side three bytes of each would
- * lose to incast what is nobody's here. */
+/* As before, but who is ready first; rank 0 only serves, so that there are nine shares of eight workers. Side by side
+ * three bytes of each would lose to incast what is nobody's here. */
 static void those_of_other_hosts_bring_by_turns_as_they_come(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_choice.c: what of `exchange` is auto becomes what no other is faster than, the same for equal questions, at a cost that is counted. */
+/* test_choice.c: what of `exchange` is auto becomes what no other is faster than, the same for equal questions, at a
+ * cost that is counted. */
 #include "testing.h"
 
 #include <stdio.h>

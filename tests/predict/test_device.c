@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_device.c: times of kernels on devices: the arithmetic by hand on a made-up one, exactly; what files of devices must say. */
+/* test_device.c: times of kernels on devices: the arithmetic by hand on a made-up one, exactly; what files of devices
+ * must say. */
 #include "testing.h"
 
 #include <math.h>

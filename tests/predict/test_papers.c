@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of published figures: every page of papers/ loads, ours is what it should be, and a recalled figure never passes. */
+/* Pages of published figures: every page of papers/ loads, ours is what it should be, and a recalled figure never
+ * passes. */
 #include "testing.h"
 
 #include <stdio.h>

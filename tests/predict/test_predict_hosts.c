@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predict_hosts.c: the plan that is predicted is the one that would run on the topology: its hosts decide the algorithm and who visits how;
- * counts that an algorithm does not serve are refused in words beside those that it serves. */
+/* test_predict_hosts.c: the plan that is predicted is the one that would run on the topology: its hosts decide the
+ * algorithm and who visits how; counts that an algorithm does not serve are refused in words beside those that it
+ * serves. */
 #include "testing.h"
 
 #include <math.h>
@@ -133,7 +134,8 @@ static void the_algorithm_is_that_of_the_hosts(void **state)
     }
 }
 
-/* LeNet in one bucket is 1.7 MB, more than 256 KiB for each of three to six ranks. Of a sum that only direct makes the gradients stay with it. */
+/* LeNet in one bucket is 1.7 MB, more than 256 KiB for each of three to six ranks. Of a sum that only direct makes the
+ * gradients stay with it. */
 static void large_exchanges_between_hosts_of_one_rank_go_by_ring(void **state)
 {
     (void)state;
@@ -229,7 +231,8 @@ static void only_workers_of_other_hosts_travel_to_the_centre(void **state)
     }
 }
 
-/* Cards of one server, which the original is about: a turn is the way there, the visit and the way back, and nobody else's. */
+/* Cards of one server, which the original is about: a turn is the way there, the visit and the way back, and nobody
+ * else's. */
 static void on_cards_of_one_server_a_turn_is_whole(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predict_split.c: predictions of jobs whose layers groups of ranks share: what travels is waited for at once, whatever computes; fewer bytes
- * take less time; kernels of other parts have times of their own. */
+/* test_predict_split.c: predictions of jobs whose layers groups of ranks share: what travels is waited for at once,
+ * whatever computes; fewer bytes take less time; kernels of other parts have times of their own. */
 #include "testing.h"
 
 #include <math.h>
@@ -71,8 +71,8 @@ static void what_travels_is_waited_for_at_once(void **state)
         assert_true(p.exposed_s >= p.travel_s * (1 - 1e-9));
         assert_true(fabs(p.compute_s - 7 * seconds) <= 1e-9 + 1e-3 * p.compute_s);
     }
-    /* by hand: four exchanges forward, three backward (nobody wants the gradient of samples); bytes of 32 own samples at 1 Gbit/s, and a
-     * latency or more each */
+    /* by hand: four exchanges forward, three backward (nobody wants the gradient of samples); bytes of 32 own samples
+     * at 1 Gbit/s, and a latency or more each */
     const double bytes = 4.0 * 32 * (784 + 2 * 64 + 2 * 128 + 2 * 5);
     const tutti_prediction p = predicted("parallel.groups=1", 2, 0, star);
     assert_true(p.travel_s >= bytes * 8e-9 + 7 * 10e-6 && p.travel_s <= bytes * 8e-9 + 7 * 40e-6);
@@ -90,7 +90,8 @@ static void as_many_groups_as_ranks_is_data_parallelism(void **state)
     view_drop(&split), view_drop(&plain);
 }
 
-/* Few samples and many weights: one group exchanges least, and is soonest on a slow network and slowest where only latency counts. */
+/* Few samples and many weights: one group exchanges least, and is soonest on a slow network and slowest where only
+ * latency counts. */
 static void fewer_bytes_are_sooner_on_a_slow_network(void **state)
 {
     (void)state;

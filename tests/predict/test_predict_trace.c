@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predict_trace.c: predictions from a layer trace of one rank: weak scaling from made-up times, what goes together and
- * what does not, and the table of layers against the formulas of Das et al. 2016. */
+/* test_predict_trace.c: predictions from a layer trace of one rank: weak scaling from made-up times, what goes together
+ * and what does not, and the table of layers against the formulas of Das et al. 2016. */
 #include "testing.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@
     "exchange: {algorithm: rule, bucket_bytes: 1B, order: ready, update: sharded, update_when: late}\n"
 static const char job_text[] = JOB;
 
-/* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all; notes: other lines. The path is the caller's. */
+/* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all; notes: other lines. The path is the
+ * caller's. */
 static char *trace_file_noted(int nlayers, double update_s_per_element, double load_s_per_sample, const char *notes)
 {
     tutti_job *job = parse_job(job_text, NULL);
@@ -135,7 +136,8 @@ static void ranks_that_wait_take_a_quantile_of_the_steps(void **state)
     assert_true(predicted_by("", NULL, job_text, topologies[0], 2).spread == 0);
 }
 
-/* One core: the sum of two turns strays by its root from the mean, and waits for nobody. Four steps to a wait: half as far. */
+/* One core: the sum of two turns strays by its root from the mean, and waits for nobody. Four steps to a wait: half as
+ * far. */
 static void turns_and_periods_are_sums_of_steps(void **state)
 {
     (void)state;
@@ -199,7 +201,8 @@ static void a_slow_wire_between_two_hosts_is_exposed(void **state)
     assert_true(fast[0].exposed_s < 1e-9); /* a difference of two sums of measured times */
 }
 
-/* What idles while kernels run a shaped link makes up for, as far as its bucket goes; but it never carries more than its rate. */
+/* What idles while kernels run a shaped link makes up for, as far as its bucket goes; but it never carries more than
+ * its rate. */
 static void a_shaped_link_makes_up_for_what_computing_leaves_idle(void **state)
 {
     (void)state;
@@ -237,7 +240,8 @@ static void early_updates_hide_gathers_behind_the_backward_pass(void **state)
     assert_true(early.step_s >= early.lower_s);
 }
 
-/* The loop that is timed is the plan's, the merging that is exact is the model's of merge.h: they agree to a few per cent. */
+/* The loop that is timed is the plan's, the merging that is exact is the model's of merge.h: they agree to a few per
+ * cent. */
 static void auto_is_as_fast_as_layer_by_layer_and_one_message_in_the_predicted_loop(void **state)
 {
     (void)state;

@@ -61,7 +61,8 @@ static void an_exchange_is_exposed_where_nothing_is_computed(void **state)
     tutti_step_log_release(&log);
 }
 
-/* Backward of layer 1 makes exchange 0 ready, that of layer 0 exchange 1, which waits for the lane; updates wait for both. */
+/* Backward of layer 1 makes exchange 0 ready, that of layer 0 exchange 1, which waits for the lane; updates wait for
+ * both. */
 static void the_chain_goes_from_the_end_to_what_had_to_end_before(void **state)
 {
     (void)state;
@@ -202,8 +203,9 @@ static void workers_that_take_steps_of_their_own_have_no_common_step(void **stat
     tutti_step_view_release(&v);
 }
 
-/* A period of many steps. Each is forward, backward and, where it is so, an exchange: exposed, hidden behind the next step, or late by a gap
- * in which nobody is seen to do a thing. By looking at all stretches for each of them these took minutes. */
+/* A period of many steps. Each is forward, backward and, where it is so, an exchange: exposed, hidden behind the next
+ * step, or late by a gap in which nobody is seen to do a thing. By looking at all stretches for each of them these took
+ * minutes. */
 static void a_long_period_is_walked_through_once(void **state)
 {
     (void)state;

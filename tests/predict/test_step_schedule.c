@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_step_schedule.c: schedules of a step equal sums done by hand, keep their order on random networks, and merging is as good as the best
- * of all groupings. */
+/* test_step_schedule.c: schedules of a step equal sums done by hand, keep their order on random networks, and merging
+ * is as good as the best of all groupings. */
 #include "testing.h"
 
 #include "base/rng.h"
@@ -21,7 +21,8 @@ static tutti_step_times play(const char *name, const tutti_step_work *w, const t
     return out;
 }
 
-/* Forward 16, backward 20, update 7; gradients of 40 bytes ready 8 behind the beginning of the backward pass, of 20 at 18, of 10 at 20. */
+/* Forward 16, backward 20, update 7; gradients of 40 bytes ready 8 behind the beginning of the backward pass, of 20 at
+ * 18, of 10 at 20. */
 static const tutti_step_layer four[] = {{1, 2, 10}, {3, 4, 20}, {5, 6, 0}, {7, 8, 40}};
 
 static void each_schedule_is_its_formula(void **state)
@@ -108,7 +109,8 @@ static int64_t draw(drawer *d, int64_t below)
     return (int64_t)tutti_random_below(tutti_random(d->seed, TUTTI_STREAM_TEST, d->n++, 0), (uint64_t)below);
 }
 
-/* The recurrence, written down again, where every layer has bytes. Bit i of `cuts`: a message begins with the i-th gradient that comes. */
+/* The recurrence, written down again, where every layer has bytes. Bit i of `cuts`: a message begins with the i-th
+ * gradient that comes. */
 static int64_t play_cuts(const tutti_step_work *w, int64_t alpha_ns, unsigned cuts)
 {
     int64_t lane = 0, ready = 0, bytes = 0, compute = w->update_ns;

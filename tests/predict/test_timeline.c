@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions of a small job from made-up kernel times: compute adds up, fast networks hide, slow ones show, cores are shared. */
+/* Predictions of a small job from made-up kernel times: compute adds up, fast networks hide, slow ones show, cores are
+ * shared. */
 #include "testing.h"
 
 #include <math.h>
@@ -255,7 +256,8 @@ static void ranks_that_wait_for_each_other_are_as_slow_as_the_slowest(void **sta
     }
 }
 
-/* Of four workers one takes ten times as long: all wait for it, in their turns or before they are too far ahead, or three and a tenth go on. */
+/* Of four workers one takes ten times as long: all wait for it, in their turns or before they are too far ahead, or
+ * three and a tenth go on. */
 static void a_slow_worker_holds_up_whom_its_method_lets_wait(void **state)
 {
     (void)state;
@@ -424,7 +426,8 @@ static tutti_prediction predicted_among(const char *topology, int rank, int nran
     return out;
 }
 
-/* Of three ranks two sum, and rank 1 has nothing to do with the third: whose plan it is does not matter, the slowest rank does. */
+/* Of three ranks two sum, and rank 1 has nothing to do with the third: whose plan it is does not matter, the slowest
+ * rank does. */
 static void the_rank_that_exchanges_most_is_predicted(void **state)
 {
     (void)state;
@@ -450,7 +453,7 @@ static double seconds_among(const tutti_plan *plan, const char *topology, int ex
     return simulated.seconds;
 }
 
-/* Both halves sit on a host of their own, the pairs between them do not; placed otherwise, it is the other way round. */
+/* Each half sits on a host of its own, the pairs between them do not; placed otherwise, they do. */
 static void members_are_timed_where_they_sit(void **state)
 {
     (void)state;

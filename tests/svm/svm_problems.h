@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_problems.h: generated problems of two classes, dealt out to ranks, and what is true of a solution by brute force. */
+/* svm_problems.h: generated problems of two classes, dealt out to ranks, and what is true of a solution by brute
+ * force. */
 #ifndef TUTTI_TESTS_SVM_PROBLEMS_H
 #define TUTTI_TESTS_SVM_PROBLEMS_H
 
@@ -21,8 +22,9 @@ static inline uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* n samples of `width` features, multiples of 1/16 so that text holds them exactly, `filled` of 16 of them not zero. The label is the sign of
- * a parabola, wrong for one sample in 12. The first `few` samples are of -1, if few > 0, and all others of +1. */
+/* n samples of `width` features, multiples of 1/16 so that text holds them exactly, `filled` of 16 of them not zero.
+ * The label is the sign of a parabola, wrong for one sample in 12. The first `few` samples are of -1, if few > 0, and
+ * all others of +1. */
 static inline svm_case make_case(int64_t n, int32_t width, int filled, int64_t few)
 {
     svm_case c = {.config = {.kernel = {TUTTI_SVM_RBF, 3, 0, 0}, .cost = 1, .eps = 1e-3, .nthreads = 1},

@@ -9,7 +9,8 @@
 #include "base/rng.h"
 #include "base/text/strbuf.h"
 
-/* n samples in turn of the classes 3, -1, 7, ... (nclasses of them), around corners of a square, overlapping by `spread`. */
+/* n samples in turn of the classes 3, -1, 7, ... (nclasses of them), around corners of a square, overlapping by
+ * `spread`. */
 static inline char *svm_blobs(int n, int nclasses, double spread)
 {
     static const int label[] = {3, -1, 7, 12};

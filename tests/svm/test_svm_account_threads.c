@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_account_threads.c: what events say of time and traffic: parts sum to the wall time, rows are the same for any number of ranks. */
+/* test_svm_account_threads.c: what events say of time and traffic: parts sum to the wall time, rows are the same for
+ * any number of ranks. */
 #include "testing.h"
 
 #include "../collective/comm_ranks.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_checkpoint_threads.c: a training that is stopped goes on from its file, over any number of ranks (threads here), and its model has
- * the bytes of one that was never stopped. Files that are damaged or another training's are refused on all ranks. */
+/* test_svm_checkpoint_threads.c: a training that is stopped goes on from its file, over any number of ranks (threads
+ * here), and its model has the bytes of one that was never stopped. Files that are damaged or another training's are
+ * refused on all ranks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_data_threads.c: a file read by several ranks is the file read alone: rows, their numbers, and the words about the first
- * bad line, wherever the ranges of bytes begin and end. */
+/* test_svm_data_threads.c: a file read by several ranks is the file read alone: rows, their numbers, and the words
+ * about the first bad line, wherever the ranges of bytes begin and end. */
 #include "testing.h"
 
 #include <stdio.h>

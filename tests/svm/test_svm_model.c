@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_model.c: LIBSVM's models: what it wrote comes out again byte for byte (tests/golden/svm, made by svm-train of libsvm-tools
- * 3.24), and what is not whole is refused with its line. */
+/* test_svm_model.c: LIBSVM's models: what it wrote comes out again byte for byte (tests/golden/svm, made by svm-train
+ * of libsvm-tools 3.24), and what is not whole is refused with its line. */
 #include "testing.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_pairs.c: every row against plain loops that do what Fan, Chen and Lin wrote down: the same iterations, the same bits. */
+/* test_svm_pairs.c: every row against plain loops that do what Fan, Chen and Lin wrote down: the same iterations, the
+ * same bits. */
 #include "testing.h"
 
 #include <math.h>
@@ -33,8 +34,8 @@ static double unit_at(int seed, int i, int f)
     return (double)tutti_random_unit(tutti_random((uint64_t)seed, TUTTI_STREAM_TEST, (uint64_t)i, (uint64_t)f).word[0]);
 }
 
-/* Points of two overlapping clouds; every seventh is the one before once more, so that there are ties and flat pairs. rbf, or
- * linear, whose matrix is singular. */
+/* Points of two overlapping clouds; every seventh is the one before once more, so that there are ties and flat pairs.
+ * rbf, or linear, whose matrix is singular. */
 static scene *open_scene(int seed, int n, bool rbf, tutti_svm_precision precision)
 {
     scene *s = tutti_alloc(sizeof *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_predict.c: labels and probabilities are those of LIBSVM (tests/golden/svm, made by svm-train and svm-predict of
- * libsvm-tools 3.24), decision values those of the formula, and threads do not show. */
+/* test_svm_predict.c: labels and probabilities are those of LIBSVM (tests/golden/svm, made by svm-train and svm-predict
+ * of libsvm-tools 3.24), decision values those of the formula, and threads do not show. */
 #include "testing.h"
 
 #include <math.h>

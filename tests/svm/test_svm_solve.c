@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_solve.c: one rank: LIBSVM's figures, every elimination rule, rows that are kept, hard inputs, what the solver gives back by brute force.
+/* test_svm_solve.c: one rank: LIBSVM's figures, every elimination rule, rows that are kept, hard inputs, what the
+ * solver gives back by brute force.
  *
  * LIBSVM's figures are those of svm-train 3.25 (libsvm-tools) for make_case(300, 12, 10, 0) written as text. */
 #include "testing.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_solve_threads.c: ranks as threads: the same bits for any number of ranks and threads, ranks without samples, failures that
- * all ranks see. */
+/* test_svm_solve_threads.c: ranks as threads: the same bits for any number of ranks and threads, ranks without samples,
+ * failures that all ranks see. */
 #include "testing.h"
 
 #include "../collective/comm_ranks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_tile.c: kernel values of every row against long doubles, and that their bits depend on the two rows alone. */
+/* test_svm_tile.c: kernel values of every row against long doubles, and that their bits depend on the two rows
+ * alone. */
 #include "testing.h"
 
 #include <math.h>
@@ -121,8 +122,9 @@ static const tutti_svm_kernel kernels[] = {
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0] };
 
-/* How wrong a value may be: |row|^2 < 40 and each of at most 40 products is rounded once, so a dot product is wrong by less than
- * 40 * 40 units, mostly much less; the steepest of the kernels above has a slope of 6 at the values that occur. */
+/* How wrong a value may be: |row|^2 < 40 and each of at most 40 products is rounded once, so a dot product is wrong by
+ * less than 40 * 40 units, mostly much less; the steepest of the kernels above has a slope of 6 at the values that
+ * occur. */
 static double bound_of(const tutti_svm_tile_row *row)
 {
     return 40 * 40 * 6 * (is_f64(row) ? 0x1p-53 : 0x1p-24);
@@ -303,7 +305,8 @@ static void chosen_rows_are_taken(void **state)
     close_scene(&s);
 }
 
-/* One feature; row 0 is empty, the others are multiples of `step`, whose squares are exact: so is the distance to row 0. */
+/* One feature; row 0 is empty, the others are multiples of `step`, whose squares are exact: so is the distance to row
+ * 0. */
 static void open_line(scene *s, int64_t n, double step)
 {
     open_scene(s, n, 1);

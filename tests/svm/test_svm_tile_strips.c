@@ -18,7 +18,8 @@ typedef struct {
     tutti_arena arena;
 } scene;
 
-/* Every fourth row is whole, every fourth lacks some features, every fourth its second half, and every fourth is empty if `gaps`. */
+/* Every fourth row is whole, every fourth lacks some features, every fourth its second half, and every fourth is empty
+ * if `gaps`. */
 static void open_scene(scene *s, bool gaps)
 {
     memset(s, 0, sizeof *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_train_threads.c: several classes, folds and probabilities, over ranks that are threads: the same bits at any number. */
+/* test_svm_train_threads.c: several classes, folds and probabilities, over ranks that are threads: the same bits at any
+ * number. */
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -158,7 +159,8 @@ static void fewer_samples_than_ranks_make_the_same_model(void **state)
     unlink(path);
 }
 
-/* Of four samples on a line, two of each class, the one left out is outnumbered by the other class: LIBSVM gets none right too. */
+/* Of four samples on a line, two of each class, the one left out is outnumbered by the other class: LIBSVM gets none
+ * right too. */
 static void with_as_many_folds_as_samples_each_is_left_out_alone(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reference_reduce.h: the operations of tutti/types.h, one element at a time, written from their rules and sharing no loop with
- * src/tensor: what tests compare bits with. */
+/* reference_reduce.h: the operations of tutti/types.h, one element at a time, written from their rules and sharing no
+ * loop with src/tensor: what tests compare bits with. */
 #ifndef TUTTI_TESTS_REFERENCE_REDUCE_H
 #define TUTTI_TESTS_REFERENCE_REDUCE_H
 
@@ -114,8 +114,9 @@ static inline reference_value reference_average(reference_value v, int nranks)
     return v;
 }
 
-/* Element i of leaf `leaf`, from a few bits: small numbers of both signs with many ties and fractions, so that sums round in 16
- * bits; where `odd`, also NaNs, infinities, both zeros and integers that wrap. Writes tutti_element_bytes at `to`. */
+/* Element i of leaf `leaf`, from a few bits: small numbers of both signs with many ties and fractions, so that sums
+ * round in 16 bits; where `odd`, also NaNs, infinities, both zeros and integers that wrap. Writes tutti_element_bytes
+ * at `to`. */
 static inline void reference_draw(tutti_dtype type, tutti_operation op, uint64_t bits, bool odd, void *to)
 {
     static const float oddities[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 3.0e38f};

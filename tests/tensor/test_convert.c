@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_convert.c: every row converts every 16-bit number, and everything about half way between two of them, as real numbers
- * say; at any offset; sums round once. */
+/* test_convert.c: every row converts every 16-bit number, and everything about half way between two of them, as real
+ * numbers say; at any offset; sums round once. */
 #include "testing.h"
 
 #include <math.h>

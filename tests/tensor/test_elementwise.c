@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_elementwise.c: every row gives the bits of the plain expression, at any offset, length and number of operands. */
+/* test_elementwise.c: every row gives the bits of the plain expression, at any offset, length and number of
+ * operands. */
 #include "testing.h"
 
 #include <math.h>

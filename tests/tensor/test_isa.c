@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_isa.c: which instruction set is picked under each ceiling, and what is no ceiling. The answer is kept, so each is asked for in a
- * process of its own. */
+/* test_isa.c: which instruction set is picked under each ceiling, and what is no ceiling. The answer is kept, so each
+ * is asked for in a process of its own. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reduce.c: every type and operation gives the bits of the plain expression, at any offset, length and number of operands,
- * on every ISA; and the rules for ties, zeros and NaN hold whatever the order. */
+/* test_reduce.c: every type and operation gives the bits of the plain expression, at any offset, length and number of
+ * operands, on every ISA; and the rules for ties, zeros and NaN hold whatever the order. */
 #include "testing.h"
 
 #include <stdlib.h>

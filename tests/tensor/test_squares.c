@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_squares.c: sums of squares are exact: of numbers whose sum is known, in any order, in any cut, over the whole range of f32. */
+/* test_squares.c: sums of squares are exact: of numbers whose sum is known, in any order, in any cut, over the whole
+ * range of f32. */
 #include "testing.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cards.c: cards by NVML, held against the machines that are known without it, and NVML that fails or lies. Machines are those of
- * tests/cuda/fakenvml. */
+/* test_cards.c: cards by NVML, held against the machines that are known without it, and NVML that fails or lies.
+ * Machines are those of tests/cuda/fakenvml. */
 #include "testing.h"
 
 #include <math.h>
@@ -35,7 +35,8 @@ static tutti_status detect(const char *machine, tutti_host_cards *cards, tutti_f
     return st;
 }
 
-/* Makes the topology of a machine; notes has room of TUTTI_TOPOLOGY_NOTES bytes. The text of the topology gives the same one again. */
+/* Makes the topology of a machine; notes has room of TUTTI_TOPOLOGY_NOTES bytes. The text of the topology gives the
+ * same one again. */
 static tutti_topology seated(const char *machine, char *notes)
 {
     tutti_host_cards cards;
@@ -86,7 +87,8 @@ static void draw(const tutti_topology *t, int32_t nranks, picture *out)
     tutti_fabric_release(&net);
 }
 
-/* t has the nodes, links and ways of a known topology, whatever the kinds are called and however their links are numbered. */
+/* t has the nodes, links and ways of a known topology, whatever the kinds are called and however their links are
+ * numbered. */
 static void has_the_links_of(const tutti_topology *t, const char *known, int32_t nranks)
 {
     static picture a, b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks as graphs: every route is a way from its source to its destination, and the machines have the links, degrees and
- * cuts that they are known for. */
+/* Networks as graphs: every route is a way from its source to its destination, and the machines have the links, degrees
+ * and cuts that they are known for. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sits where: every placement seats each rank once, and parity mapping on BiGraph keeps halving and doubling free of
- * collisions: at most ceil(2M/N) messages of a stage on a directed link between switches. */
+/* Who sits where: every placement seats each rank once, and parity mapping on BiGraph keeps halving and doubling free
+ * of collisions: at most ceil(2M/N) messages of a stage on a directed link between switches. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -69,8 +69,8 @@ static inline void dag_head(dag *d, int v, int number, double weight)
                         number, DAG_CLASSES, v, number, weight);
 }
 
-/* The text of a model file; the caller frees. What nobody has read by the end goes into auxiliary losses, the last value into
- * the main one. */
+/* The text of a model file; the caller frees. What nobody has read by the end goes into auxiliary losses, the last
+ * value into the main one. */
 static inline char *dag_text(uint64_t seed)
 {
     dag d = {.seed = seed};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* some_ranks.h: methods whose gradients are summed in stages between some ranks, so that every rank has the whole sum in the end and
- * updates all weights. What a stage is between follows from the rank count alone.
+/* some_ranks.h: methods whose gradients are summed in stages between some ranks, so that every rank has the whole sum
+ * in the end and updates all weights. What a stage is between follows from the rank count alone.
  *
- *   halves   sums in both halves of the ranks at once, then between rank i of the one and rank i of the other, all pairs at once
- *   folded   ranks from the largest power of two h on give their part to rank r - h; those below h sum; what they have goes back: 2 of 3
- *            ranks sum, 4 of 6, 4 of 5 */
+ *   halves   sums in both halves of the ranks at once, then between rank i of the one and rank i of the other, all
+ *            pairs at once
+ *   folded   ranks from the largest power of two h on give their part to rank r - h; those below h sum; what they have
+ *            goes back: 2 of 3 ranks sum, 4 of 6, 4 of 5 */
 #ifndef TUTTI_SOME_RANKS_H
 #define TUTTI_SOME_RANKS_H
 

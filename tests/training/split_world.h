@@ -14,7 +14,8 @@ typedef struct {
     tutti_plan *plan;
 } split_world;
 
-/* dense 12 -> 8, relu, dropout, dense 8 -> 24 with a relu, dense 24 -> 4, loss; split layers have as many times the outputs. */
+/* dense 12 -> 8, relu, dropout, dense 8 -> 24 with a relu, dense 24 -> 4, loss; split layers have as many times the
+ * outputs. */
 static inline void split_net(toy_net *t, int times)
 {
     toy_begin(t, 12);

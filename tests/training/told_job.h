@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* told_job.h: jobs of networks of the zoo as they are resolved for training, by kernels that a test wants: by name, or each pass by another. */
+/* told_job.h: jobs of networks of the zoo as they are resolved for training, by kernels that a test wants: by name, or
+ * each pass by another. */
 #ifndef TUTTI_TOLD_JOB_H
 #define TUTTI_TOLD_JOB_H
 
@@ -45,7 +46,8 @@ static inline bool told_job_by(const char *model, const char *name, const char *
     return asked;
 }
 
-/* The same, each pass by another, as a tune file at `path` has it. Returns how many products are computed by several. */
+/* The same, each pass by another, as a tune file at `path` has it. Returns how many products are computed by
+ * several. */
 static inline int told_job_by_others(const char *model, int turn, const char *path, char text[ZOO_JOB])
 {
     char lines[ZOO_JOB / 2];

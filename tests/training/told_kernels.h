@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* told_kernels.h: measured times that nobody has measured, so that the chooser takes for each pass of each product what a test wants. */
+/* told_kernels.h: measured times that nobody has measured, so that the chooser takes for each pass of each product what
+ * a test wants. */
 #ifndef TUTTI_TOLD_KERNELS_H
 #define TUTTI_TOLD_KERNELS_H
 
@@ -13,7 +14,8 @@
 
 enum { TOLD_MOST = 24 };
 
-/* Whose name is returned takes the least time, then plain loops, for where it cannot be made after all. fits: what can compute the pass, plain loops last. */
+/* Whose name is returned takes the least time, then plain loops, for where it cannot be made after all. fits: what can
+ * compute the pass, plain loops last. */
 typedef const char *told_choice(const void *arg, int layer, tutti_kernel_pass pass,
                                 const tutti_kernel_candidate *const *fits, int n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zoo.h: every network that ships, in a form that tests can afford: the narrow one (tests/golden/train, made by train_golden.py) where
- * there is one, else as it is, which has to be small. Nothing is listed here: a network that is added is there. Tests take a few, and all
- * with TUTTI_LONG. */
+/* zoo.h: every network that ships, in a form that tests can afford: the narrow one (tests/golden/train, made by
+ * train_golden.py) where there is one, else as it is, which has to be small. Nothing is listed here: a network that is
+ * added is there. Tests take a few, and all with TUTTI_LONG. */
 #ifndef TUTTI_ZOO_H
 #define TUTTI_ZOO_H
 

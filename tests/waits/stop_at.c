@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop_at.c: stops one rank of a run (SIGSTOP to itself) at an exact place, for stop_phases.py: a library to be preloaded, so that the
- * program itself has no hook. It sees the places by the system calls that are made there.
+/* stop_at.c: stops one rank of a run (SIGSTOP to itself) at an exact place, for stop_phases.py: a library to be
+ * preloaded, so that the program itself has no hook. It sees the places by the system calls that are made there.
  *
  *   STOP_AT=RANK:PLACE:N   the N-th time, once. PLACE is one of
  *     listen, meet         rank 0 has opened its port; another one is about to call it
@@ -9,7 +9,8 @@
  *     long=WORDS           it has said that a long phase begins
  *     sync                 it is about to sync a file of a checkpoint
  *     in=WORDS             it looks for news in the midst of that phase
- *     look, ring           from the control calls in STOP_AFTER on: it looks for news between kernels; it wakes another rank in an exchange
+ *     look, ring           from the control calls in STOP_AFTER on: it looks for news between kernels; it wakes another
+ *                          rank in an exchange
  *   STOP_LOG=1             says on standard error which calls and phases there are */
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_group.h: the control groups around this process, from the innermost to the root: each may set a limit, and the tightest holds.
- * Of both versions: where a system has both, a controller belongs to one of them, and the other's folders have no file of it.
+/* control_group.h: the control groups around this process, from the innermost to the root: each may set a limit, and
+ * the tightest holds. Of both versions: where a system has both, a controller belongs to one of them, and the other's
+ * folders have no file of it.
  *
  *     tutti_control_walk walk;
  *     tutti_control_walk_begin(&walk, "", "memory");
- *     while (tutti_control_walk_next(&walk)) read(walk.folder, walk.version == 2 ? "memory.max" : "memory.limit_in_bytes");
+ *     while (tutti_control_walk_next(&walk)) read(walk.folder, walk.version == 2 ? "memory.max" :
+ *     "memory.limit_in_bytes");
  *
  * In a container the kernel may name groups that are not to be seen there: folders may be missing. Threads: owner. */
 #ifndef TUTTI_BASE_CONTROL_GROUP_H

@@ -2,7 +2,8 @@
 /* cores.h: which cores there are for us, in one meaning everywhere.
  *
  *   own      those that this process may run on (its affinity mask: taskset, a launcher's binding)
- *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the mask
+ *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the
+ *            mask
  *   quota    cores' worth of time that the control groups may use (cpu.max, cpu.cfs_quota_us)
  * Ranks of one group have the union of their own ones together (tutti_group_ncores). Threads: shared. */
 #ifndef TUTTI_BASE_CORES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.h: shared libraries that are loaded when they are wanted: who never wants them runs where they are not installed.
+/* library.h: shared libraries that are loaded when they are wanted: who never wants them runs where they are not
+ * installed.
  *
  * Build against the headers, list the functions once, and make table and names of the list:
  *
@@ -26,8 +27,8 @@ typedef struct {
     size_t n; /* names */
 } tutti_library;
 
-/* Fills n pointers. The library stays until the process ends. Handlers of signals that it installs while it is loaded are taken back. Failure:
- * TUTTI_ERR_FAILED, words say what to install. */
+/* Fills n pointers. The library stays until the process ends. Handlers of signals that it installs while it is loaded
+ * are taken back. Failure: TUTTI_ERR_FAILED, words say what to install. */
 tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_failure *err);
 
 #endif

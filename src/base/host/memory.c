@@ -52,7 +52,8 @@ static int64_t number_in(const char *folder, const char *file, const char *key)
     return number_of(path, key);
 }
 
-/* "max", or more than there is, where there is no limit. Pages of files that nobody uses are counted as used, but make room. */
+/* "max", or more than there is, where there is no limit. Pages of files that nobody uses are counted as used, but make
+ * room. */
 static int64_t left_of_group(const tutti_control_walk *walk)
 {
     static const group_files files[3] = {

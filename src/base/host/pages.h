@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Aligned to a page (a huge one from 2 MiB), populated, so that running out of memory shows here. NULL with errno set if there is none. */
+/* Aligned to a page (a huge one from 2 MiB), populated, so that running out of memory shows here. NULL with errno set
+ * if there is none. */
 void *tutti_pages_take(size_t nbytes);
 void tutti_pages_give_back(void *pages, size_t nbytes); /* NULL is fine */
 /* Whether the system allows huge pages for it. */

@@ -9,10 +9,11 @@
 
 /* Is there such a program (a path, or a name on $PATH) that may be run? */
 bool tutti_program_exists(const char *name);
-/* Runs argv[0] with argv (ends in NULL) in `folder` (NULL = here), silently, and waits. TUTTI_ERR_FAILED: not found, ended with
- * another code than 0, or killed because limit_s (0 < limit_s <= 86400) was over. */
+/* Runs argv[0] with argv (ends in NULL) in `folder` (NULL = here), silently, and waits. TUTTI_ERR_FAILED: not found,
+ * ended with another code than 0, or killed because limit_s (0 < limit_s <= 86400) was over. */
 tutti_status tutti_program_run(const char *const *argv, const char *folder, double limit_s, tutti_failure *err);
-/* A new empty folder under $TMPDIR or /tmp; the text is the caller's (free()), tutti_file_remove_tree removes the folder. */
+/* A new empty folder under $TMPDIR or /tmp; the text is the caller's (free()), tutti_file_remove_tree removes the
+ * folder. */
 tutti_status tutti_program_folder(char **path, tutti_failure *err);
 
 #endif

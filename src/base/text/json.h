@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h: writing JSON lines by hand, and the one way by which JSON is read. Strings are escaped, bytes that are no UTF-8 too
- * (tutti_strbuf_add_utf8); numbers that JSON cannot hold (NaN, infinities) are written as null. Threads: owner. */
+/* json.h: writing JSON lines by hand, and the one way by which JSON is read. Strings are escaped, bytes that are no
+ * UTF-8 too (tutti_strbuf_add_utf8); numbers that JSON cannot hold (NaN, infinities) are written as null. Threads:
+ * owner. */
 #ifndef TUTTI_BASE_JSON_H
 #define TUTTI_BASE_JSON_H
 
@@ -23,8 +24,9 @@ void tutti_json_real(tutti_json *j, const char *key, double value); /* %.17g sho
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 
 struct cJSON;
-/* One document and nothing but white space around it; NULL: it is none, or a NUL stands in it, as a byte or as \u0000: strings of cJSON end
- * there, so a name would be taken for its beginning. text: nbytes, which no NUL has to follow. The caller's, cJSON_Delete. */
+/* One document and nothing but white space around it; NULL: it is none, or a NUL stands in it, as a byte or as \u0000:
+ * strings of cJSON end there, so a name would be taken for its beginning. text: nbytes, which no NUL has to follow. The
+ * caller's, cJSON_Delete. */
 struct cJSON *tutti_json_parse(const char *text, size_t nbytes);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option_texts.c: fields of texts: how one is quoted, lists of them, and pairs.
  *
- * On a command line lists and pairs stand without quotes, `a,b` and `a=b,c=d`, so that a star needs none either; YAML's own form
- * of them, `[a, "b"]` and `{a: b}`, is read there too. */
+ * On a command line lists and pairs stand without quotes, `a,b` and `a=b,c=d`, so that a star needs none either; YAML's
+ * own form of them, `[a, "b"]` and `{a: b}`, is read there too. */
 #include <string.h>
 
 #include "options_impl.h"
 
-/* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls, the
- * Unicode line ends, byte order marks), else 0; *nbytes: its length. */
+/* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls,
+ * the Unicode line ends, byte order marks), else 0; *nbytes: its length. */
 static unsigned needs_escape(const unsigned char *c, int *nbytes)
 {
     unsigned two = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);

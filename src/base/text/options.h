@@ -4,8 +4,8 @@
  * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and
  * where in the struct it lies. Strings are const char *, owned by the arena given at parse time. Unknown keys are
  * refused with the nearest known one (Levenshtein distance <= 3); wrong types and ranges are refused with file and
- * line. Where a group has a key `name` or `from`, one value given for the group is that ("method: x" is "method.name: x", "init: x" is
- * "init.from: x"). Threads: tables are frozen; parsing is owner. */
+ * line. Where a group has a key `name` or `from`, one value given for the group is that ("method: x" is "method.name:
+ * x", "init: x" is "init.from: x"). Threads: tables are frozen; parsing is owner. */
 #ifndef TUTTI_BASE_OPTIONS_H
 #define TUTTI_BASE_OPTIONS_H
 
@@ -80,8 +80,9 @@ void tutti_options_print(const tutti_field_table *table, const void *target, tut
 void tutti_options_help(const tutti_field_table *table, tutti_strbuf *out);
 /* Whether a number begins there, and no blank, which strtol would go past. */
 bool tutti_options_is_number(const char *text);
-/* The known word nearest to `word`, or NULL if none is near: of the longer word a third of the letters may be left out, added, changed or
- * have changed places, one at least and three at most; or the known word begins with `word`, which has three letters at least. */
+/* The known word nearest to `word`, or NULL if none is near: of the longer word a third of the letters may be left out,
+ * added, changed or have changed places, one at least and three at most; or the known word begins with `word`, which
+ * has three letters at least. */
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
 
 #endif

@@ -7,9 +7,9 @@
  *   memory 900GB/s read: the vendor's data sheet
  *   launch 5us assumed: nobody measured it
  *
- * PROVENANCE is read, measured, derived (computed from what the words name), fitted, assumed or given, and words (the source, or why) must follow it. '#' begins a line that is a comment. A
- * key stands once. Files that come with the program are embedded by the build (cmake/embed_texts.cmake) as rows of a table.
- * Threads: frozen after parse. */
+ * PROVENANCE is read, measured, derived (computed from what the words name), fitted, assumed or given, and words (the
+ * source, or why) must follow it. '#' begins a line that is a comment. A key stands once. Files that come with the
+ * program are embedded by the build (cmake/embed_texts.cmake) as rows of a table. Threads: frozen after parse. */
 #ifndef TUTTI_BASE_SOURCED_H
 #define TUTTI_BASE_SOURCED_H
 
@@ -38,8 +38,8 @@ tutti_status tutti_sourced_parse(const char *name, const char *text, tutti_sourc
 void tutti_sourced_release(tutti_sourced *s);
 /* The line with a key, or NULL. */
 const tutti_sourced_line *tutti_sourced_get(const tutti_sourced *s, const char *key);
-/* "15.7TFLOP/s", "4e-6s", "900GB/s" for the units "FLOP/s", "s", "B/s": a finite number >= 0, k, M, G, T or m, u, n, the unit; "" = a plain
- * number. The unit itself may be left out. TUTTI_ERR_DATA with file and line. */
+/* "15.7TFLOP/s", "4e-6s", "900GB/s" for the units "FLOP/s", "s", "B/s": a finite number >= 0, k, M, G, T or m, u, n,
+ * the unit; "" = a plain number. The unit itself may be left out. TUTTI_ERR_DATA with file and line. */
 tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_line *line, const char *unit, double *out,
                                   tutti_failure *err);
 

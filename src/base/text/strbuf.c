@@ -64,7 +64,8 @@ void tutti_strbuf_add_real(tutti_strbuf *sb, double value)
     tutti_strbuf_puts(sb, text);
 }
 
-/* Bytes of the character that the text begins with: 1 to 4; 0: it is none of UTF-8 (too long, a half of UTF-16, beyond the last). */
+/* Bytes of the character that the text begins with: 1 to 4; 0: it is none of UTF-8 (too long, a half of UTF-16, beyond
+ * the last). */
 static size_t length_of_character(const unsigned char *c)
 {
     if (c[0] < 0x80) return 1;

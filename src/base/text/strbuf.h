@@ -18,8 +18,8 @@ void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...) __attribute_
 void tutti_strbuf_vprintf(tutti_strbuf *sb, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* A finite number in the shortest of 15, 16, 17 digits that reads back to it, with a point whatever the locale is. */
 void tutti_strbuf_add_real(tutti_strbuf *sb, double value);
-/* Puts each character of the text by `put`, one call each, and each byte that is none of UTF-8 as the four characters \xNN: names of files
- * may have any bytes, and what is written for others to read may not. */
+/* Puts each character of the text by `put`, one call each, and each byte that is none of UTF-8 as the four characters
+ * \xNN: names of files may have any bytes, and what is written for others to read may not. */
 void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
                            void (*put)(tutti_strbuf *sb, const char *bytes, size_t n));
 /* Hands the text to the caller (free()), never NULL, and empties sb. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_coll.c: `tutti coll VERB`: the table of verbs. A verb is one file coll_<verb>.c, a line in coll.h and a row here. */
+/* cmd_coll.c: `tutti coll VERB`: the table of verbs. A verb is one file coll_<verb>.c, a line in coll.h and a row
+ * here. */
 #include "../cli.h"
 #include "coll.h"
 

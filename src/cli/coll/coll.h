@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll.h: the verbs of `tutti coll`: one file coll_<verb>.c and one row in cmd_coll.c each. argv[0] is the verb; they return
- * the exit code. Threads: owner. */
+/* coll.h: the verbs of `tutti coll`: one file coll_<verb>.c and one row in cmd_coll.c each. argv[0] is the verb; they
+ * return the exit code. Threads: owner. */
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
@@ -46,8 +46,8 @@ tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, 
 /* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);
-/* An algorithm of the table, else a file in text form or MSCCL XML, beside which flags say only what to lower it for and a
- * program's root. */
+/* An algorithm of the table, else a file in text form or MSCCL XML, beside which flags say only what to lower it for
+ * and a program's root. */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
 /* The text form, which has a limit of ranks; the caller's (free()). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what part
- * of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
+/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what
+ * part of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

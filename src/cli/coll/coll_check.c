@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_check.c: `tutti coll check F|ALGORITHM`: proves a schedule, prints what it costs, or a counter-example (exit code 1). */
+/* coll_check.c: `tutti coll check F|ALGORITHM`: proves a schedule, prints what it costs, or a counter-example (exit
+ * code 1). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +76,8 @@ static void add_room(const tutti_coll_schedule *s, int32_t room, const char *sto
                             room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
 }
 
-/* Over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or 8 (LL), or a text that says how
- * many. What ends at one number ends at every larger one. *room: the smallest. notes: what
+/* Over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or 8 (LL), or a text
+ * that says how many. What ends at one number ends at every larger one. *room: the smallest. notes: what
  * stands behind the verdict. */
 static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
                                     tutti_strbuf *notes, tutti_failure *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_convert.c: `tutti coll convert FILE|ALGORITHM --to FORMAT`: one row a format. A format is of the schedule alone, or of it for one
- * size of the vector, as one text or as a folder of files, one a rank. */
+/* coll_convert.c: `tutti coll convert FILE|ALGORITHM --to FORMAT`: one row a format. A format is of the schedule alone,
+ * or of it for one size of the vector, as one text or as a folder of files, one a rank. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

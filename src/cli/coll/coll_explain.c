@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_explain.c: `tutti coll explain`: predicted times of all algorithms for one question, the choice and why, and how far
- * it is from what no algorithm can beat. */
+/* coll_explain.c: `tutti coll explain`: predicted times of all algorithms for one question, the choice and why, and how
+ * far it is from what no algorithm can beat. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_flags.h: parts of `tutti predict` with files of their own. Failures name the flag and are TUTTI_ERR_USAGE. Threads: owner. */
+/* predict_flags.h: parts of `tutti predict` with files of their own. Failures name the flag and are TUTTI_ERR_USAGE.
+ * Threads: owner. */
 #ifndef TUTTI_CLI_PREDICT_FLAGS_H
 #define TUTTI_CLI_PREDICT_FLAGS_H
 
 #include "../../predict/plan/planning.h"
 #include "../cli.h"
 
-/* --ranks and --topology. ranks: the default counts, *n of them, or those given, at most TUTTI_PREDICT_MAX_RANKS. The topology has room for
- * the largest. */
+/* --ranks and --topology. ranks: the default counts, *n of them, or those given, at most TUTTI_PREDICT_MAX_RANKS. The
+ * topology has room for the largest. */
 tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n, tutti_topology *out,
                                         tutti_failure *err);
 /* --memory in bytes; not given: unchanged. */
@@ -15,8 +16,8 @@ tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, t
 /* Reads what is asked besides steps, after the question has its job, topology and rank counts. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
-/* Reads what is asked of a whole run, and its prices. epochs: the job's; if it is 0, the job has none, and `without` says so. Without
- * --samples their number becomes 0. */
+/* Reads what is asked of a whole run, and its prices. epochs: the job's; if it is 0, the job has none, and `without`
+ * says so. Without --samples their number becomes 0. */
 tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
                                      const char *without, tutti_predict_answers *a, tutti_failure *err);
 /* A whole run is asked for, and more ranks bring samples of their own. */

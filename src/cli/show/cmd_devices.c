@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_devices.c: `tutti devices [NAME|FILE]`: the processors that `tutti predict --device` knows, or one with the source of each figure. */
+/* cmd_devices.c: `tutti devices [NAME|FILE]`: the processors that `tutti predict --device` knows, or one with the
+ * source of each figure. */
 #include <stdio.h>
 
 #include "../../predict/profile/processor_model.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_methods.c: `tutti methods [NAME] [--json]`: the table of methods by the coordinates of the taxonomy, or all that a row says of one. */
+/* cmd_methods.c: `tutti methods [NAME] [--json]`: the table of methods by the coordinates of the taxonomy, or all that
+ * a row says of one. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
- * layers.txt, if steps were traced, DIR/layers.svg; if it was tested and has ReLUs, DIR/sparsity.svg. A file is a trace of svm-train: report_svm.c. */
+/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as
+ * DIR/report.svg; from its layers.txt, if steps were traced, DIR/layers.svg; if it was tested and has ReLUs,
+ * DIR/sparsity.svg. A file is a trace of svm-train: report_svm.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +147,8 @@ static void print_speed(const tutti_run_lines *r)
     free(sorted);
 }
 
-/* The share of exchanges is of the run's whole time, as in the table below. Before the run has ended it is of the time of its steps. */
+/* The share of exchanges is of the run's whole time, as in the table below. Before the run has ended it is of the time
+ * of its steps. */
 static void print_exchange(const tutti_run_lines *r)
 {
     double all = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_svm_train.c: `tutti svm-train`: one rank, several ranks of its own, or one rank of a run that somebody else started. What it
- * prints on stdout is what LIBSVM prints.
+/* cmd_svm_train.c: `tutti svm-train`: one rank, several ranks of its own, or one rank of a run that somebody else
+ * started. What it prints on stdout is what LIBSVM prints.
  *
  * Signals: see stop.h; where there is a checkpoint, whether an end was asked for is looked at once a round. */
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_flags.h: the flags of svm-train and svm-predict: LIBSVM's letters ("-c 1", "-w-1 2.5"), and long ones of ours. Threads: owner. */
+/* svm_flags.h: the flags of svm-train and svm-predict: LIBSVM's letters ("-c 1", "-w-1 2.5"), and long ones of ours.
+ * Threads: owner. */
 #ifndef TUTTI_CLI_SVM_FLAGS_H
 #define TUTTI_CLI_SVM_FLAGS_H
 
@@ -35,8 +36,8 @@ tutti_status tutti_svm_letter_real(char letter, const char *text, double *out, t
 tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long hi, long *out, tutti_failure *err);
 /* --threads; 0: not given. */
 tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err);
-/* For each rank, where nothing was said: its share of the cores that the ranks of a machine have together, no more than it may use itself;
- * 1 at least. */
+/* For each rank, where nothing was said: its share of the cores that the ranks of a machine have together, no more than
+ * it may use itself; 1 at least. */
 int tutti_svm_threads_share(int nranks, int ncores);
 
 /* A warning on stderr where kernel values are off by `error` (tutti_svm_kernel_error), and that is too much. */

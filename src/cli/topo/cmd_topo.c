@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_topo.c: `tutti topo VERB`: the table of verbs. A verb is one file topo_<verb>.c, a line in topo.h and a row here. */
+/* cmd_topo.c: `tutti topo VERB`: the table of verbs. A verb is one file topo_<verb>.c, a line in topo.h and a row
+ * here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

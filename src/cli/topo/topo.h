@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo.h: the verbs of `tutti topo`: one file topo_<verb>.c and one row in cmd_topo.c each. argv[0] is the verb; they return
- * the exit code. Threads: owner. */
+/* topo.h: the verbs of `tutti topo`: one file topo_<verb>.c and one row in cmd_topo.c each. argv[0] is the verb; they
+ * return the exit code. Threads: owner. */
 #ifndef TUTTI_TOPO_H
 #define TUTTI_TOPO_H
 
@@ -12,8 +12,8 @@ int tutti_topo_make(int argc, char **argv);
 int tutti_topo_bounds(int argc, char **argv);
 int tutti_topo_map(int argc, char **argv);
 
-/* "host" with its fitted figures, or a text form. --cores, where the command has it (f may be NULL), is of "host"; what a person should know of that goes to
- * stderr. */
+/* "host" with its fitted figures, or a text form. --cores, where the command has it (f may be NULL), is of "host"; what
+ * a person should know of that goes to stderr. */
 tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err);
 /* The first of the two, of a machine that has been looked at already. */
 tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started.
+/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else
+ * started.
  *
- * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they are, and go
- * on. */
+ * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they
+ * are, and go on. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -225,7 +226,8 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     return st ? (int)st : result.stop_signal ? 128 + result.stop_signal : 0;
 }
 
-/* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is lost then. */
+/* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is
+ * lost then. */
 static tutti_status check_job_stays(const char *path, const char *dir, const tutti_job *job, tutti_failure *err)
 {
     char *written, *given = NULL, *resolved = tutti_job_print(job);

@@ -6,8 +6,9 @@
 #include "../../collective/launch/join.h"
 #include "../cli.h"
 
-/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Before the
- * group is joined, because a wire starts threads: asked for during the rendezvous, the report comes after it. */
+/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process.
+ * Before the group is joined, because a wire starts threads: asked for during the rendezvous, the report comes after
+ * it. */
 void tutti_cli_block_quit(void);
 /* A row for the tables of flags, and what it says: 0 = nothing. */
 #define TUTTI_CLI_CORES_FLAG                                                                                           \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: the proof of a schedule: load, replay, judge (check_impl.h says how and why it holds).
  *
- * The first run remembers only what may matter (check_layout.c); a race that it suspects is looked at again with clocks that
- * know everything. A race that remains is found by a number only: one more run keeps every access to the cell in question,
- * so that the common case stores no names. All runs take the same interleaving. */
+ * The first run remembers only what may matter (check_layout.c); a race that it suspects is looked at again with clocks
+ * that know everything. A race that remains is found by a number only: one more run keeps every access to the cell in
+ * question, so that the common case stores no names. All runs take the same interleaving. */
 #include <stdlib.h>
 
 #include "check_impl.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_access.c: is every access ordered after the accesses that it conflicts with?
  *
- * As in FastTrack, a cell keeps its last write and the reads since then that do not follow each other. A writer is one of
+ * As in FastTrack, a cell keeps its last write and the reads since then that do not follow each other. A writer is one
+ * of
  *   thread        (t, clock)       known when the reader's clock of t has come that far
  *   owner's act   (mark, e + 1)    known to whoever was told READY or FREE of invocation e, or heard from one who was
  *   put           (channel, k)     known to whoever follows the wait that met the k-th signal of the channel

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_clock.c: vector clocks that are shared until they change, and that know only what may matter.
  *
- * A clock is a base (what is known of other threads and of owners' acts, copied on write) and the holder's own count beside
- * it. A burst of signals, even with accesses between them, changes the own count alone, so p - 1 messages share one base.
- * (thread, own) names one state: after it was told to anybody, the next event takes a new count; who knows `own` of a thread
- * knows everything that the thread knew then, which lets most joins end after one comparison.
+ * A clock is a base (what is known of other threads and of owners' acts, copied on write) and the holder's own count
+ * beside it. A burst of signals, even with accesses between them, changes the own count alone, so p - 1 messages share
+ * one base. (thread, own) names one state: after it was told to anybody, the next event takes a new count; who knows
+ * `own` of a thread knows everything that the thread knew then, which lets most joins end after one comparison.
  *
- * Adopting. Most of what sequences of a rank tell each other contains all that the hearer knew. Then the hearer takes over
- * the teller's base and keeps the one count that is not in it, the teller's own, beside it (`via`).
+ * Adopting. Most of what sequences of a rank tell each other contains all that the hearer knew. Then the hearer takes
+ * over the teller's base and keeps the one count that is not in it, the teller's own, beside it (`via`).
  *
- * Layouts. Rank r can only race with ranks that touch memory which r touches: its neighbours. A near layout keeps entries
- * for neighbours only, so a join in a ring of 1,024 ranks costs 5 entries, not 1,024. Knowledge that would have to travel
- * through strangers is lost: what is proved stays proved, but a race found this way is only a suspicion, and the check is
- * done again with full layouts. */
+ * Layouts. Rank r can only race with ranks that touch memory which r touches: its neighbours. A near layout keeps
+ * entries for neighbours only, so a join in a ring of 1,024 ranks costs 5 entries, not 1,024. Knowledge that would have
+ * to travel through strangers is lost: what is proved stays proved, but a race found this way is only a suspicion, and
+ * the check is done again with full layouts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,8 +86,9 @@ void tutti_clock_drop(tutti_clocks *c, tutti_news *news)
     news->base = NULL;
 }
 
-/* Elementwise maximum of two arrays, into a third or the first. Long arrays are whole blocks, which compilers turn into a
- * few vector instructions; small clocks have the length that they need, so that they lie in one or two lines of a cache. */
+/* Elementwise maximum of two arrays, into a third or the first. Long arrays are whole blocks, which compilers turn into
+ * a few vector instructions; small clocks have the length that they need, so that they lie in one or two lines of a
+ * cache. */
 static void max_wide(int32_t *out, const int32_t *a, const int32_t *b, size_t n)
 {
     size_t i = 0;
@@ -182,8 +183,8 @@ static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
     return true;
 }
 
-/* Does `from` know anything that `to` does not, of what both layouts have? Asked first: most messages between ranks that
- * share no memory change nothing. */
+/* Does `from` know anything that `to` does not, of what both layouts have? Asked first: most messages between ranks
+ * that share no memory change nothing. */
 static bool has_more(const tutti_base *to, const tutti_base *from)
 {
     const tutti_clock_layout *a = to->layout, *b = from->layout;

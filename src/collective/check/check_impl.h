@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_impl.h: the checker's inside. One legal interleaving of all ranks is replayed on symbols.
  *
- * Why one suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the checker proves
- * that operations on one end of a channel are ordered), so what meets what does not depend on the interleaving; a step
- * that may start stays so; and if no two accesses race, every read sees the same write in every interleaving.
+ * Why one suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the checker
+ * proves that operations on one end of a channel are ordered), so what meets what does not depend on the interleaving;
+ * a step that may start stays so; and if no two accesses race, every read sees the same write in every interleaving.
  *
  *   grid     the elementary intervals: between neighbours of all distinct slice boundaries first/of. floor(first*n/of)
  *            grows with the fraction, so what is proved for these intervals holds for every n, empty slices included.
- *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it; cells
- *            side by side with one history are a run (check_runs.c).
+ *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it;
+ *            cells side by side with one history are a run (check_runs.c).
  *   value    a cell holds the number of an expression: leaf or sum; equal up to commutation = same number.
  *   clock    what a thread (one sequence of one rank) knows to have happened (vector clock, FastTrack epochs:
  *            Flanagan & Freund, PLDI 2009).
@@ -58,8 +58,8 @@ void tutti_values_release(tutti_values *v);
 uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
 /* The sum after a rounding, another expression; of a leaf, or of what was rounded last, the same one. */
 uint32_t tutti_values_round(tutti_values *v, uint32_t a);
-/* Is each of leaves [first, first + count) in the tree exactly once, and nothing else? Else *culprit is the leaf and *times
- * is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
+/* Is each of leaves [first, first + count) in the tree exactly once, and nothing else? Else *culprit is the leaf and
+ * *times is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
@@ -288,8 +288,9 @@ typedef struct {
     int32_t stack_capacity;
     uint32_t *first_root;    /* an invocation */
     uint32_t canonical_root; /* of the first one, 0 = none */
-    uint32_t *
-        held; /* allreduce: an invocation, an interval of the grid: what the first rank that was looked at holds; 0 = none yet */
+    uint32_t
+        *held; /* allreduce: an invocation, an interval of the grid: what the first rank that was looked at holds; 0 =
+               * none yet */
     bool fixed, canonical, agree;
     bool finished;  /* an access failed: text is set */
     bool suspicion; /* ... because a clock did not know something */
@@ -329,8 +330,8 @@ bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_ch
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
-/* Signals and messages under way. give: what t knows now goes to the end of the channel. take: t hears what is the oldest
- * there, which lasts until the next give; NULL = it waits, or failed, with these words. */
+/* Signals and messages under way. give: what t knows now goes to the end of the channel. take: t hears what is the
+ * oldest there, which lasts until the next give; NULL = it waits, or failed, with these words. */
 tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t);
 tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
                                     const char *not_ordered);

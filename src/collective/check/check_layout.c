@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_layout.c: whose deeds a rank's clocks have to remember.
  *
- * touched[r] = ranks whose memory r's steps touch (itself included). Two ranks can race only if they touch the same rank's
- * memory, so r's neighbours are all who touch what r touches. If that is nearly everybody (direct exchanges), all ranks
- * share one full layout, whose joins are plain vector loops. */
+ * touched[r] = ranks whose memory r's steps touch (itself included). Two ranks can race only if they touch the same
+ * rank's memory, so r's neighbours are all who touch what r touches. If that is nearly everybody (direct exchanges),
+ * all ranks share one full layout, whose joins are plain vector loops. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_load.c: from parts to what the replay runs on: cells instead of fractions, storages instead of buffers, channels
- * instead of peers.
+/* check_load.c: from parts to what the replay runs on: cells instead of fractions, storages instead of buffers,
+ * channels instead of peers.
  *
- * Parts are asked for twice (first for slices and buffers of all ranks, then for the steps, whose slices may lie on other
- * ranks) and kept only in compiled form, 32 bytes a step and 4 a slice: 1,024 ranks of a ring are 10 million steps. */
+ * Parts are asked for twice (first for slices and buffers of all ranks, then for the steps, whose slices may lie on
+ * other ranks) and kept only in compiled form, 32 bytes a step and 4 a slice: 1,024 ranks of a ring are 10 million
+ * steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,8 +187,8 @@ typedef struct {
     } * reader; /* a buffer: who first reads it, before any other sequence; sequence -1 = nobody yet */
 } loader;
 
-/* Does one sequence write where another one read before? Then its order often comes through other ranks, and clocks that know
- * neighbours alone will not do. Only a guess of what to try first. */
+/* Does one sequence write where another one read before? Then its order often comes through other ranks, and clocks
+ * that know neighbours alone will not do. Only a guess of what to try first. */
 static void note_reuse(tutti_checker *c, loader *l, const tutti_step *s, const tutti_slice *slice, bool reads)
 {
     int32_t lo, hi;

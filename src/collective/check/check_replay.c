@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_replay.c: plays all sequences of all ranks until each has done its invocations or none can go on.
  *
- * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. Sends meet
- * receives (capacity 0: if that ends, every larger capacity ends), but the sender learns nothing from it: races are
- * judged as if sends were buffered, so what is proved holds for any capacity. */
+ * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. Sends
+ * meet receives (capacity 0: if that ends, every larger capacity ends), but the sender learns nothing from it: races
+ * are judged as if sends were buffered, so what is proved holds for any capacity. */
 #include "check_impl.h"
 
 void tutti_check_wake(tutti_checker *c, int32_t thread)

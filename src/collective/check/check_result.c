@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_result.c: what a collective owes, and whether the outputs hold it.
  *
- * Inputs of all ranks must tile the leaves (one a rank, as many more as the source says, or the slots of a canonical sum). Whenever a rank completes an
- * invocation, every cell that it owes must hold an expression that contains each leaf of that invocation exactly once (a
- * reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions that are one node need one proof.
- * After a barrier, the rank must know that everyone said READY of that invocation. */
+ * Inputs of all ranks must tile the leaves (one a rank, as many more as the source says, or the slots of a canonical
+ * sum). Whenever a rank completes an invocation, every cell that it owes must hold an expression that contains each
+ * leaf of that invocation exactly once (a reduction) or is the leaf of the rank that the cell belongs to (a gather).
+ * Expressions that are one node need one proof. After a barrier, the rank must know that everyone said READY of that
+ * invocation. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,7 +84,8 @@ static uint32_t leaf_at(const tutti_checker *c, int32_t first, int32_t count)
     return 0;
 }
 
-/* Bottom up: the balanced tree over leaves [first, first + count), where an input is taken whole. 0 = inputs do not fit. */
+/* Bottom up: the balanced tree over leaves [first, first + count), where an input is taken whole. 0 = inputs do not
+ * fit. */
 static uint32_t balanced(tutti_checker *c, int32_t first, int32_t count)
 {
     uint32_t leaf = leaf_at(c, first, count);

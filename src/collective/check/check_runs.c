@@ -2,9 +2,9 @@
 /* check_runs.c: neighbouring cells with one history are one run, whose first cell alone holds it.
  *
  * A bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs what it
- * touches in runs, not in cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells, and most of
- * the cells' memory is never written, hence never there. Runs are cut where an access begins or ends, and joined again
- * where it leaves neighbours alike. */
+ * touches in runs, not in cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells, and
+ * most of the cells' memory is never written, hence never there. Runs are cut where an access begins or ends, and
+ * joined again where it leaves neighbours alike. */
 #include "check_impl.h"
 
 void tutti_runs_init(tutti_checker *c)

@@ -2,8 +2,8 @@
 /* check_value.c: expressions with one number each (hash-consing), equal up to commutation = same number.
  *
  * A sum sorts its two operands, so a + b and b + a are one node: floating-point addition commutes bit for bit, but does
- * not associate. Exactly-once is proved exactly, by walking the tree: a tree that names a leaf twice is left at once, so
- * a walk never costs more than the number of leaves, however often the expression shares nodes. */
+ * not associate. Exactly-once is proved exactly, by walking the tree: a tree that names a leaf twice is left at once,
+ * so a walk never costs more than the number of leaves, however often the expression shares nodes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_board.c: what each rank has called, where the others can read it.
  *
- * A ring of the last calls a rank: number and notice. The writer stores the number last, the reader looks at it before and after,
- * so a notice that is being overwritten is skipped: a rank that is so far ahead has got its answers. Posting costs two cache lines
- * of our own; they are read when a rank has waited in vain for a while, or has met one that takes the call for another. */
+ * A ring of the last calls a rank: number and notice. The writer stores the number last, the reader looks at it before
+ * and after, so a notice that is being overwritten is skipped: a rank that is so far ahead has got its answers. Posting
+ * costs two cache lines of our own; they are read when a rank has waited in vain for a while, or has met one that takes
+ * the call for another. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

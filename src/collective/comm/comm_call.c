@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_call.c: calls become requests, requests go through queues. A blocking call is a request on the stack, or where its ways are found
- * out by going them, one for each part of it. */
+/* comm_call.c: calls become requests, requests go through queues. A blocking call is a request on the stack, or where
+ * its ways are found out by going them, one for each part of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 
 /* --- life of a request --- */
 
-/* A loop makes the same call again and again: what was found out about the last one holds. Arrays and names may have changed inside. */
+/* A loop makes the same call again and again: what was found out about the last one holds. Arrays and names may have
+ * changed inside. */
 static bool is_last(const tutti_comm *comm, const tutti_call *call)
 {
     if (!comm->has_last || call->counts || memcmp(&comm->last.call, call, sizeof *call)) return false;
@@ -138,8 +139,8 @@ static tutti_status wait_for(tutti_request *q, tutti_failure *err)
 
 /* --- blocking --- */
 
-/* What a call took. Waiting for the others to begin belongs to what they did before, so it is not counted; but where calls follow each
- * other at once that was the call before, whose end one rank had sooner than another. */
+/* What a call took. Waiting for the others to begin belongs to what they did before, so it is not counted; but where
+ * calls follow each other at once that was the call before, whose end one rank had sooner than another. */
 static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, const tutti_exchange_stats *after)
 {
     enum { AT_ONCE = 4 };

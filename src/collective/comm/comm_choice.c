@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_choice.c: which way the next call of a class goes (comm_way.h): bookkeeping on rank 0, no clocks, no memory of others.
+/* comm_choice.c: which way the next call of a class goes (comm_way.h): bookkeeping on rank 0, no clocks, no memory of
+ * others.
  *
- * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds cold memory and does
- * not count, and where ranks take turns on a core one call is short because another was long.
+ * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds
+ * cold memory and does not count, and where ranks take turns on a core one call is short because another was long.
  *
- * Where they do not, a long call takes what it takes, or a slice of 3 ms longer because a stranger had a core meanwhile. The shortest of a
- * few says which of two ways is the sooner; their mean says which of them the stranger met. */
+ * Where they do not, a long call takes what it takes, or a slice of 3 ms longer because a stranger had a core
+ * meanwhile. The shortest of a few says which of two ways is the sooner; their mean says which of them the stranger
+ * met. */
 #include "comm_way.h"
 
 /* What is tried again may cost this share of the time, and comes no sooner than after so many calls. */
@@ -88,8 +90,8 @@ tutti_way tutti_class_next(tutti_class *c)
     return c->way;
 }
 
-/* What makes the best one later or sooner (touched pages, a busy machine) most likely does so for all: the others move with it, so only a
- * try changes who is the best. */
+/* What makes the best one later or sooner (touched pages, a busy machine) most likely does so for all: the others move
+ * with it, so only a try changes who is the best. */
 static void follow(tutti_class *c, tutti_way best, double before)
 {
     const double factor = c->record[best].cost / before;
@@ -97,8 +99,8 @@ static void follow(tutti_class *c, tutti_way best, double before)
         if (w != (int)best) c->record[w].cost *= factor;
 }
 
-/* Of a burst's calls but the first: of long ones the shortest, unless ranks take turns; of few the mean; of many the mean without the
- * longest, for which somebody was interrupted. 0: it is not over. */
+/* Of a burst's calls but the first: of long ones the shortest, unless ranks take turns; of few the mean; of many the
+ * mean without the longest, for which somebody was interrupted. 0: it is not over. */
 static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost)
 {
     if (b->begun) {

@@ -3,7 +3,8 @@
  *
  *   way      how a call goes through memory; one row each in comm_way.c. Four paths:
  *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): one invocation a call
- *     shown    bound to plain memory (executor.h), shown to the peers through scratch: a piece of the vector an invocation
+ *     shown    bound to plain memory (executor.h), shown to the peers through scratch: a piece of the vector an
+ *              invocation
  *     staged   bound to memory of its own: a piece is copied in, exchanged, copied out
  *     reached  bound to plain memory, that of peers included: one invocation a call
  *   class    calls of one kind and about one length: which of several ways they go is found out by the calls themselves
@@ -11,9 +12,9 @@
  *   queue     one exchange and the requests that go through it, one after the other
  *   board    what each rank has called, in memory that the others read when something is wrong
  *
- * Files: comm.c (life), comm_memory.c (allocations), comm_call.c (calls and requests), comm_plan.c (is a call sound, which ways may it
- * go), comm_way.c, comm_choice.c, comm_queue.c and comm_queue_make.c (queues), comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c
- * (tutti/transfer.h). */
+ * Files: comm.c (life), comm_memory.c (allocations), comm_call.c (calls and requests), comm_plan.c (is a call sound,
+ * which ways may it go), comm_way.c, comm_choice.c, comm_queue.c and comm_queue_make.c (queues), comm_schedules.c,
+ * comm_board.c, comm_explain.c, comm_transfer.c (tutti/transfer.h). */
 #ifndef TUTTI_COMM_IMPL_H
 #define TUTTI_COMM_IMPL_H
 
@@ -147,7 +148,8 @@ struct tutti_comm {
 };
 
 /* --- comm.c --- */
-/* Whoever calls may: not a child of fork, and no second thread beside one that is in a call. leave undoes an enter that said yes. */
+/* Whoever calls may: not a child of fork, and no second thread beside one that is in a call. leave undoes an enter that
+ * said yes. */
 tutti_status tutti_comm_enter(tutti_comm *comm, tutti_failure *err);
 void tutti_comm_leave(tutti_comm *comm);
 

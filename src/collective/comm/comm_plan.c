@@ -185,7 +185,8 @@ static void choose_among(tutti_call_plan *plan, uint32_t ways, tutti_way first)
     plan->ways = ways | bit(first), plan->first = first;
 }
 
-/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p: where ranks take turns on a core the difference is always paid. */
+/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p: where ranks take turns on a core the difference is
+ * always paid. */
 static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_plan *plan)
 {
     const bool few = comm->nranks <= FEW_RANKS, past = bytes >= PAST_BYTES;
@@ -277,7 +278,8 @@ tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, cons
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
     tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
-    /* staged, copies come between; rooted ones reach into memory of the root where it does not matter whether that is the same */
+    /* staged, copies come between; rooted ones reach into memory of the root where it does not matter whether that is
+     * the same */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
                  !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
     k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total

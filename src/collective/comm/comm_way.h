@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_way.h: the ways that calls may go through memory, and which of several a kind of call goes.
  *
- * All ways of an allreduce sum in one order (a balanced tree over the ranks), so the bits do not depend on the choice. Nobody can
- * tell beforehand which is the soonest: on one and the same virtual machine, reading what another core has just written takes a fifth of
- * the time of storing it past the caches, or five times as long, depending on where the host has put the two. So the first calls of
- * a class try its ways in turn, the others go the soonest, and now and then one tries another again (never for more than about a
- * hundredth of the time).
+ * All ways of an allreduce sum in one order (a balanced tree over the ranks), so the bits do not depend on the choice.
+ * Nobody can tell beforehand which is the soonest: on one and the same virtual machine, reading what another core has
+ * just written takes a fifth of the time of storing it past the caches, or five times as long, depending on where the
+ * host has put the two. So the first calls of a class try its ways in turn, the others go the soonest, and now and then
+ * one tries another again (never for more than about a hundredth of the time).
  *
- * Rank 0's times decide for all. It says at the beginning of call k of the class which way call k + 1 goes, in one of two words;
- * whoever has completed call k knows that rank 0 has begun it, and reads the word before he begins call k + 1, which rank 0 cannot
- * complete before: hence only collectives that no rank completes before rank 0 has begun, nor rank 0 before all have, and only
- * calls that block. Requests go a way that is agreed on when they are prepared.
+ * Rank 0's times decide for all. It says at the beginning of call k of the class which way call k + 1 goes, in one of
+ * two words; whoever has completed call k knows that rank 0 has begun it, and reads the word before he begins call k +
+ * 1, which rank 0 cannot complete before: hence only collectives that no rank completes before rank 0 has begun, nor
+ * rank 0 before all have, and only calls that block. Requests go a way that is agreed on when they are prepared.
  *
  * Threads: owner. */
 #ifndef TUTTI_COMM_WAY_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bruck_blocks.c: Bruck's all-to-all: ceil(lg p) rounds and as many peers, for more bytes: a block goes from rank to rank.
+/* bruck_blocks.c: Bruck's all-to-all: ceil(lg p) rounds and as many peers, for more bytes: a block goes from rank to
+ * rank.
  *
- * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c hands to
- * c + 2^s what still has that bit. So before it c has, for each h that is a multiple of 2^(s+1), the blocks of source c - h with
- * d = h + low, low < 2^(s+1): as they are for ranks c + low, they are one range of the source's row, and the upper half of
- * it goes on. (The lowest bit first, as usual, would scatter it.) What has arrived, low = 0, is a message of its own that goes
- * straight into out; a range that passes rank p is two. A message is one range, so there are no fewer of them than direct
- * has; what is saved is peers, each of which costs a connection on a network.
+ * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c hands
+ * to c + 2^s what still has that bit. So before it c has, for each h that is a multiple of 2^(s+1), the blocks of
+ * source c - h with d = h + low, low < 2^(s+1): as they are for ranks c + low, they are one range of the source's row,
+ * and the upper half of it goes on. (The lowest bit first, as usual, would scatter it.) What has arrived, low = 0, is a
+ * message of its own that goes straight into out; a range that passes rank p is two. A message is one range, so there
+ * are no fewer of them than direct has; what is saved is peers, each of which costs a connection on a network.
  *
  * Two invocations: every rank says first that a place is free, scratch or out. */
 #include "compile_impl.h"

@@ -13,8 +13,8 @@ int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);
 /* nranks + 1 numbers: how many roots the ranks below r have together. The caller's (free()). */
 int32_t *tutti_compile_first_roots(const tutti_compile_request *q);
 
-/* Balanced sums over roots that come in leaf order: push gives the folds after this input; the last input also folds what
- * is left, so that any number of leaves gives one value. For 2^k leaves the tree is the balanced one. */
+/* Balanced sums over roots that come in leaf order: push gives the folds after this input; the last input also folds
+ * what is left, so that any number of leaves gives one value. For 2^k leaves the tree is the balanced one. */
 typedef struct {
     int32_t count[32];
     int depth;
@@ -26,8 +26,9 @@ tutti_status tutti_accept_fast_sums(const char *name, const char *why, const tut
 tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
                                         tutti_failure *err);
 
-/* Of a row whose first parameter is the size of all its groups (compile_groups.c). Not given: the divisor of the rank count with the fewest
- * others in the group and across; of two, the smaller. One that is no divisor is refused, with rank counts that would do. */
+/* Of a row whose first parameter is the size of all its groups (compile_groups.c). Not given: the divisor of the rank
+ * count with the fewest others in the group and across; of two, the smaller. One that is no divisor is refused, with
+ * rank counts that would do. */
 void tutti_settle_groups(tutti_compile_request *q);
 tutti_status tutti_accept_groups(const char *name, const tutti_compile_request *q, tutti_failure *err);
 
@@ -41,8 +42,8 @@ static inline tutti_slice tutti_compile_nothing(int32_t rank)
 {
     return tutti_slice_at(rank, 0, 0, 0, 1);
 }
-/* Adds in0, in1, ... (broadcast: the root only) and out (gather, reduce: the root only; all-to-all: one a rank) of `rank`;
- * of a barrier, a scratch of nothing. */
+/* Adds in0, in1, ... (broadcast: the root only) and out (gather, reduce: the root only; all-to-all: one a rank) of
+ * `rank`; of a barrier, a scratch of nothing. */
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
 /* Number of the first buffer out on that rank. In place, out is in 0: same memory under another name. */
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank);
@@ -90,11 +91,12 @@ static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
 /* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ----
  * Each element of a rank's vector is given away at most once before its sum is known; what comes later is put into out.
  *
- * Why no message of an allreduce that is made of these need be acknowledged: what a rank holds of an element, it has read or
- * replaced by something that depends on every reading before. (A sum depends on the giving of each part of it, hence on the
- * pull that read it; a result, on all of them.) So whoever puts a value into a peer's out knows from that very value that the
- * former one has been read, and, as the value is made of the peer's own part, that the peer was READY and FREE. A rank is through
- * when it has the results of all elements; by then everything that it showed was read. What it puts itself is its own work. */
+ * Why no message of an allreduce that is made of these need be acknowledged: what a rank holds of an element, it has
+ * read or replaced by something that depends on every reading before. (A sum depends on the giving of each part of it,
+ * hence on the pull that read it; a result, on all of them.) So whoever puts a value into a peer's out knows from that
+ * very value that the former one has been read, and, as the value is made of the peer's own part, that the peer was
+ * READY and FREE. A rank is through when it has the results of all elements; by then everything that it showed was
+ * read. What it puts itself is its own work. */
 enum { TUTTI_WALK_IN, TUTTI_WALK_OUT }; /* buffers; inboxes follow */
 typedef struct {
     const tutti_compile_request *q;
@@ -107,10 +109,12 @@ typedef struct {
     uint32_t pull, push;       /* hints of messages that are summed, and of results */
     int32_t made, told;        /* steps, -1 = none: what is sent next is there; what the last send came after */
 } tutti_part_walk;
-/* After tutti_compile_buffers: adds ninboxes inboxes (empty until used). A walk of an allreduce, unless its fields are changed. */
+/* After tutti_compile_buffers: adds ninboxes inboxes (empty until used). A walk of an allreduce, unless its fields are
+ * changed. */
 tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes);
 /* `what` is a range of the vector; its rank and buffer are ignored. Peer and I agree on stage and number of the inbox.
- * give and add: the peer adds what lies in my buffer `from`; I add what lies in its buffer `from` to my `own`, into `to`. */
+ * give and add: the peer adds what lies in my buffer `from`; I add what lies in its buffer `from` to my `own`, into
+ * `to`. */
 void tutti_walk_give(tutti_part_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
 typedef struct {
     int32_t from, own, to; /* buffers */
@@ -143,7 +147,8 @@ static inline tutti_slice tutti_cut_piece(const tutti_line_cut *c, int32_t j, in
 {
     return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
 }
-/* Buffers of a ring's sums: where my part lies, where that of the rank before me does, and where the line's sum of my pieces goes. */
+/* Buffers of a ring's sums: where my part lies, where that of the rank before me does, and where the line's sum of my
+ * pieces goes. */
 typedef struct {
     int32_t own, before, home;
 } tutti_ring_sums;

@@ -126,8 +126,9 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-/* Two files may say the same of themselves and differ inside. Each member looks at its own part and the next one's: hashing all
- * would cost all of them at every rank. -1: all is well; else the member whose next one has another part. */
+/* Two files may say the same of themselves and differ inside. Each member looks at its own part and the next one's:
+ * hashing all would cost all of them at every rank. -1: all is well; else the member whose next one has another
+ * part. */
 static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, int i)
 {
     for (int32_t m = 0; m < x->nmembers; m++) {
@@ -224,7 +225,8 @@ static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const noti
     return own;
 }
 
-/* One round for all of them. parts: NULL: this rank does not want them as they are; so do all that were asked for the same. */
+/* One round for all of them. parts: NULL: this rank does not want them as they are; so do all that were asked for the
+ * same. */
 static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {

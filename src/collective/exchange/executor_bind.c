@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_bind.c: slices become addresses, channels become counter words: at create, and where memory is plain again when the
- * vector's length changes. */
+/* executor_bind.c: slices become addresses, channels become counter words: at create, and where memory is plain again
+ * when the vector's length changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,8 +101,8 @@ static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tut
     return TUTTI_OK;
 }
 
-/* Whether an output may hold elements of so many bytes, where what is sent is rounded: what lies in scratch was rounded once, so it is
- * summed into outputs alone; copies leave elements as they are, round inputs into scratch, or widen. */
+/* Whether an output may hold elements of so many bytes, where what is sent is rounded: what lies in scratch was rounded
+ * once, so it is summed into outputs alone; copies leave elements as they are, round inputs into scratch, or widen. */
 static bool fits(const tutti_step *step, const tutti_op *op, const tutti_buffer_place *out)
 {
     const bool wide = out->each == sizeof(float), took_wide = op->in_bytes == sizeof(float);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_impl.h: an exchange after binding: steps with addresses instead of slices.
  *
- * Two numbers mean a rank. Parts, slices, buffers, counters and offsets in the exchange's memory go by the schedule's (`member`: an index
- * into x->members); sockets, bells, wires, regions and words go by the group's (`rank`; of a bound step: peer).
+ * Two numbers mean a rank. Parts, slices, buffers, counters and offsets in the exchange's memory go by the schedule's
+ * (`member`: an index into x->members); sockets, bells, wires, regions and words go by the group's (`rank`; of a bound
+ * step: peer).
  *
  * Shared region of an exchange, one part a member:   [started][aim][counter (src 0, channel 0)] ... [scratch buffers]
  *   started   invocations that this rank has begun; serves failures only ("who has not arrived")
  *   aim       where this rank's plain memory lies (executor_plain.c)
  *   counter   one u64 on a cache line of its own for each (source, channel): written by the source alone, read by the
- *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o. Behind it stands what
- *             the source takes even and odd invocations for.
+ *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o. Behind it
+ *             stands what the source takes even and odd invocations for.
  *
- * Memory of far peers has addresses of theirs: they go to the wire and are never followed here. A put or signal over the wire
- * is complete when its source may be reused; puts behind it, and a signal to the same peer, start before that.
+ * Memory of far peers has addresses of theirs: they go to the wire and are never followed here. A put or signal over
+ * the wire is complete when its source may be reused; puts behind it, and a signal to the same peer, start before that.
  *
- * Files: executor.c (life), members.c, executor_bind.c (slices to addresses) and executor_place.c (where buffers lie), executor_plain.c (memory
- * that is no region) and executor_peer.c (that of peers), executor_run.c (steps), executor_stores.c, executor_wait.c, executor_words.c. */
+ * Files: executor.c (life), members.c, executor_bind.c (slices to addresses) and executor_place.c (where buffers lie),
+ * executor_plain.c (memory that is no region) and executor_peer.c (that of peers), executor_run.c (steps),
+ * executor_stores.c, executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
 #define TUTTI_EXECUTOR_IMPL_H
 
@@ -64,7 +66,8 @@ typedef struct {
     uint64_t far;               /* signal over a wire: where the counter lies, as the peer sees it */
     uint64_t each, ordinal;     /* counter reaches invocation * each + ordinal */
     int64_t done;               /* 1 + the last invocation in which it was completed */
-    /* Over a wire: of a signal, or of a put's pieces, whose sources are still needed; launched: all of it has started. */
+    /* Over a wire: of a signal, or of a put's pieces, whose sources are still needed; launched: all of it has
+     * started. */
     tutti_put *flights[TUTTI_MOST_PIECES];
     bool launched;
 } tutti_op;
@@ -150,7 +153,8 @@ typedef struct {
     const int32_t *rank;
     int32_t n;
 } tutti_ranks_listed;
-/* Whether these are members for a schedule of `nplaces` ranks, and this rank's place among them, -1: none. `what` begins the words. */
+/* Whether these are members for a schedule of `nplaces` ranks, and this rank's place among them, -1: none. `what`
+ * begins the words. */
 tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, tutti_ranks_listed members,
                                 int32_t *me, tutti_failure *err);
 /* The same, into x. */
@@ -189,7 +193,8 @@ typedef struct {
     tutti_failure *err;
 } tutti_binder;
 
-/* executor_place.c. Places all buffers of the member, if they are not yet; and plain ones again when the vector's length has changed. */
+/* executor_place.c. Places all buffers of the member, if they are not yet; and plain ones again when the vector's
+ * length has changed. */
 void tutti_binder_need(tutti_binder *b, int32_t member);
 void tutti_binder_lay_again(tutti_binder *b);
 /* Where memory of the member begins: mapped here, or as the far rank sees it itself. */
@@ -219,10 +224,12 @@ static inline tutti_buffer *tutti_exchange_buffers(const tutti_exchange *x, int3
 /* Fills ops, sequences, deps, pointers from this rank's part; `layout` was agreed before. */
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                                  const tutti_exchange_binding *binding, tutti_failure *err);
-/* Elements of each step, and of the result that this rank averages; their addresses: again when a plain vector's length changes. */
+/* Elements of each step, and of the result that this rank averages; their addresses: again when a plain vector's length
+ * changes. */
 tutti_status tutti_exchange_measure(tutti_binder *b, const tutti_part *part);
 void tutti_exchange_point(const tutti_binder *b, const tutti_part *part);
-/* Bytes of this rank's part of the shared memory (each channel adds TUTTI_LINE a member), and the channels that a part uses. */
+/* Bytes of this rank's part of the shared memory (each channel adds TUTTI_LINE a member), and the channels that a part
+ * uses. */
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nmembers, int32_t nchannels, const tutti_vector *v,
                                 bool plain);
 int32_t tutti_part_channels(const tutti_part *part);
@@ -273,8 +280,8 @@ void tutti_plain_note_average(tutti_exchange *x, const tutti_slice *owned);
 tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member);
 /* Where this step finds the peers' memory in this invocation; its waits are over. */
 void tutti_plain_find_peers(const tutti_exchange *x, const tutti_op *op);
-/* executor_peer.c: n elements of a step from element `from` on, that of peers through the system. False: it cannot, now (a peer has
- * died) or ever (the group has failed). */
+/* executor_peer.c: n elements of a step from element `from` on, that of peers through the system. False: it cannot, now
+ * (a peer has died) or ever (the group has failed). */
 bool tutti_peer_move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n);
 
 /* Elements before slice point k of `of`: floor(k * n / of) without overflow. */
@@ -299,7 +306,8 @@ int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member);
 bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member);
 /* with_state: also what the system says of their processes, which is asked for. */
 void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out);
-/* "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on channel 0, 4096 bytes still to write here" */
+/* "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on channel 0, 4096 bytes still to write
+ * here" */
 void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out);
 /* What the group asks of all of them (tutti_group_traffic). */
 bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out);

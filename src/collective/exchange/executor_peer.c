@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_peer.c: steps that reach into plain memory of a peer through the system: in pieces that stay in a second cache, read, reduced
- * as they come, and written where they go. A peer that has died is found by those who wait; memory that is not there ends the epoch
- * with words that say whose. */
+/* executor_peer.c: steps that reach into plain memory of a peer through the system: in pieces that stay in a second
+ * cache, read, reduced as they come, and written where they go. A peer that has died is found by those who wait; memory
+ * that is not there ends the epoch with words that say whose. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

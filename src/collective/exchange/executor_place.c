@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_place.c: where buffers lie: in regions, in the exchange's own scratch, or, plain, wherever the next aim says.
+/* executor_place.c: where buffers lie: in regions, in the exchange's own scratch, or, plain, wherever the next aim
+ * says.
  *
- * An input or output lies at its place with its whole index space, also where a rank stores only a window of it, because the
- * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places hold windows only. */
+ * An input or output lies at its place with its whole index space, also where a rank stores only a window of it,
+ * because the same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places
+ * hold windows only. */
 #include <string.h>
 
 #include "executor_impl.h"
@@ -95,8 +97,8 @@ static tutti_status place_in_region(const tutti_binder *b, int32_t member, const
     return TUTTI_OK;
 }
 
-/* What of the index space is stored, by the vector's length. packed: bytes of the outputs before this one in a window place, which
- * it adds itself to. */
+/* What of the index space is stored, by the vector's length. packed: bytes of the outputs before this one in a window
+ * place, which it adds itself to. */
 static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t *packed, tutti_buffer_place *out)
 {
     const tutti_vector *v = &b->x->vector;

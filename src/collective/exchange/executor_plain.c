@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_plain.c: exchanges on memory that is no region: its addresses come with an aim before each invocation, and with them the
- * vector's length, so that one exchange serves all lengths up to its own.
+/* executor_plain.c: exchanges on memory that is no region: its addresses come with an aim before each invocation, and
+ * with them the vector's length, so that one exchange serves all lengths up to its own.
  *
- * Where a rank has aimed stands in its part of the exchange's region, written before any signal of the invocation. Whoever touches its
- * memory has waited for such a signal (the checker proves it of every access), so he finds the aim there, and it is not overwritten
- * before he has told that he is through. */
+ * Where a rank has aimed stands in its part of the exchange's region, written before any signal of the invocation.
+ * Whoever touches its memory has waited for such a signal (the checker proves it of every access), so he finds the aim
+ * there, and it is not overwritten before he has told that he is through. */
 #include <stdlib.h>
 
 #include "executor_impl.h"

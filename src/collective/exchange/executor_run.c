@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_run.c: runs what can run: the inner loop of every exchange. Never blocks, never fails.
  *
- * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent, which
- * makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered anyway. */
+ * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent,
+ * which makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered
+ * anyway. */
 #include <sched.h>
 
 #include "../../base/clock.h"
@@ -78,7 +79,8 @@ static void note_meeting(tutti_exchange *x)
     x->stats.met_s += x->stats.work_s - x->worked_s;
 }
 
-/* Waits for the device's queue, because the next word tells a peer that the work is done. A member that is alone tells nobody. */
+/* Waits for the device's queue, because the next word tells a peer that the work is done. A member that is alone tells
+ * nobody. */
 static void settle(const tutti_exchange *x)
 {
     if (x->nmembers > 1) x->device->finish(x->device);
@@ -131,8 +133,8 @@ static tutti_put **free_place(tutti_op *op)
     return NULL;
 }
 
-/* The next elements of a put: all, or, in an exchange that gives way to others, a piece if the wire has room: so who is needed sooner and
- * comes later waits for pieces, and not for all that was there before. False: not now. */
+/* The next elements of a put: all, or, in an exchange that gives way to others, a piece if the wire has room: so who is
+ * needed sooner and comes later waits for pieces, and not for all that was there before. False: not now. */
 static bool launch_some(tutti_exchange *x, tutti_op *op)
 {
     const tutti_wire_row *row = op->wire->row;
@@ -161,9 +163,10 @@ static bool launch(tutti_exchange *x, tutti_op *op)
     return op->launched || op->cursor > before;
 }
 
-/* For a later stage, while the wire has not taken all of an earlier put to another peer: who serves several one after the other would have its
- * link shared by all of them, and the first, on whom the next level of a tree waits, would get its bytes with the last. Who asks for room has
- * the wire take little ahead, so that the first's bytes are nearly there when the next one's begin. */
+/* For a later stage, while the wire has not taken all of an earlier put to another peer: who serves several one after
+ * the other would have its link shared by all of them, and the first, on whom the next level of a tree waits, would get
+ * its bytes with the last. Who asks for room has the wire take little ahead, so that the first's bytes are nearly there
+ * when the next one's begin. */
 static bool is_too_early(const tutti_op *op, const tutti_op *first)
 {
     if (op->stage <= first->stage || (first->launched && has_landed(first))) return false;
@@ -171,9 +174,9 @@ static bool is_too_early(const tutti_op *op, const tutti_op *first)
     return true;
 }
 
-/* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
- * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free; and behind puts of
- * which some is still to go. */
+/* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen
+ * before what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are
+ * free; and behind puts of which some is still to go. */
 static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
 {
     bool moved = false, behind = false;
@@ -203,8 +206,8 @@ static step_progress end_flight(tutti_op *op)
     return STEP_DONE;
 }
 
-/* Nothing is touched of a peer that takes this for another call. Two words in turn: ours has not been written again as long as the
- * peer has not told all of the next invocation. Far signals do not say. */
+/* Nothing is touched of a peer that takes this for another call. Two words in turn: ours has not been written again as
+ * long as the peer has not told all of the next invocation. Far signals do not say. */
 static step_progress check_call(tutti_exchange *x, const tutti_op *op)
 {
     if (atomic_load_explicit(op->counter + 1 + x->invocation % 2, memory_order_acquire) == x->call) return STEP_DONE;

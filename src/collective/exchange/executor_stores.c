@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_stores.c: which stores the steps of an exchange on regions use: ordinary ones, or those that bypass the caches.
+/* executor_stores.c: which stores the steps of an exchange on regions use: ordinary ones, or those that bypass the
+ * caches.
  *
- * What cannot stay in the caches of a host anyway is stored past them. What could, by the size that they claim to have, may still be
- * stored sooner past them: a last level that is shared with the neighbours of a virtual machine is not all ours, and one that holds only
- * what the second level has cast out takes every line twice. So where all vectors together take more than a good part of the caches,
- * the first invocations try both, and the time of our own steps says which. Both store the same bits; no other rank need know. Past the
- * caches wins only by a margin, because who reads the result next finds it there or not. */
+ * What cannot stay in the caches of a host anyway is stored past them. What could, by the size that they claim to have,
+ * may still be stored sooner past them: a last level that is shared with the neighbours of a virtual machine is not all
+ * ours, and one that holds only what the second level has cast out takes every line twice. So where all vectors
+ * together take more than a good part of the caches, the first invocations try both, and the time of our own steps says
+ * which. Both store the same bits; no other rank need know. Past the caches wins only by a margin, because who reads
+ * the result next finds it there or not. */
 #include "executor_impl.h"
 
 enum { A_GOOD_PART = 8, BURST = 3 };
@@ -33,7 +35,8 @@ void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool
     }
 }
 
-/* First ordinary ones, then the others; the least of each, because the first of a burst finds what the last one of the other left. */
+/* First ordinary ones, then the others; the least of each, because the first of a burst finds what the last one of the
+ * other left. */
 void tutti_stores_record(tutti_exchange *x, double seconds)
 {
     tutti_stores *t = &x->stores;

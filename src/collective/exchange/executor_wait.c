@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_wait.c: waiting for an exchange: spin, yield, sleep; deadlines, deaths, and their words.
  *
- * Where every rank has a core a rank spins: what it waits for comes from another core. To yield there would give the core to a stranger,
- * who keeps it for milliseconds; only to a rank that is seen on the same core is way made, and then at once (group/core_marks.c). Where ranks are
- * more than cores they yield. Sleeping costs a system call on both sides and comes last. */
+ * Where every rank has a core a rank spins: what it waits for comes from another core. To yield there would give the
+ * core to a stranger, who keeps it for milliseconds; only to a rank that is seen on the same core is way made, and then
+ * at once (group/core_marks.c). Where ranks are more than cores they yield. Sleeping costs a system call on both sides
+ * and comes last. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -155,8 +156,8 @@ static int32_t held_peer(const tutti_exchange *x)
     return step < 0 ? -1 : x->ops[step].peer;
 }
 
-/* The rank without whose signal nothing here can move; -1: there may be several. Who waits for 300 ranks in turn is woken by those few
- * that are late, and not by each that is early: between 300 ranks that is 90,000 rings a phase. */
+/* The rank without whose signal nothing here can move; -1: there may be several. Who waits for 300 ranks in turn is
+ * woken by those few that are late, and not by each that is early: between 300 ranks that is 90,000 rings a phase. */
 static int only_peer(const tutti_exchange *x)
 {
     int peer = -1;
@@ -206,7 +207,8 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Most waits for small vectors are over within these looks, and looking at the clock twice takes a tenth of such an exchange. */
+/* Most waits for small vectors are over within these looks, and looking at the clock twice takes a tenth of such an
+ * exchange. */
 static bool looks_again(waiting *w)
 {
     const tutti_group *g = w->x->group;
@@ -260,8 +262,8 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
     return TUTTI_OK;
 }
 
-/* An exchange over all stalls, and looks, when anybody is lost. Over some it may go on for ever without a look, while others wait
- * for this rank to go, too, or for rank 0 to pass the news on. */
+/* An exchange over all stalls, and looks, when anybody is lost. Over some it may go on for ever without a look, while
+ * others wait for this rank to go, too, or for rank 0 to pass the news on. */
 static bool is_time_to_look(const tutti_exchange *x)
 {
     return x->over_some && tutti_clock_ns() - x->group->last_watch_ns > TUTTI_WATCH_NS;

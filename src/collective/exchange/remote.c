@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote.c: writes, signals and reads of another rank's memory.
  *
- * The wait is the executor's in small: look, yield, sleep on the doorbell and the wire's descriptor. The owner drives meanwhile. */
+ * The wait is the executor's in small: look, yield, sleep on the doorbell and the wire's descriptor. The owner drives
+ * meanwhile. */
 #include "remote.h"
 
 #include <sched.h>
@@ -131,7 +132,8 @@ static tutti_status fail(tutti_group *g, int culprit, const char *what, const ch
     return tutti_group_report(g, err);
 }
 
-/* What can be known to have ended the wait in vain: the deadline, a connection, a rank that has left without an answer. */
+/* What can be known to have ended the wait in vain: the deadline, a connection, a rank that has left without an
+ * answer. */
 static tutti_status judge(wish *w, double left_s, const char *what, tutti_failure *err)
 {
     tutti_group *g = w->group;
@@ -164,8 +166,8 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* Who has what we wait for may wait for this core. One that is gone for long belongs to another process too: who sleeps is given it
- * back as soon as there is something to do, who yields only when the other has had its share. */
+/* Who has what we wait for may wait for this core. One that is gone for long belongs to another process too: who sleeps
+ * is given it back as soon as there is something to do, who yields only when the other has had its share. */
 static void yield(tutti_group *g, int64_t now_ns)
 {
     sched_yield();

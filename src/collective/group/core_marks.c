@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_marks.c: ranks that have a core each meet on one all the same, when another process takes the other.
  *
- * With a busy process beside two ranks on two cores the scheduler is content with two of the three on one core, whichever two. If it is
- * the ranks, neither spinning nor waiting helps: what a rank waits for can only come when it goes. If it is a rank and the stranger,
- * giving the core away is the mistake: the stranger keeps it for a slice of about 3 ms, in which ranks exchange 1 KB some 10,000
- * times. So a rank must know which of the two it is, and every rank that waits leaves its mark on the core. Who finds another
- * rank's mark where its own was yields. Who finds its own mark keeps the core until it sleeps.
+ * With a busy process beside two ranks on two cores the scheduler is content with two of the three on one core,
+ * whichever two. If it is the ranks, neither spinning nor waiting helps: what a rank waits for can only come when it
+ * goes. If it is a rank and the stranger, giving the core away is the mistake: the stranger keeps it for a slice of
+ * about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know which of the two it is, and every
+ * rank that waits leaves its mark on the core. Who finds another rank's mark where its own was yields. Who finds its
+ * own mark keeps the core until it sleeps.
  *
- * Ranks that meet OFTEN within WHILE_NS lose most of it by switching, and part: one goes to another core that it may use. There the
- * stranger has its slices, but between them both are as quick as alone. Long exchanges lose little by switching, less than by waiting
- * for slices: 64 KB take 13 us on one core, where all is in one cache, and 26 on two beside a stranger; 16 MB 5.5 ms, and 8. If
- * the stranger is on the same core as both, which shows where a short exchange waits for a slice, they part at once.
+ * Ranks that meet OFTEN within WHILE_NS lose most of it by switching, and part: one goes to another core that it may
+ * use. There the stranger has its slices, but between them both are as quick as alone. Long exchanges lose little by
+ * switching, less than by waiting for slices: 64 KB take 13 us on one core, where all is in one cache, and 26 on two
+ * beside a stranger; 16 MB 5.5 ms, and 8. If the stranger is on the same core as both, which shows where a short
+ * exchange waits for a slice, they part at once.
  *
- * Microseconds of an allreduce of 1 KB in plain memory, two ranks on two cores (EPYC Zen 4, Linux 6.18 with EEVDF, ticks of 4 ms) and a
- * busy process: apart 1.1, on one core with a yield at once 2.5 (a switch between processes takes 1 to 2), on one core with
- * 2 us of spinning before each yield 6, with spinning alone 8,000, two ticks.
+ * Microseconds of an allreduce of 1 KB in plain memory, two ranks on two cores (EPYC Zen 4, Linux 6.18 with EEVDF,
+ * ticks of 4 ms) and a busy process: apart 1.1, on one core with a yield at once 2.5 (a switch between processes takes
+ * 1 to 2), on one core with 2 us of spinning before each yield 6, with spinning alone 8,000, two ticks.
  *
- * A mark may be stale: its rank has gone elsewhere and has not waited since. That costs one yield; who waits elsewhere takes its old mark away. */
+ * A mark may be stale: its rank has gone elsewhere and has not waited since. That costs one yield; who waits elsewhere
+ * takes its old mark away. */
 #include <sched.h>
 
 #include "../../base/clock.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flight.h: the flight recorder: what this rank did last, for the report of a hang (dump.c).
  *
- * A ring of one cache line a record. Exchanges note their start, whether they are done, and the wait in which they first fall
- * asleep; control calls their beginning and end: not every step, because a step of 1 KB takes as long as a record. Its time is
- * the time stamp counter, turned into seconds when it is read, by two looks at both clocks.
+ * A ring of one cache line a record. Exchanges note their start, whether they are done, and the wait in which they
+ * first fall asleep; control calls their beginning and end: not every step, because a step of 1 KB takes as long as a
+ * record. Its time is the time stamp counter, turned into seconds when it is read, by two looks at both clocks.
  *
- * Threads: a record has one writer, and who begins one takes a place of its own: any. A report that is made meanwhile may show half of the
- * latest record; tutti_flight_done is whoever's drives the exchanges. */
+ * Threads: a record has one writer, and who begins one takes a place of its own: any. A report that is made meanwhile
+ * may show half of the latest record; tutti_flight_done is whoever's drives the exchanges. */
 #ifndef TUTTI_FLIGHT_H
 #define TUTTI_FLIGHT_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_control.c: barrier, broadcast, all-gather and agreement over the star.
  *
- * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and sends it
- * to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never came.
- * Where deaths are borne rank 0 waits for nobody who is gone, and says with the answer who that is: so all that live agree. What a rank
- * had sent before it died counts; it is found to be gone in the next call. */
+ * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and
+ * sends it to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never
+ * came. Where deaths are borne rank 0 waits for nobody who is gone, and says with the answer who that is: so all that
+ * live agree. What a rank had sent before it died counts; it is found to be gone in the next call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,8 +117,8 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
     if (g->traffic && !g->driver) g->traffic->advance(g);
-    /* poll is no snapshot: it may have passed the control socket before the answer came and meet the goodbye, sent later.
-     * Only who had left before it is waited for in vain. */
+    /* poll is no snapshot: it may have passed the control socket before the answer came and meet the goodbye, sent
+     * later. Only who had left before it is waited for in vain. */
     const bool had_left = g->peers[from].state == TUTTI_PEER_LEFT;
     tutti_group_sleep(g, &wait, 1, left < 1 ? left : 1, NULL, NULL);
     if (g->failed) return tutti_group_report(g, err);

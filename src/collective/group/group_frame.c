@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_frame.c: frames on the control sockets: a fixed head, then a body whose size is refused before it is allocated.
  *
- * Reading never blocks, so that a peer that sends half a frame and stops cannot hold anybody past a deadline. Same host, so
- * same byte order; the magic word refuses everything else. */
+ * Reading never blocks, so that a peer that sends half a frame and stops cannot hold anybody past a deadline. Same
+ * host, so same byte order; the magic word refuses everything else. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_impl.h: what the files of a group share: peers, their sockets, and how this rank waits.
  *
- *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and the
- *            small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.
+ *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and
+ *            the small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.
  *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. Its end
  *            without a goodbye is a death, known at once because the kernel closes it.
- *   board    three cache lines a rank, mapped by all of its host: am I asleep, how many control calls have I entered, do I get on. On that
- *            of the host's first rank also who waits on which core.
+ *   board    three cache lines a rank, mapped by all of its host: am I asleep, how many control calls have I entered,
+ *            do I get on. On that of the host's first rank also who waits on which core.
  *
- * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*. A far
- * peer has neither mesh nor bell nor board, and no memory of it is mapped.
+ * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*.
+ * A far peer has neither mesh nor bell nor board, and no memory of it is mapped.
  *
- * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
- * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other. Who can only go
- * on when one rank has signalled says whom it waits for, and the others let it sleep.
+ * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more,
+ * then polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the
+ * other. Who can only go on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
- * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), core_marks.c (who
- * waits on which core), group_patience.c (deadlines, long phases), group_bear.c and group_gone.c (deaths that others outlive),
- * group_frame.c and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers),
- * region.c, memory_file.c, enrolled.c, share.c and peer_memory.c (memory);
- * flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
+ * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths,
+ * sleeping), core_marks.c (who waits on which core), group_patience.c (deadlines, long phases), group_bear.c and
+ * group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
+ * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c
+ * (memory); flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 
@@ -131,8 +131,8 @@ typedef struct {
     /* One round over wire and exchanges: true if anything moved. */
     bool (*advance)(tutti_group *group);
     bool (*is_active)(const tutti_group *group);
-    /* Invocations that `rank` has begun of the exchanges that it shares with this rank, and to *own how many this one has of these;
-     * 0: a far rank. */
+    /* Invocations that `rank` has begun of the exchanges that it shares with this rank, and to *own how many this one
+     * has of these; 0: a far rank. */
     int64_t (*count_begun)(const tutti_group *group, int rank, int64_t *own);
     /* A line for each that is under way: where it stands, who has not arrived. False: none is. */
     bool (*describe)(const tutti_group *group, tutti_strbuf *out);
@@ -218,7 +218,8 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 
 /* --- waiting --- */
 
-/* How long a blocking call has waited, and how much of that counts against the deadline (group_patience.c says what does). */
+/* How long a blocking call has waited, and how much of that counts against the deadline (group_patience.c says what
+ * does). */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
     int64_t all_ns;     /* waited, whether it counts or not */
@@ -244,8 +245,8 @@ void tutti_group_list_still(const tutti_group *g, tutti_strbuf *out);
 /* Whether it is time to ask the system what the absent ranks do, for `words`. */
 bool tutti_patience_asks(const tutti_group *g, tutti_patience *p);
 
-/* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` (at most TUTTI_MOST_EXTRA) is ready; handles
- * mesh messages.
+/* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` (at most TUTTI_MOST_EXTRA) is
+ * ready; handles mesh messages.
  * recheck(arg) is asked once after this rank has declared itself asleep: true = do not sleep. */
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg);
@@ -265,12 +266,13 @@ void tutti_group_ring(tutti_group *g, int rank);
 /* --- cores (core_marks.c), owner --- */
 /* Marks the core that we run on as ours; g->beside becomes whoever has marked it since we did. */
 void tutti_group_mark_core(tutti_group *g);
-/* Gives the rank that we are beside a turn, or leaves it the core, and looks whether it is still there. True: we have left. is_short: its turn
- * takes microseconds. */
+/* Gives the rank that we are beside a turn, or leaves it the core, and looks whether it is still there. True: we have
+ * left. is_short: its turn takes microseconds. */
 bool tutti_group_make_way(tutti_group *g, int64_t now_ns, bool is_short);
 
 /* --- memory of near peers that no region maps (peer_memory.c) --- */
-/* nbytes at the peer's address `from`, or to it, through the system. 0, or errno: EFAULT: not all of either side is there. */
+/* nbytes at the peer's address `from`, or to it, through the system. 0, or errno: EFAULT: not all of either side is
+ * there. */
 int tutti_peer_read(const tutti_group *g, int rank, void *to, uint64_t from, size_t nbytes);
 int tutti_peer_write(const tutti_group *g, int rank, uint64_t to, const void *from, size_t nbytes);
 
@@ -292,7 +294,8 @@ typedef struct {
 tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memory own_memory,
                                tutti_wire_memory **memory, uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
-/* The group goes on without this rank: nothing travels between it and us any more, and who waits looks again. Not with the lock. */
+/* The group goes on without this rank: nothing travels between it and us any more, and who waits looks again. Not with
+ * the lock. */
 void tutti_group_drop_on_wire(tutti_group *g, int rank);
 /* Where memory of a far rank begins, as it sees it itself. */
 uint64_t tutti_region_far(const tutti_region *region, int rank);
@@ -310,8 +313,8 @@ void tutti_driver_hand_back(tutti_group *g);
 bool tutti_driver_is_owner(const tutti_group *g);
 /* Is this call made by the thread? */
 bool tutti_driver_is_running(const tutti_group *g);
-/* With the lock, which it gives back meanwhile: sleeps until called (a condition by the clock that only goes on), or for so long. There must be
- * such a thread. */
+/* With the lock, which it gives back meanwhile: sleeps until called (a condition by the clock that only goes on), or
+ * for so long. There must be such a thread. */
 void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds);
 /* There is something to do: if the thread sleeps, it wakes. */
 void tutti_driver_kick(tutti_group *g);
@@ -355,8 +358,8 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
 void tutti_group_record_death(tutti_group *g, int rank);
 /* Whether the group goes on without this rank, as this one has been told. */
 bool tutti_group_does_without(const tutti_group *g, int rank);
-/* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none (group_gone.c). *since_ns: when a
- * broken one was first seen; 0 at first. */
+/* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none
+ * (group_gone.c). *since_ns: when a broken one was first seen; 0 at first. */
 int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* ... from now on; the words are about why. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words);
@@ -382,7 +385,8 @@ void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m);
 
 /* --- reports --- */
 
-/* " [stopped by a signal ...]", " [running]", ...: what the system says of a near peer's process; "" if it says nothing. */
+/* " [stopped by a signal ...]", " [running]", ...: what the system says of a near peer's process; "" if it says
+ * nothing. */
 const char *tutti_peer_condition(const tutti_group *g, int rank);
 bool tutti_peer_is_stopped(const tutti_group *g, int rank);
 /* Whether any near peer's process is stopped. */

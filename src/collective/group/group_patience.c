@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_patience.c: what of a wait counts against the deadline; long phases, and who goes on in them.
  *
- * Each wait counts its own time. While some peer is in a long phase it looks at all of them, some times a second: a peer has moved when its
- * phase has begun, ended or reported, and runs when it has looked for news. Whenever anybody moves, all that have moved or run
- * since the last time begin at zero again, and who does not, such as a rank stopped by a signal, goes on counting. The longest count is what
- * the deadline is held against: so a test that gets on holds up nobody's patience, and hides nobody who stands still.
+ * Each wait counts its own time. While some peer is in a long phase it looks at all of them, some times a second: a
+ * peer has moved when its phase has begun, ended or reported, and runs when it has looked for news. Whenever anybody
+ * moves, all that have moved or run since the last time begin at zero again, and who does not, such as a rank stopped
+ * by a signal, goes on counting. The longest count is what the deadline is held against: so a test that gets on holds
+ * up nobody's patience, and hides nobody who stands still.
  *
- * The time between two calls counts up to MOST_STEP_NS: nobody sleeps for longer than a second, so a longer gap is one in which this process itself
- * stood still (SIGSTOP), and the others may have as well. */
+ * The time between two calls counts up to MOST_STEP_NS: nobody sleeps for longer than a second, so a longer gap is one
+ * in which this process itself stood still (SIGSTOP), and the others may have as well. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,8 +195,9 @@ static bool is_phase_to_tell(const tutti_group *g, const tutti_patience *p)
     return g->nlong && !p->told_phase && p->all_ns > (g->told_phase ? NOTICE_NS : STILL_NS);
 }
 
-/* Each rank that asks reads what the system says of each other one: 300 of them, asking at every sleep, did nothing else any more. So the
- * first time waits for the number of ranks, and then each takes as long again, but for the one before the notice. */
+/* Each rank that asks reads what the system says of each other one: 300 of them, asking at every sleep, did nothing
+ * else any more. So the first time waits for the number of ranks, and then each takes as long again, but for the one
+ * before the notice. */
 bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
 {
     enum { A_RANK_NS = 20000000 };

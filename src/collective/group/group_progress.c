@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_progress.c: the thread that lets a wire move bytes while its owner computes.
  *
- * Only groups whose wire needs it have one. Either this thread or the owner *drives*: advances wire and exchanges, sleeps on the
- * wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner drives while it waits for an
- * exchange; otherwise the thread does. It sleeps unless something is in flight: with no exchange active only the wire's
- * descriptor wakes it, because peers may be ahead and put into our memory.
+ * Only groups whose wire needs it have one. Either this thread or the owner *drives*: advances wire and exchanges,
+ * sleeps on the wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner drives
+ * while it waits for an exchange; otherwise the thread does. It sleeps unless something is in flight: with no exchange
+ * active only the wire's descriptor wakes it, because peers may be ahead and put into our memory.
  *
- * Waking a thread, or setting a timer, costs more than a short wait: on a virtual machine both leave it. So while the owner waits
- * again and again the thread stands *aside*: it naps, and begins to drive when the owner has not come back during a nap. Only who
- * has waited for long wakes it when he goes. 4 KB there and a word back over tcp take 14 us so; a plain stream whose ends sleep in poll
- * takes 53, one whose ends look first 8 (./dev bench transfer, EPYC Zen 4). */
+ * Waking a thread, or setting a timer, costs more than a short wait: on a virtual machine both leave it. So while the
+ * owner waits again and again the thread stands *aside*: it naps, and begins to drive when the owner has not come back
+ * during a nap. Only who has waited for long wakes it when he goes. 4 KB there and a word back over tcp take 14 us so;
+ * a plain stream whose ends sleep in poll takes 53, one whose ends look first 8 (./dev bench transfer, EPYC Zen 4). */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>

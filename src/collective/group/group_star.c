@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_star.c: the star's sockets as news carriers: what the mesh tells on one host goes over rank 0 between hosts.
  *
- * A far peer's notices and the frames of its control calls come over one socket in order; notices are handled as they come,
- * the frame of a call is kept until it is asked for. Rank 0 passes long phases, goodbyes and `waiting` on to whom the teller
- * cannot reach; a death or an abort it tells in its own name, because its own epoch is over too. */
+ * A far peer's notices and the frames of its control calls come over one socket in order; notices are handled as they
+ * come, the frame of a call is kept until it is asked for. Rank 0 passes long phases, goodbyes and `waiting` on to whom
+ * the teller cannot reach; a death or an abort it tells in its own name, because its own epoch is over too. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>

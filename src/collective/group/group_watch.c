@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_watch.c: mesh messages, deaths and aborts; sleep.
  *
- * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up because
- * of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came through. */
+ * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up
+ * because of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came
+ * through. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +56,8 @@ int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
     *fd = -1;
-    /* A peer that leaves with messages of ours unread resets the connection, and Linux says so before it hands out what the peer
-     * sent, its goodbye; it says so once. */
+    /* A peer that leaves with messages of ours unread resets the connection, and Linux says so before it hands out what
+     * the peer sent, its goodbye; it says so once. */
     do n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
@@ -307,8 +308,8 @@ static void empty_bell(const tutti_group *g)
     (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* non-blocking */
 }
 
-/* To look costs reads of every peer's memory, and 300 ranks on two cores sleep thousands of times. Who waits in vain sleeps again within
- * a second. */
+/* To look costs reads of every peer's memory, and 300 ranks on two cores sleep thousands of times. Who waits in vain
+ * sleeps again within a second. */
 static void look_around(tutti_group *g)
 {
     if (!g->look || (g->looked_ns && g->last_watch_ns - g->looked_ns < LOOK_NS)) return;
@@ -316,8 +317,9 @@ static void look_around(tutti_group *g)
     g->look(g->look_arg);
 }
 
-/* Where deaths are borne, of a rank whose connections of the wire are dead while its control lives nothing comes any more, and it may wait for us as
- * long: it is lost, and told so. Others look themselves, where they wait for an exchange. */
+/* Where deaths are borne, of a rank whose connections of the wire are dead while its control lives nothing comes any
+ * more, and it may wait for us as long: it is lost, and told so. Others look themselves, where they wait for an
+ * exchange. */
 static void look_at_wire(tutti_group *g)
 {
     if (!g->bears || !g->wire || g->failed) return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_wire.c: opens the wire to far peers, and makes regions known to it: addresses are exchanged once, over control. */
+/* group_wire.c: opens the wire to far peers, and makes regions known to it: addresses are exchanged once, over
+ * control. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_
     return st;
 }
 
-/* Until all far peers are reached. Sooner than the deadline, so that who cannot be reached is named by who knows why. */
+/* Until all far peers are reached. Sooner than the deadline, so that who cannot be reached is named by who knows
+ * why. */
 static tutti_status await_far(tutti_group *g, tutti_failure *err)
 {
     const tutti_wire_row *row = g->wire->row;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_wire_choose.c: the wire that 'auto' takes: the one over which 1 MiB and a word back went sooner just now.
  *
- * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, its figure goes to all, so all
- * choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be faster by a tenth: equal
- * wires do not take turns by chance, and what needs no library comes first. One that is there and fails is told: its library may have printed errors. Sums do not depend on the choice. */
+ * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, its figure goes to all,
+ * so all choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be faster
+ * by a tenth: equal wires do not take turns by chance, and what needs no library comes first. One that is there and
+ * fails is told: its library may have printed errors. Sums do not depend on the choice. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,8 +65,8 @@ static bool send_turn(trial *t, size_t nbytes, uint64_t turn)
     return gone;
 }
 
-/* Seconds, the best of some; < 0: it came to nothing. The first round is a short one: it finds slow beginnings, and slow links, on which
- * it is the only one. */
+/* Seconds, the best of some; < 0: it came to nothing. The first round is a short one: it finds slow beginnings, and
+ * slow links, on which it is the only one. */
 static double lead(trial *t)
 {
     double best = -1, spent = 0;

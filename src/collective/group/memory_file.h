@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.h: memory without a name in any file system, and its way to the other ranks of the host. Threads: owner. */
+/* memory_file.h: memory without a name in any file system, and its way to the other ranks of the host. Threads:
+ * owner. */
 #ifndef TUTTI_MEMORY_FILE_H
 #define TUTTI_MEMORY_FILE_H
 
@@ -9,7 +10,8 @@
 int tutti_memory_file_open(const char *name);       /* empty; -1 and errno */
 void *tutti_memory_file_map(int fd, size_t nbytes); /* from its beginning, for reading and writing; NULL and errno */
 bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes); /* false and errno */
-/* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and errno. */
+/* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and
+ * errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
 /* To every near peer, as `id`; to those with the same number in set_of (NULL = all). */
 void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);

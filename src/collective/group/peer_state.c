@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_state.c: what the system knows of a rank that has not arrived: stopped, running, asleep. A stopped process (SIGSTOP, a
- * debugger) keeps all its sockets open and looks like a slow one to everybody who does not ask. */
+/* peer_state.c: what the system knows of a rank that has not arrived: stopped, running, asleep. A stopped process
+ * (SIGSTOP, a debugger) keeps all its sockets open and looks like a slow one to everybody who does not ask. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,7 +8,8 @@
 
 #include "group_impl.h"
 
-/* The socket knows the process by the number that it has here, whatever container it runs in; 0 = not seen from here. */
+/* The socket knows the process by the number that it has here, whatever container it runs in; 0 = not seen from
+ * here. */
 static int pid_of(const tutti_group *g, int rank)
 {
     struct ucred who = {0};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all of its host: a memfd between processes, plain memory between threads and for one alone;
- * or the caller's own, of which it has a descriptor.
+/* region.c: memory of every rank, mapped by all of its host: a memfd between processes, plain memory between threads
+ * and for one alone; or the caller's own, of which it has a descriptor.
  *
- * A memfd has no name in any file system: when the last process is gone, so is the memory. It is one for all ranks of a host, made by
- * the lowest of them: one each would be 90,000 descriptors sent and mapped between 300 ranks, for every region. A rank has the pages of
- * its own part brought at create, so that they lie near it, and because a shared page that cannot be had later would be a SIGBUS in the
- * middle of a step. Huge pages are asked for and taken where the system allows them for shared memory. */
+ * A memfd has no name in any file system: when the last process is gone, so is the memory. It is one for all ranks of a
+ * host, made by the lowest of them: one each would be 90,000 descriptors sent and mapped between 300 ranks, for every
+ * region. A rank has the pages of its own part brought at create, so that they lie near it, and because a shared page
+ * that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken where the
+ * system allows them for shared memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 #include "memory_file.h"
 #include "share.h"
 
-/* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share: when a create
- * fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with the last group. */
+/* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share:
+ * when a create fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with
+ * the last group. */
 typedef struct tutti_thread_memory {
     int users;
     void *bytes;

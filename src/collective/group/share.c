@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c: see share.h. The maker seals the memfd before it tells: what is read was written whole, and stays as it is. */
+/* share.c: see share.h. The maker seals the memfd before it tells: what is read was written whole, and stays as it
+ * is. */
 #include "share.h"
 
 #include <errno.h>

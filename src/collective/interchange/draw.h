@@ -8,9 +8,9 @@
 
 enum { TUTTI_DRAW_READABLE = 16, TUTTI_DRAW_MOST_RANKS = 128 };
 
-/* Arrows are data: messages, puts and remote reads, coloured by their place in the vector (blue is its beginning, red its
- * end, grey all of it); dots are sums, squares copies; thin dashed arrows signals. Readable up to about 16 ranks; more than
- * TUTTI_DRAW_MOST_RANKS are refused (TUTTI_ERR_USAGE). */
+/* Arrows are data: messages, puts and remote reads, coloured by their place in the vector (blue is its beginning, red
+ * its end, grey all of it); dots are sums, squares copies; thin dashed arrows signals. Readable up to about 16 ranks;
+ * more than TUTTI_DRAW_MOST_RANKS are refused (TUTTI_ERR_USAGE). */
 tutti_status tutti_schedule_draw(const tutti_schedule *s, tutti_strbuf *out, tutti_failure *err);
 
 #endif

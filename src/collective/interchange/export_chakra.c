@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_chakra.c: Chakra's execution traces: Protocol Buffers' wire format, written here: the length of a message, then the message; first
- * the file's metadata, then a node a step. Field numbers and kinds are those of MLCommons' et_def.proto and of its feeder, which
- * reads an attribute of one kind only. */
+/* export_chakra.c: Chakra's execution traces: Protocol Buffers' wire format, written here: the length of a message,
+ * then the message; first the file's metadata, then a node a step. Field numbers and kinds are those of MLCommons'
+ * et_def.proto and of its feeder, which reads an attribute of one kind only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. What a schedule lets begin at once is
- * put in an order: messages are begun as early as what they wait for has been begun, waits stand right before what needs them; of
- * several that may come next it is the one of the earliest stage, of those the one with the fewest steps before it that had to be, so that
- * what stands side by side takes turns. */
+/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. What a schedule
+ * lets begin at once is put in an order: messages are begun as early as what they wait for has been begun, waits stand
+ * right before what needs them; of several that may come next it is the one of the earliest stage, of those the one
+ * with the fewest steps before it that had to be, so that what stands side by side takes turns. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,7 +66,8 @@ static int64_t turn(const row *r, int32_t i)
     return begun ? (((int64_t)step->stage << 28) + depth) * 4 + kind : -1;
 }
 
-/* A step that can begin is one that nothing before it in its sequence holds back, so each round looks at the heads of sequences alone. */
+/* A step that can begin is one that nothing before it in its sequence holds back, so each round looks at the heads of
+ * sequences alone. */
 static bool rank_write(row *r)
 {
     const tutti_part *part = &r->p->part;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_steps.h: one rank's part as the exports write it: bytes, tags, what each step waits for. Private to export_*.c. Threads: owner. */
+/* export_steps.h: one rank's part as the exports write it: bytes, tags, what each step waits for. Private to
+ * export_*.c. Threads: owner. */
 #ifndef TUTTI_EXPORT_STEPS_H
 #define TUTTI_EXPORT_STEPS_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exports.h: a schedule for one element count as what other simulators read (docs/simulation.md): GOAL text of LogGOPSim, time-independent
- * traces of SimGrid's SMPI, execution traces of Chakra (ASTRA-sim).
+/* exports.h: a schedule for one element count as what other simulators read (docs/simulation.md): GOAL text of
+ * LogGOPSim, time-independent traces of SimGrid's SMPI, execution traces of Chakra (ASTRA-sim).
  *
- * All say the same: messages with their bytes, what waits for what, additions. None has our slices, so nothing that is read from them
- * can be proved. s must be two-sided; the i-th message on a channel keeps its partner by a tag of its own. A sum or copy is work of
- * bytes / add_bytes_per_s. TUTTI_ERR_USAGE says what a format cannot hold. Threads: shared. */
+ * All say the same: messages with their bytes, what waits for what, additions. None has our slices, so nothing that is
+ * read from them can be proved. s must be two-sided; the i-th message on a channel keeps its partner by a tag of its
+ * own. A sum or copy is work of bytes / add_bytes_per_s. TUTTI_ERR_USAGE says what a format cannot hold. Threads:
+ * shared. */
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_EXPORTS_H
 #define TUTTI_COLLECTIVE_INTERCHANGE_EXPORTS_H
 
@@ -17,8 +18,8 @@ typedef struct {
 
 /* The text is the caller's (free()). */
 tutti_status tutti_export_goal(const tutti_schedule *s, const tutti_export_options *o, char **out, tutti_failure *err);
-/* Into a folder, which is made: rank-R.txt each, and traces.txt, which lists them and is what smpirun -replay is given. Work is in
- * bytes added, for hosts of that speed. */
+/* Into a folder, which is made: rank-R.txt each, and traces.txt, which lists them and is what smpirun -replay is given.
+ * Work is in bytes added, for hosts of that speed. */
 tutti_status tutti_export_smpi(const tutti_schedule *s, const tutti_export_options *o, const char *folder,
                                tutti_failure *err);
 /* Into a folder, which is made: schedule.R.et each. */

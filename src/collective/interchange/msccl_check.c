@@ -86,8 +86,8 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
     return TUTTI_OK;
 }
 
-/* A block that waits looks at a number that the other block raises after its steps with hasdep="1", and only after those. So without it
- * the wait lasts to a later such step, or for ever. */
+/* A block that waits looks at a number that the other block raises after its steps with hasdep="1", and only after
+ * those. So without it the wait lasts to a later such step, or for ever. */
 static tutti_status check_told(const tutti_msccl *m, const finding *silent, tutti_failure *err)
 {
     if (m->told || !silent->n) return TUTTI_OK;

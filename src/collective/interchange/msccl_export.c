@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_export.c: schedule -> XML.
  *
- * Each end of a channel is a thread block; what is local stays in the block of the message before it in its sequence. Steps of
- * a block keep an order in which the schedule can be played; what came before a step in another block becomes its dep, more
- * than one of them a chain of nops. Sums are made by `re`: a chain in the output itself, a tree in scratch of its own. */
+ * Each end of a channel is a thread block; what is local stays in the block of the message before it in its sequence.
+ * Steps of a block keep an order in which the schedule can be played; what came before a step in another block becomes
+ * its dep, more than one of them a chain of nops. Sums are made by `re`: a chain in the output itself, a tree in
+ * scratch of its own. */
 #include <stdlib.h>
 
 #include "../../base/divisor.h"

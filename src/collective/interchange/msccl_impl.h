@@ -23,7 +23,8 @@ extern const char *const msccl_type_names[MSCCL_NTYPES];
 enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 }; /* src, dst, a send, a receive */
 extern const unsigned msccl_does[MSCCL_NTYPES];
 
-/* What the readers of the format hold: steps of a block, blocks of a GPU, channels, blocks of a channel, chunks of a step. */
+/* What the readers of the format hold: steps of a block, blocks of a GPU, channels, blocks of a channel, chunks of a
+ * step. */
 enum {
     MSCCL_MOST_STEPS = 256,
     MSCCL_MOST_BLOCKS = 216,
@@ -92,7 +93,8 @@ struct tutti_msccl {
 
 /* Which chunk of the vector the place means by itself, -1 = none (scratch). */
 int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at);
-/* One number a place of a GPU: places that are one memory in place have one number. size[0] + size[1] + size[2] of them. */
+/* One number a place of a GPU: places that are one memory in place have one number. size[0] + size[1] + size[2] of
+ * them. */
 int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at);
 static inline int32_t msccl_nlocations(const msccl_gpu *g)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_import.c: writes the program as a schedule in text form and has that read: one reader freezes all schedules.
  *
- * A step moves a run of chunks; it is cut where its chunks are not side by side in the vector or in a buffer at either end,
- * because a slice of a schedule is one interval. Steps are numbered in a first pass, so that a step may wait for a later
- * line. */
+ * A step moves a run of chunks; it is cut where its chunks are not side by side in the vector or in a buffer at either
+ * end, because a slice of a schedule is one interval. Steps are numbered in a first pass, so that a step may wait for a
+ * later line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_rooms.h: which buffers of the schedule stand for the memory of a GPU.
  *
- * A place of input or output at home (it holds the chunk that it means) is in `in` or `out`; elsewhere a place and a chunk
- * make a buffer. Scratch places side by side that hold chunks side by side, and nothing else ever, share one buffer.
- * Threads: owner. */
+ * A place of input or output at home (it holds the chunk that it means) is in `in` or `out`; elsewhere a place and a
+ * chunk make a buffer. Scratch places side by side that hold chunks side by side, and nothing else ever, share one
+ * buffer. Threads: owner. */
 #ifndef TUTTI_MSCCL_ROOMS_H
 #define TUTTI_MSCCL_ROOMS_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_trace.c: which chunk of the vector every step moves, found by playing the program once.
  *
- * The k-th send of a block meets the k-th receive of the block at the other end. Chunks of input and output begin with what
- * their place means; from there they keep their number wherever they go. First sends wait for their receive, so that both
- * ends of a message get one stage; if that comes to a stop, sends go ahead. What cannot be played either way (a program that
- * hangs) keeps what its places mean, in a stage after all others: the checker will stop there too. Where two steps race for
- * a place, the positions found are those of one order; the checker finds the race. */
+ * The k-th send of a block meets the k-th receive of the block at the other end. Chunks of input and output begin with
+ * what their place means; from there they keep their number wherever they go. First sends wait for their receive, so
+ * that both ends of a message get one stage; if that comes to a stop, sends go ahead. What cannot be played either way
+ * (a program that hangs) keeps what its places mean, in a stage after all others: the checker will stop there too.
+ * Where two steps race for a place, the positions found are those of one order; the checker finds the race. */
 #include "msccl_impl.h"
 
 typedef struct {

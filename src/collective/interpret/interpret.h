@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret.h: runs a schedule on real memory under chosen or all interleavings: the judge of the checker.
  *
- * It shares no code and no idea with the checker: numbers instead of symbols, elements instead of slices, tries instead of
- * clocks. Every element of every slice is read and written by an action of its own, between which any other rank may act;
- * ranks start their next invocation independently; callers overwrite inputs and scribble over outputs as early as they may.
- * A verdict `wrong` is a fact (here is the interleaving's seed); a verdict `right` is only as good as the number of tries,
- * unless `complete` says that all interleavings were tried.
+ * It shares no code and no idea with the checker: numbers instead of symbols, elements instead of slices, tries instead
+ * of clocks. Every element of every slice is read and written by an action of its own, between which any other rank may
+ * act; ranks start their next invocation independently; callers overwrite inputs and scribble over outputs as early as
+ * they may. A verdict `wrong` is a fact (here is the interleaving's seed); a verdict `right` is only as good as the
+ * number of tries, unless `complete` says that all interleavings were tried.
  *
  * Threads: owner. */
 #ifndef TUTTI_INTERPRET_H
@@ -24,8 +24,8 @@ typedef struct {
 /* `ntries` random interleavings over n elements, numbered from `seed`. Stops at the first that is wrong. */
 void tutti_interpret(const tutti_part_source *source, int64_t n, uint64_t seed, int64_t ntries, tutti_verdict *out);
 
-/* All interleavings whose order can matter, at the granularity of one slice read or written, up to `max_states` different
- * states. For few ranks and few elements. Puts (one-sided) are left to tutti_interpret. */
+/* All interleavings whose order can matter, at the granularity of one slice read or written, up to `max_states`
+ * different states. For few ranks and few elements. Puts (one-sided) are left to tutti_interpret. */
 void tutti_interpret_all(const tutti_part_source *source, int64_t n, int64_t max_states, tutti_verdict *out);
 
 /* As tutti_interpret on a frozen schedule. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_all.c: every interleaving whose order can matter.
  *
- * A search over states. Signals, waits, offers of messages, and accesses to words that only one actor ever touches commute
- * with whatever others may do, so they are done at once, in any order (a persistent set of one action); the search branches
- * only over accesses to shared words. States that were seen are recognised by 64 bits of hash. */
+ * A search over states. Signals, waits, offers of messages, and accesses to words that only one actor ever touches
+ * commute with whatever others may do, so they are done at once, in any order (a persistent set of one action); the
+ * search branches only over accesses to shared words. States that were seen are recognised by 64 bits of hash. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  *   world   what never changes: parts of all ranks, where their memory lies, which words are shared.
  *   state   everything that changes, in one block of memory, so that a search can copy, hash and restore it.
- *   actor   a sequence of a rank, or one of the two hands of its caller: `scribbler` (judges the outputs of the invocation
- *           that is complete, spoils them, says FREE) and `feeder` (overwrites the inputs, says READY).
+ *   actor   a sequence of a rank, or one of the two hands of its caller: `scribbler` (judges the outputs of the
+ *           invocation that is complete, spoils them, says FREE) and `feeder` (overwrites the inputs, says READY).
  *   word    a number (sum modulo 2^64, exact in any order) and a print of how it was summed (equal up to commutation).
  *
  * Threads: owner. */

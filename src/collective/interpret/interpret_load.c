@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_load.c: parts into actors and memory. Parts that make no sense (numbers out of range, lengths that differ for
- * this n, slices outside of their window) are wrong before anything runs. */
+/* interpret_load.c: parts into actors and memory. Parts that make no sense (numbers out of range, lengths that differ
+ * for this n, slices outside of their window) are wrong before anything runs. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -105,7 +105,8 @@ int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **ou
 
 /* ---- listening ---- */
 
-/* -1 and errno. A socket of IP 6 takes calls of IP 4 too, where its address is everybody's or an address of IP 4 in the form of IP 6. */
+/* -1 and errno. A socket of IP 6 takes calls of IP 4 too, where its address is everybody's or an address of IP 4 in the
+ * form of IP 6. */
 static int listen_on(const struct sockaddr *address, socklen_t length)
 {
     const int on = 1, six_alone = 0;

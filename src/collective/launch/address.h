@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address.h: where rank 0 is, as people and launchers write it: "node7", "10.0.0.7", "fd00::7", "[fe80::1%eth0]", and each with a port
- * behind, "node7:29500", "[::1]:29500". Threads: shared. */
+/* address.h: where rank 0 is, as people and launchers write it: "node7", "10.0.0.7", "fd00::7", "[fe80::1%eth0]", and
+ * each with a port behind, "node7:29500", "[::1]:29500". Threads: shared. */
 #ifndef TUTTI_LAUNCH_ADDRESS_H
 #define TUTTI_LAUNCH_ADDRESS_H
 
@@ -19,10 +19,12 @@ typedef struct {
 
 /* TUTTI_ERR_USAGE for what can be neither, now or later: a URL, 256.1.1.1, fe80::1 without its interface. */
 tutti_status tutti_address_read(const char *text, tutti_address *out, tutti_failure *err);
-/* A stream's addresses of it (freeaddrinfo), all of them; or getaddrinfo's answer. A name may not be known yet and be known later. */
+/* A stream's addresses of it (freeaddrinfo), all of them; or getaddrinfo's answer. A name may not be known yet and be
+ * known later. */
 int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **out);
-/* Sockets that listen where peers may look for rank 0: on an address that is given, on loopback for "localhost", else on all interfaces, for
- * peers may know a name by another address than this host does. -1 and errno: none could be opened; else how many. */
+/* Sockets that listen where peers may look for rank 0: on an address that is given, on loopback for "localhost", else
+ * on all interfaces, for peers may know a name by another address than this host does. -1 and errno: none could be
+ * opened; else how many. */
 int tutti_address_listen(const tutti_address *a, int port, int out[TUTTI_ADDRESS_MOST_LISTENERS]);
 /* Whether it is known, and none of its addresses is one of this host. */
 bool tutti_address_is_elsewhere(const tutti_address *a);

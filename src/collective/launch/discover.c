@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover.c: who started this rank: a table of launchers; the first that is present decides.
  *
- * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a shell
- * line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx and Slurm's
- * variables are there, and PMIx is right. */
+ * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a
+ * shell line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx
+ * and Slurm's variables are there, and PMIx is right. */
 #include <stdio.h>
 #include <stdlib.h>
 

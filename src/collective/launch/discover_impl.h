@@ -22,7 +22,8 @@ tutti_status tutti_variable_number(const char *name, long long lo, long long hi,
 
 /* --- reach.c: which address of this host can the others use? --- */
 enum { TUTTI_REACH_TEXT = 1024 };
-/* "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if none. */
+/* "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if
+ * none. */
 void tutti_reach_own(char list[TUTTI_REACH_TEXT]);
 /* The first address of the list that answers on the port goes to `out`. Tries all at once, until timeout_s. */
 bool tutti_reach_first(const char *list, int port, double timeout_s, char out[64]);

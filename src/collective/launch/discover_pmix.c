@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover_pmix.c: ranks started by a PMIx launcher: mpirun of Open MPI, srun --mpi=pmix, prterun.
  *
- * The library is loaded by who was started so. PMIx carries one value: rank 0 listens on a port of the kernel's choice and publishes "cookie port address,address"; a fence
- * brings it to all, and the others take the first address that answers. Everything else is the rendezvous of join.c.
- * The library starts a thread, which must not take the signals that this program waits for: they are blocked meanwhile.
- * The connection stays open until the rank ends: the launcher hears of a failure at once and ends the other ranks. */
+ * The library is loaded by who was started so. PMIx carries one value: rank 0 listens on a port of the kernel's choice
+ * and publishes "cookie port address,address"; a fence brings it to all, and the others take the first address that
+ * answers. Everything else is the rendezvous of join.c. The library starts a thread, which must not take the signals
+ * that this program waits for: they are blocked meanwhile. The connection stays open until the rank ends: the launcher
+ * hears of a failure at once and ends the other ranks. */
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover_pmix_absent.c: a build without the headers of PMIx: a start under PMIx is refused, because each process would train alone. */
+/* discover_pmix_absent.c: a build without the headers of PMIx: a start under PMIx is refused, because each process
+ * would train alone. */
 #include <stdlib.h>
 
 #include "discover_impl.h"

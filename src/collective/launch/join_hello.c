@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_hello.c: what a rank says of itself when it joins, and what must agree.
  *
- * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count, and
- * the caller's fingerprint. A refusal shows both values, because "mismatch" helps nobody. */
+ * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count,
+ * and the caller's fingerprint. A refusal shows both values, because "mismatch" helps nobody. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,7 +116,8 @@ static bool same_machine(const tutti_hello *a, const tutti_hello *b)
     return !strcmp(a->boot_id, b->boot_id);
 }
 
-/* Of the ranks of rank `first`'s machine: each control group counts once; one without a limit lifts it for all. 0 = no limit. */
+/* Of the ranks of rank `first`'s machine: each control group counts once; one without a limit lifts it for all. 0 = no
+ * limit. */
 static double unite_quotas(const tutti_hello *hellos, const tutti_hello_cores *cores, int first, int nranks)
 {
     double sum = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_mesh.c: connects the ranks of one host by SOCK_SEQPACKET sockets in the abstract namespace: no file to leave behind.
+/* join_mesh.c: connects the ranks of one host by SOCK_SEQPACKET sockets in the abstract namespace: no file to leave
+ * behind.
  *
- * Every rank listens before it says hello to rank 0, so the table of names that rank 0 sends back holds only names that can
- * be connected. The higher rank connects; both send a hello with the cookie and their doorbell. Nobody waits for one peer while others
- * are there: who has connected and says nothing yet stands aside. Who goes meanwhile is seen by its mesh, if it has one, and by rank 0,
- * whose control socket it had.
+ * Every rank listens before it says hello to rank 0, so the table of names that rank 0 sends back holds only names that
+ * can be connected. The higher rank connects; both send a hello with the cookie and their doorbell. Nobody waits for
+ * one peer while others are there: who has connected and says nothing yet stands aside. Who goes meanwhile is seen by
+ * its mesh, if it has one, and by rank 0, whose control socket it had.
  *
- * Whole and not a star on each host: its end is how a death is known while its neighbours compute. At 128 ranks on two cores it takes
- * 0.3 s of the 4 s that they take to begin. */
+ * Whole and not a star on each host: its end is how a death is known while its neighbours compute. At 128 ranks on two
+ * cores it takes 0.3 s of the 4 s that they take to begin. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -55,7 +55,8 @@ static void tell_unreached(tutti_joining *j, const char *why)
     j->config->notice(j->config->notice_arg, words);
 }
 
-/* A name's addresses as they are now: it may come into being, or move, while we try (a cluster's names appear with their hosts). */
+/* A name's addresses as they are now: it may come into being, or move, while we try (a cluster's names appear with
+ * their hosts). */
 typedef struct {
     struct addrinfo *list; /* NULL: it is not known */
     double asked_at;       /* 0: never */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
  *
- * A stranger (other cookie) is sent away and does not disturb, and so is a rank of another epoch, which a run that joins again has left
- * behind; a member that disagrees ends the rendezvous for all, after a second in which the others may still arrive and hear why. A member that goes while others are still to come ends it at once. */
+ * A stranger (other cookie) is sent away and does not disturb, and so is a rank of another epoch, which a run that
+ * joins again has left behind; a member that disagrees ends the rendezvous for all, after a second in which the others
+ * may still arrive and hear why. A member that goes while others are still to come ends it at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c: ranks as child processes, watched until the last one has ended.
  *
- * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4, a rank
- * with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without the others (launch_borne.c)
- * their failures are told, and blamed for nothing. */
+ * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4,
+ * a rank with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without
+ * the others (launch_borne.c) their failures are told, and blamed for nothing. */
 #include "launch.h"
 
 #include <arpa/inet.h>
@@ -184,8 +184,8 @@ static void kill_all(launcher *l)
     send_all(l, SIGKILL);
 }
 
-/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way. Who says that the
- * input is to blame has ended them all. */
+/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way.
+ * Who says that the input is to blame has ended them all. */
 static bool is_borne(launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;

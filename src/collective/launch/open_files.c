@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open_files.c: the limits on open files, said before they are met and named where they are.
  *
- * The soft limit is 1,024 on most systems, for the sake of programs that use select(); the hard one is what the administrator meant. */
+ * The soft limit is 1,024 on most systems, for the sake of programs that use select(); the hard one is what the
+ * administrator meant. */
 #include "open_files.h"
 
 #include <dirent.h>

@@ -10,8 +10,8 @@
 /* What a rank opens for itself, and for each other rank of its host: a socket and a bell. */
 enum { TUTTI_FILES_OF_A_RANK = 24, TUTTI_FILES_A_PEER = 2 };
 
-/* Room for `more` files besides those that are open: raises the soft limit where the hard one allows it. TUTTI_ERR_RENDEZVOUS names
- * the limit; `who` begins the words ("join: rank 3 of 300"). */
+/* Room for `more` files besides those that are open: raises the soft limit where the hard one allows it.
+ * TUTTI_ERR_RENDEZVOUS names the limit; `who` begins the words ("join: rank 3 of 300"). */
 tutti_status tutti_open_files_allow(int more, const char *who, tutti_failure *err);
 /* Is this errno a limit that waiting does not lift? Then it is a failure that names the limit. */
 bool tutti_open_files_is_limit(int problem);

@@ -17,7 +17,8 @@ static void emit_buffers(const tutti_lowering *l, tutti_part_builder *b)
     }
 }
 
-/* Where the other end of a message lies. A peer that does not fit is a schedule from elsewhere; the checker refuses it. */
+/* Where the other end of a message lies. A peer that does not fit is a schedule from elsewhere; the checker refuses
+ * it. */
 static tutti_slice far_slice(const tutti_lowering *l, int32_t step)
 {
     const tutti_slice *far = tutti_part_far(l->in, step);

@@ -4,16 +4,17 @@
  * Every send and recv falls into pieces:
  *   pushed  recv: [signal free] ... wait data        send: [wait free], move into the far slice, signal data
  *   pulled  send: signal data ... [wait read]        recv: wait data, move from the far slice, [signal read]
- * Pieces in brackets are left out by NO_ACK, moves of no elements are left out always. Data of channel c are signalled on
- * 2c, free and read on 2c + 1.
+ * Pieces in brackets are left out by NO_ACK, moves of no elements are left out always. Data of channel c are signalled
+ * on 2c, free and read on 2c + 1.
  *
  * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour: a pulled
- * slice that one reduce alone reads is read by it where it lies; what a reduce or copy makes and a push hands on is written
- * to the far slice by it; pushes of one slice in a row are one copy with several outputs.
+ * slice that one reduce alone reads is read by it where it lies; what a reduce or copy makes and a push hands on is
+ * written to the far slice by it; pushes of one slice in a row are one copy with several outputs.
  *
  * Levels. If possible all pieces are brought into one sequence, ordered by (stage, class): class 0 tells, and waits for
- * nothing of its stage; 1 waits for what class 0 told, moves, and tells the outcome; 2 waits for outcomes; 3 is local work
- * on what class 2 brought. As both ends of a message have one stage, a wait always waits for a lower level: no deadlock.
+ * nothing of its stage; 1 waits for what class 0 told, moves, and tells the outcome; 2 waits for outcomes; 3 is local
+ * work on what class 2 brought. As both ends of a message have one stage, a wait always waits for a lower level: no
+ * deadlock.
  *
  * Threads: owner. */
 #ifndef TUTTI_LOWER_IMPL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_pieces.c: the pieces of each step and their levels (see lower_impl.h).
  *
- * A level that is too low for what a step must come after means that the part does not fit into one sequence; it then keeps
- * its own. Messages of one stage that stand next to each other in a sequence do not wait for each other: that is what lets
- * all ranks tell first and wait afterwards. */
+ * A level that is too low for what a step must come after means that the part does not fit into one sequence; it then
+ * keeps its own. Messages of one stage that stand next to each other in a sequence do not wait for each other: that is
+ * what lets all ranks tell first and wait afterwards. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -95,7 +95,8 @@ static bool reads_with_ack(const tutti_lowering *l, const tutti_step *s)
     return false;
 }
 
-/* Local work stands as low as what it comes after allows; writing to a peer that must say `free` first waits for that. */
+/* Local work stands as low as what it comes after allows; writing to a peer that must say `free` first waits for
+ * that. */
 static void add_local(levels *v, int32_t i, int32_t floor)
 {
     const tutti_lowering *l = v->l;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepare.h: from the name of an algorithm to what runs, in one call: compiled, lowered, and, where somebody is to prove it, proved and
- * hashed. Threads: owner; the schedules are frozen once they are made. */
+/* prepare.h: from the name of an algorithm to what runs, in one call: compiled, lowered, and, where somebody is to
+ * prove it, proved and hashed. Threads: owner; the schedules are frozen once they are made. */
 #ifndef TUTTI_PREPARE_H
 #define TUTTI_PREPARE_H
 
@@ -17,7 +17,8 @@ typedef struct {
     void *who;
 } tutti_prover;
 
-/* For which wire a schedule between n ranks on these hosts is lowered; numbers: n of them, hosts as the schedule numbers them. */
+/* For which wire a schedule between n ranks on these hosts is lowered; numbers: n of them, hosts as the schedule
+ * numbers them. */
 tutti_wire_class tutti_lower_wire(const int32_t *host_of, int32_t n, int32_t *numbers);
 
 typedef struct {
@@ -25,8 +26,8 @@ typedef struct {
     uint64_t hash;                      /* of what runs; 0 where nobody proved it */
 } tutti_prepared;
 
-/* host_of: the host of each rank of the request; NULL = one host for all. by: NULL = it is not proved here. What was made is given back
- * with tutti_prepared_release; after a failure there is nothing to give back. */
+/* host_of: the host of each rank of the request; NULL = one host for all. by: NULL = it is not proved here. What was
+ * made is given back with tutti_prepared_release; after a failure there is nothing to give back. */
 tutti_status tutti_schedule_prepare(const char *algorithm, const tutti_compile_request *request, const int32_t *host_of,
                                     const tutti_prover *by, tutti_prepared *out, tutti_failure *err);
 void tutti_prepared_release(tutti_prepared *p);

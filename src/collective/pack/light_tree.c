@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* light_tree.c: lightest arborescences and spanning trees, on the few nodes that machines have.
  *
- * Chu and Liu, Edmonds: every node takes its lightest arc in; a circle among these becomes one node, whose arcs in cost what
- * they cost more than the arc that they would replace; the solution of the smaller graph breaks each circle at one node. */
+ * Chu and Liu, Edmonds: every node takes its lightest arc in; a circle among these becomes one node, whose arcs in cost
+ * what they cost more than the arc that they would replace; the solution of the smaller graph breaks each circle at one
+ * node. */
 #include <math.h>
 #include <stdlib.h>
 

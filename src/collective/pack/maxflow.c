@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* maxflow.c: Dinic, "Algorithm for solution of a problem of maximum flow in networks" (1970): blocking flows over the levels of
- * a breadth-first search. Arc i and its reverse stand at 2i and 2i + 1. */
+/* maxflow.c: Dinic, "Algorithm for solution of a problem of maximum flow in networks" (1970): blocking flows over the
+ * levels of a breadth-first search. Arc i and its reverse stand at 2i and 2i + 1. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* maxflow.h: the greatest flow from one node to another, and the cut that stops it. Dinic's algorithm on int64 capacities:
- * O(n^2 m) at worst, far less on graphs of links. A solver is built once and asked many times; capacities may change between
- * questions. Threads: owner. */
+/* maxflow.h: the greatest flow from one node to another, and the cut that stops it. Dinic's algorithm on int64
+ * capacities: O(n^2 m) at worst, far less on graphs of links. A solver is built once and asked many times; capacities
+ * may change between questions. Threads: owner. */
 #ifndef TUTTI_MAXFLOW_H
 #define TUTTI_MAXFLOW_H
 
@@ -22,8 +22,8 @@ void tutti_maxflow_set(tutti_maxflow *f, int32_t arc, int64_t capacity);
 
 /* Starts from no flow. Stops at `limit`: who only asks whether there is that much passes it. source != sink. */
 int64_t tutti_maxflow_solve(tutti_maxflow *f, int32_t source, int32_t sink, int64_t limit);
-/* Of the last answer: what runs over an arc; and, if it is below its limit, the nodes on the source's side of a least cut (the
- * smallest such side). */
+/* Of the last answer: what runs over an arc; and, if it is below its limit, the nodes on the source's side of a least
+ * cut (the smallest such side). */
 int64_t tutti_maxflow_on(const tutti_maxflow *f, int32_t arc);
 void tutti_maxflow_cut(const tutti_maxflow *f, bool *source_side);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network.h: who can send to whom, and how much: a directed graph with integral capacities.
  *
- * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which hand on and neither copy nor add. Between two
- * nodes there is at most one arc each way. Capacities are counted in a unit of the caller's (a topology: bytes/s; a list of
- * NVLinks: links), and stay below TUTTI_NETWORK_MAX_CAPACITY, so that sums and small multiples of them are exact.
+ * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which hand on and neither copy nor add.
+ * Between two nodes there is at most one arc each way. Capacities are counted in a unit of the caller's (a topology:
+ * bytes/s; a list of NVLinks: links), and stay below TUTTI_NETWORK_MAX_CAPACITY, so that sums and small multiples of
+ * them are exact.
  *
  * Threads: owner; frozen once built. */
 #ifndef TUTTI_NETWORK_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_bound.c: what trees can carry at most, exactly.
  *
- * Strength. A rate a/b fits iff b c(dP) >= a (|P| - 1) for every partition P. With g(S) = b c(dS) - 2a, twice the slack is the
- * least sum of g over the classes of a partition, plus 2a; that is max y(V) under y(S) <= g(S), found by the greedy of
- * Dilworth's truncation, one cut a node (Cunningham 1985; Barahona 1992). A partition that is violated gives the next, smaller
- * rate (Dinkelbach), until none is. */
+ * Strength. A rate a/b fits iff b c(dP) >= a (|P| - 1) for every partition P. With g(S) = b c(dS) - 2a, twice the slack
+ * is the least sum of g over the classes of a partition, plus 2a; that is max y(V) under y(S) <= g(S), found by the
+ * greedy of Dilworth's truncation, one cut a node (Cunningham 1985; Barahona 1992). A partition that is violated gives
+ * the next, smaller rate (Dinkelbach), until none is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,8 +93,8 @@ tutti_ratio tutti_packing_strength(const tutti_network *g, int32_t *part)
     return tutti_ratio_of(rate.num * unit, rate.den);
 }
 
-/* A rate x = a/b of every rank fits iff c+(S) >= x |S| for each S that misses a rank: with a source that gives each rank x,
- * every rank must get p x. The cut that stops a rank is the next S. */
+/* A rate x = a/b of every rank fits iff c+(S) >= x |S| for each S that misses a rank: with a source that gives each
+ * rank x, every rank must get p x. The cut that stops a rank is the next S. */
 static tutti_ratio all_gather_rate(const tutti_network *g)
 {
     int64_t unit = tutti_network_unit(g), cut = 0, inside;

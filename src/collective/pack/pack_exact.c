@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_exact.c: packings that reach the bound: directed ones, grown arc by arc.
  *
- * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Trees in work are pairs (nodes R,
- * how many m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over the trees that have no node in X
- * (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y not, for
+ * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Trees in work are pairs
+ * (nodes R, how many m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over the trees
+ * that have no node in X (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y not, for
  *   min(m1, c(x, y), maxflow(x, y) - sum of the other m),
- * where in the flow each other tree is a node of its own that x reaches with m and that reaches all of R (Berczi and Frank;
- * ForestColl). If that is less than m1, the tree goes on in two. Arcs near the root are tried first: shallow trees. */
+ * where in the flow each other tree is a node of its own that x reaches with m and that reaches all of R (Berczi and
+ * Frank; ForestColl). If that is less than m1, the tree goes on in two. Arcs near the root are tried first: shallow
+ * trees. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  *   such that sum x_i >= (1 - loss) rate
  *             sum over the trees on a link of x_i <= capacity,  0 <= x_i <= z_i times the weakest link of tree i
  *
- * Blink asks for the most rate with weights of whole links and loosens that step by step; this asks for what is wanted, few
- * trees. Without a solver trees are dropped one by one, the lightest first, while the others can carry the rate. */
+ * Blink asks for the most rate with weights of whole links and loosens that step by step; this asks for what is wanted,
+ * few trees. Without a solver trees are dropped one by one, the lightest first, while the others can carry the rate. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,8 @@ static double carries(const choice *c, int32_t tree)
     return least;
 }
 
-/* x: weights. Trees go, the lightest first, as long as the others can still carry what is wanted. False: they never could. */
+/* x: weights. Trees go, the lightest first, as long as the others can still carry what is wanted. False: they never
+ * could. */
 static bool choose_greedily(const choice *c, double *x)
 {
     int32_t n = c->l.ntrees;
@@ -104,8 +105,8 @@ static void add_links(tutti_strbuf *sb, const choice *c, const double *chosen, d
     }
 }
 
-/* The question in the LP format that solvers share; weights are shares of the rate. With trees chosen (weight > 0): what is the
- * most that they carry? Else: which ones? */
+/* The question in the LP format that solvers share; weights are shares of the rate. With trees chosen (weight > 0):
+ * what is the most that they carry? Else: which ones? */
 static char *question(const choice *c, const double *chosen)
 {
     tutti_strbuf sb = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_impl.h: what the packers share: ways between ranks once switches are gone, light trees. Private to collective/pack.
- * Threads: owner. */
+/* pack_impl.h: what the packers share: ways between ranks once switches are gone, light trees. Private to
+ * collective/pack. Threads: owner. */
 #ifndef TUTTI_PACK_IMPL_H
 #define TUTTI_PACK_IMPL_H
 
@@ -23,15 +23,15 @@ typedef struct {
 } tutti_ways;
 void tutti_ways_release(tutti_ways *w);
 
-/* Capacities are those of g times num / den, which must be whole. demand[r] (times p for all-gather: every rank's) is what each
- * rank's trees must still carry to all: splitting at switches (u > w > t becomes u > t) keeps max-flow(s, v) >= sum of demands
- * for a source s with demand[r] to each rank. It always can where as much leaves a switch as comes in (Mader; Bang-Jensen, Frank
- * and Jackson; used so by ForestColl); elsewhere TUTTI_ERR_USAGE. */
+/* Capacities are those of g times num / den, which must be whole. demand[r] (times p for all-gather: every rank's) is
+ * what each rank's trees must still carry to all: splitting at switches (u > w > t becomes u > t) keeps max-flow(s, v)
+ * >= sum of demands for a source s with demand[r] to each rank. It always can where as much leaves a switch as comes in
+ * (Mader; Bang-Jensen, Frank and Jackson; used so by ForestColl); elsewhere TUTTI_ERR_USAGE. */
 tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const int64_t *demand, tutti_ways *out,
                               tutti_failure *err);
 
-/* Edges of the lightest arborescence from root (Chu and Liu 1965; Edmonds 1967), as indices into the ways: chosen[v] reaches v,
- * chosen[root] = -1. False: not every rank is reached. */
+/* Edges of the lightest arborescence from root (Chu and Liu 1965; Edmonds 1967), as indices into the ways: chosen[v]
+ * reaches v, chosen[root] = -1. False: not every rank is reached. */
 bool tutti_light_arborescence(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
 /* The same for the lightest spanning tree of a symmetric graph (Prim), rooted at root; length(u, v) = length(v, u). */
 bool tutti_light_tree(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
@@ -48,15 +48,15 @@ typedef struct {
 /* The most that the trees with use[i] carry together; x: their weights, few of which are not 0. */
 double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x);
 
-/* An exact packing for an allreduce without switches, of made->bound; fills unit and trees. Refused where the links of the whole
- * machine are more than some thousand units at the bound's denominator. */
+/* An exact packing for an allreduce without switches, of made->bound; fills unit and trees. Refused where the links of
+ * the whole machine are more than some thousand units at the bound's denominator. */
 tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);
 
 /* Exactly, where that has no more unit links than it takes, else by weights; then fewer trees, greedily. */
 tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
                                     tutti_packing *out, tutti_failure *err);
-/* Adds trees over several servers to a packing that has none; its use and root are set. server_of: of each rank, those of a
- * server together; g: direct links. Weights are shares, there is no bound. */
+/* Adds trees over several servers to a packing that has none; its use and root are set. server_of: of each rank, those
+ * of a server together; g: direct links. Weights are shares, there is no bound. */
 tutti_status tutti_packing_of_servers(const tutti_network *g, const int32_t *server_of, double loss, tutti_packing *out,
                                       tutti_failure *err);
 

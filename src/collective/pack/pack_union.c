@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_union.c: spanning trees of an undirected multigraph, exactly: matroid union.
  *
- * With the bound a/b every link becomes b times its capacity parallel edges, and a edge-disjoint spanning trees exist (Tutte;
- * Nash-Williams 1961). Edges come one by one; each finds the shortest chain e0, e1, ... in which e(i+1) lies on the circle that
- * e(i) closes in some tree, and the last one closes none in its tree; each then takes the place of the next (Edmonds 1965; Roskind
- * and Tarjan 1985). Parallel edges in one search are alike, so that a chain never visits two of the same link and tree. */
+ * With the bound a/b every link becomes b times its capacity parallel edges, and a edge-disjoint spanning trees exist
+ * (Tutte; Nash-Williams 1961). Edges come one by one; each finds the shortest chain e0, e1, ... in which e(i+1) lies on
+ * the circle that e(i) closes in some tree, and the last one closes none in its tree; each then takes the place of the
+ * next (Edmonds 1965; Roskind and Tarjan 1985). Parallel edges in one search are alike, so that a chain never visits
+ * two of the same link and tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 
 enum { MAX_EDGES = 600 };
 
-/* links: pairs u < v. In tree t, holds[t * nlinks + l]: whether it has an edge of link l. Edges of a link differ only in the
- * tree that they are in, so an edge is (link, tree). */
+/* links: pairs u < v. In tree t, holds[t * nlinks + l]: whether it has an edge of link l. Edges of a link differ only
+ * in the tree that they are in, so an edge is (link, tree). */
 typedef struct {
     int32_t n, nlinks, ntrees;
     const tutti_arc *links;

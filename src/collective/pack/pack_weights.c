@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_weights.c: fractional packing by multiplicative weights, after Garg and Koenemann (FOCS 1998) as Blink uses it.
  *
- * Every link has a length, 1 / capacity at first. Again and again the lightest tree gets what its weakest link carries, and its
- * links grow by 1 + eps * carried / capacity. Divided by the worst overload the sum of all that is a packing. The bound is
- * known exactly, so it ends when the rate is near enough; where eps is too coarse for that it begins again with half of it. */
+ * Every link has a length, 1 / capacity at first. Again and again the lightest tree gets what its weakest link carries,
+ * and its links grow by 1 + eps * carried / capacity. Divided by the worst overload the sum of all that is a packing.
+ * The bound is known exactly, so it ends when the rate is near enough; where eps is too coarse for that it begins again
+ * with half of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

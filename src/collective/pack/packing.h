@@ -2,15 +2,17 @@
 /* packing.h: trees packed into a network, as a value: what a broadcast or an allreduce travels on.
  *
  * Every tree spans all ranks and carries `weight` units of rate. An edge goes from parent to child, straight or through
- * switches. A packing fits when no arc of the network carries more than its capacity; what the trees carry together is its
- * rate, to be held against `bound`, which no packing for this use can pass. Rate, bound and unit are in the unit of the network's
- * capacities and exact.
+ * switches. A packing fits when no arc of the network carries more than its capacity; what the trees carry together is
+ * its rate, to be held against `bound`, which no packing for this use can pass. Rate, bound and unit are in the unit of
+ * the network's capacities and exact.
  *   broadcast   trees from one root, parents to children.              bound: min over v of maxflow(root, v)
- *   allreduce   sums go up and results down the same tree, so an edge   bound: min over partitions P of c(dP) / (|P| - 1)
- *               loads both directions.                                 (Tutte; Nash-Williams); with switches see packers.h
+ *   allreduce   sums go up and results down the same tree, so an edge   bound: min over partitions P of c(dP) / (|P| -
+ *               1)
+ *               loads both directions.                                 (Tutte; Nash-Williams); with switches see
+ *               packers.h
  *   all-gather  trees from every rank, equal rates.                    bound: p times min over S of c+(S) / |S|
- * After Blink (Wang et al., MLSys 2020), which packs trees into NVLinks, and ForestColl (Zhao et al.), which packs exactly.
- * Threads: owner; frozen once built. */
+ * After Blink (Wang et al., MLSys 2020), which packs trees into NVLinks, and ForestColl (Zhao et al.), which packs
+ * exactly. Threads: owner; frozen once built. */
 #ifndef TUTTI_PACKING_H
 #define TUTTI_PACKING_H
 
@@ -77,8 +79,8 @@ int32_t tutti_packing_depth(const tutti_packing *p); /* edges on the longest way
 /* Weight on each arc of the network; an edge over a hop that is no arc: false. */
 bool tutti_packing_loads(const tutti_packing *p, const tutti_network *g, int64_t *load);
 
-/* Is it one? Every tree spans from its root, every hop is an arc, no arc is overloaded, roots are those of the use, the rate
- * does not pass the bound. TUTTI_ERR_FAILED says what is wrong with which tree or arc. */
+/* Is it one? Every tree spans from its root, every hop is an arc, no arc is overloaded, roots are those of the use, the
+ * rate does not pass the bound. TUTTI_ERR_FAILED says what is wrong with which tree or arc. */
 tutti_status tutti_packing_check(const tutti_packing *p, const tutti_network *g, tutti_failure *err);
 
 /* Text form, docs/packing.md: print(parse(print(p))) == print(p). The text is the caller's (free()). */

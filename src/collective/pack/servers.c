@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* servers.c: trees over several servers, in three phases (after Blink): sums go up to a root on each server, these roots exchange
- * in one hop, results go down.
+/* servers.c: trees over several servers, in three phases (after Blink): sums go up to a root on each server, these
+ * roots exchange in one hop, results go down.
  *
- * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server, however
- * unequal their numbers of ranks are. On a server all ranks are roots of equal shares: each NIC takes its part. In a piece each
- * server's root is once the one to which the others' sums go: the local trees, hung to it by one edge a server, are one tree over
- * all ranks, and a schedule on trees needs to know nothing of servers. */
+ * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server,
+ * however unequal their numbers of ranks are. On a server all ranks are roots of equal shares: each NIC takes its part.
+ * In a piece each server's root is once the one to which the others' sums go: the local trees, hung to it by one edge a
+ * server, are one tree over all ranks, and a schedule on trees needs to know nothing of servers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static int32_t lookup(const server *s, int32_t at, local *l)
     return upto;
 }
 
-/* A piece: one tree for each server that may collect; a broadcast or reduction has one root, and its server collects. */
+/* A piece: one tree for each server that may collect; a broadcast or reduction has one root, and its server
+ * collects. */
 static void add_piece(const server *s, int32_t nservers, const local *l, int64_t weight, tutti_packing *out)
 {
     int32_t *ends = tutti_alloc((2 * (size_t)out->nranks + 1) * sizeof *ends);

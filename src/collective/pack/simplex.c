@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simplex.c: the primal simplex method on a dense tableau (Dantzig 1947). The column that promises most enters; after many
- * steps without gain the first one does (Bland 1977), which cannot go round in circles. */
+/* simplex.c: the primal simplex method on a dense tableau (Dantzig 1947). The column that promises most enters; after
+ * many steps without gain the first one does (Bland 1977), which cannot go round in circles. */
 #include "simplex.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simplex.h: small linear programs, dense: maximise c z under A z <= b, z >= 0, with b >= 0, so that z = 0 is a start.
- * Rows may be added between solves. For the few hundred rows and columns of a machine's links, trees or cuts. Threads: owner. */
+ * Rows may be added between solves. For the few hundred rows and columns of a machine's links, trees or cuts. Threads:
+ * owner. */
 #ifndef TUTTI_SIMPLEX_H
 #define TUTTI_SIMPLEX_H
 

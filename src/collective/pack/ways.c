@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ways.c: a network without its switches: one after the other is split off.
  *
- * At a switch w each pair (u > w, w > t) may be joined to a way u > t by some amount. First all pairs get their proportional
- * share at once, which keeps a symmetric fabric symmetric (p one-hop trees through one switch); what that leaves, or all of it
- * where the demands would no longer be met, is joined pair by pair, each as much as the demands allow (bisection). */
+ * At a switch w each pair (u > w, w > t) may be joined to a way u > t by some amount. First all pairs get their
+ * proportional share at once, which keeps a symmetric fabric symmetric (p one-hop trees through one switch); what that
+ * leaves, or all of it where the demands would no longer be met, is joined pair by pair, each as much as the demands
+ * allow (bisection). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,10 @@
 /* part_builder.h: grows one rank's part, step by step.
  *
  * A step is opened with tutti_part_step; inputs, outputs, deps then go to the step that was opened last (inputs before
- * outputs). A send or recv also notes its *far* slice: where the other end of the message lies. The compilers know it for
- * nothing; with it a rank can be lowered without its peers' parts, so lowering p ranks costs the sum of their steps. Far
- * slices are claims: conformance tests compare them with the peer's step, and the checker proves what is made of them.
+ * outputs). A send or recv also notes its *far* slice: where the other end of the message lies. The compilers know it
+ * for nothing; with it a rank can be lowered without its peers' parts, so lowering p ranks costs the sum of their
+ * steps. Far slices are claims: conformance tests compare them with the peer's step, and the checker proves what is
+ * made of them.
  *
  * Threads: owner. */
 #ifndef TUTTI_PART_BUILDER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part_source.h: parts from anywhere, for those who judge them.
  *
- * A frozen schedule is a source, and so are parts that are no schedule yet: mutants in tests, imported files before they are frozen,
- * the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
+ * A frozen schedule is a source, and so are parts that are no schedule yet: mutants in tests, imported files before
+ * they are frozen, the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
  *
  * Threads: owner. */
 #ifndef TUTTI_PART_SOURCE_H
@@ -27,8 +27,8 @@ typedef struct {
     bool inputs_are_symbols; /* no memory: any rank may read those of any other */
     /* Of an allreduce: the i-th slice of its output that a rank owes; false: there are no more. NULL: all of it. */
     bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
-    /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of as
-     * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
+    /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of
+     * as many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
     const tutti_headway *headway; /* hears now and then that the judging goes on, without counts; NULL = nobody */
 } tutti_part_source;

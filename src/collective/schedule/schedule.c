@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c: the frozen value: header, parts on demand, hash.
  *
- * The hash runs over numbers in reading order (what the text form shows), not over memory: padding, array offsets and far
- * slices do not count, so a schedule and its parsed text have one hash. */
+ * The hash runs over numbers in reading order (what the text form shows), not over memory: padding, array offsets and
+ * far slices do not count, so a schedule and its parsed text have one hash. */
 #include <stdlib.h>
 #include <string.h>
 

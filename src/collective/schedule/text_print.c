@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_print.c: writes the text form (docs/schedule-format.md).
  *
- * A slice of another rank is named by that rank's buffer, so the names of all ranks' buffers are gathered first, but only
- * where slices may lie elsewhere; parts are generated one at a time. */
+ * A slice of another rank is named by that rank's buffer, so the names of all ranks' buffers are gathered first, but
+ * only where slices may lie elsewhere; parts are generated one at a time. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling); what one that ends leaves
- * goes to the others, until the fullest link is what the stage waits for. With one channel a pair and no collisions this is
- * exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule: the bytes of the fullest link at
- * its full rate, or the work of the busiest core. */
+/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling); what one that
+ * ends leaves goes to the others, until the fullest link is what the stage waits for. With one channel a pair and no
+ * collisions this is exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule: the
+ * bytes of the fullest link at its full rate, or the work of the busiest core. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,7 +16,8 @@ static const double GRAIN = 0.05;
 /* Shares are not solved again for less than this part of the time. */
 static const double FINE = 1e-3;
 
-/* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is shared. */
+/* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is
+ * shared. */
 static double last_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *least)
 {
     double last = 0;
@@ -137,7 +138,8 @@ static double longest_work(const tutti_traffic *traffic)
     return longest;
 }
 
-/* By the rank that sends most. Of ranks that were not looked at each sends what the one does that is in its place among those that were. */
+/* By the rank that sends most. Of ranks that were not looked at each sends what the one does that is in its place among
+ * those that were. */
 static int64_t most_sent(const tutti_traffic *traffic)
 {
     int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nseen * sizeof *sent);

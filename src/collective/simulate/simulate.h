@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate.h: how long a schedule takes on a topology: closed forms, the round evaluator, and bounds that nothing can beat.
+/* simulate.h: how long a schedule takes on a topology: closed forms, the round evaluator, and bounds that nothing can
+ * beat.
  *
- * Three answers that check each other: bound <= lower <= seconds, and on networks without collisions the closed form of an
- * algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
- * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage costs latency (when
- * it has messages or signals: that of the longest way among them, and soft for each message that the busiest rank handles),
- * then its messages with max-min shares of their links (those of one channel go one behind the other), then the longest local
- * work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
- * Where the topology has an `incast` a port into a host to which k ranks send in a stage has a rate of 1 / (1 + incast (k - 1)) of its own.
- * Other packet effects, congestion control and noise are not in it.
+ * Three answers that check each other: bound <= lower <= seconds, and on networks without collisions the closed form of
+ * an algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
+ * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage costs
+ * latency (when it has messages or signals: that of the longest way among them, and soft for each message that the
+ * busiest rank handles), then its messages with max-min shares of their links (those of one channel go one behind the
+ * other), then the longest local work of any rank. On a host a stage costs a latency (when it waits) and then the work
+ * of its busiest core or of the memory. Where the topology has an `incast` a port into a host to which k ranks send in
+ * a stage has a rate of 1 / (1 + incast (k - 1)) of its own. Other packet effects, congestion control and noise are not
+ * in it.
  *
  * Threads: shared (pure functions). */
 #ifndef TUTTI_SIMULATE_H
@@ -41,9 +43,10 @@ typedef struct {
     double bottleneck_busy; /* its load / capacity / seconds */
 } tutti_simulation;
 
-/* n elements. A host wants the schedule lowered for mapped memory; a network takes it as compiled or one-sided, and lowered for
- * mapped memory or hosts where the ranks that then map each other's memory are of one host of the topology (a `cluster` has
- * some); anything else, or more ranks than there is room for, is TUTTI_ERR_USAGE. Cost: every part once, 32 bytes a message. */
+/* n elements. A host wants the schedule lowered for mapped memory; a network takes it as compiled or one-sided, and
+ * lowered for mapped memory or hosts where the ranks that then map each other's memory are of one host of the topology
+ * (a `cluster` has some); anything else, or more ranks than there is room for, is TUTTI_ERR_USAGE. Cost: every part
+ * once, 32 bytes a message. */
 tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
                                      tutti_failure *err);
 

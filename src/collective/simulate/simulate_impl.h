@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_impl.h: messages and local work of a schedule, collected part by part; private to src/collective/simulate.
  *
- * Parts are generated one at a time and given back, so a ring of 1,024 ranks costs its messages (2 million, 24 bytes each),
- * not its steps. */
+ * Parts are generated one at a time and given back, so a ring of 1,024 ranks costs its messages (2 million, 24 bytes
+ * each), not its steps. */
 #ifndef TUTTI_SIMULATE_IMPL_H
 #define TUTTI_SIMULATE_IMPL_H
 
@@ -23,11 +23,12 @@ typedef struct {
 
 typedef struct {
     int32_t nranks, nstages;
-    int32_t
-        nseen; /* parts that were looked at, of ranks 0 ..; those of all others are the same, so many ranks further on */
-    bool by_bits; /* further on: xor */
+    int32_t nseen; /* parts that were looked at, of ranks 0 ..; those of all others are the same, so many ranks further
+                * on */
+    bool by_bits;  /* further on: xor */
     int64_t
-        unit; /* so many elements that all slices of parts that were looked at, and their paths, are whole; 0: it is too large */
+        unit; /* so many elements that all slices of parts that were looked at, and their paths, are whole; 0: it is too
+               * large */
     int32_t npaths;    /* flows a message */
     tutti_flow *flows; /* sorted by stage */
     int64_t nflows, room;
@@ -40,7 +41,8 @@ typedef struct {
 /* nseen: the schedule's ranks, or as many as tutti_traffic_alike says. */
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
                            tutti_traffic *out);
-/* How many ranks, from 0 on, say what all do if all slices are of one size: those of a host, or one, of a schedule whose row rotates; else all. */
+/* How many ranks, from 0 on, say what all do if all slices are of one size: those of a host, or one, of a schedule
+ * whose row rotates; else all. */
 int32_t tutti_traffic_alike(const tutti_schedule *s);
 /* The rank that is to rank `way * nseen` what r is to rank 0. */
 static inline int32_t tutti_traffic_further(const tutti_traffic *traffic, int32_t r, int64_t way)
@@ -75,7 +77,8 @@ typedef struct {
     tutti_stage_kind *kinds;
     int32_t nkinds;
 } tutti_stages;
-/* Solves all kinds, with the loads of each where links are shaped; load[link] += bytes of all stages. TUTTI_ERR_USAGE: more messages at a time than can be looked at. */
+/* Solves all kinds, with the loads of each where links are shaped; load[link] += bytes of all stages. TUTTI_ERR_USAGE:
+ * more messages at a time than can be looked at. */
 tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
                                 double *load, tutti_stages *out, tutti_failure *err);
 void tutti_stages_release(tutti_stages *stages);
@@ -92,7 +95,8 @@ typedef struct {
     double least_s, wait_s, link_s, work_s;
     struct tutti_token_buckets *buckets; /* the caller's; NULL: wires. What they save is not taken off yet */
 } tutti_lower;
-/* As tutti_simulate_schedule, from the parts of nseen ranks; it has looked at whether the schedule fits. out_unit: of the traffic. */
+/* As tutti_simulate_schedule, from the parts of nseen ranks; it has looked at whether the schedule fits. out_unit: of
+ * the traffic. */
 tutti_status tutti_simulate_seen(const tutti_playing *p, int32_t nseen, tutti_simulation *out, tutti_lower *lower,
                                  tutti_traffic *traffic, tutti_failure *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_cost.h: bytes and local work of one step on a network, as every engine charges them; private to src/collective/simulate. */
+/* step_cost.h: bytes and local work of one step on a network, as every engine charges them; private to
+ * src/collective/simulate. */
 #ifndef TUTTI_STEP_COST_H
 #define TUTTI_STEP_COST_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traffic.c: what a schedule moves and computes, by stage, collected from all ranks' parts for one element count.
  *
- * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
- * read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is what a core does
- * there; copies have a rate of their own, and so have inputs in other ranks' memory. Network: what a step reads or writes in
- * the memory of another rank of its host goes the way of a message between the two, which for a copy is all its work; a
- * signal is a message of no bytes. */
+ * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host:
+ * every byte read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is
+ * what a core does there; copies have a rate of their own, and so have inputs in other ranks' memory. Network: what a
+ * step reads or writes in the memory of another rank of its host goes the way of a message between the two, which for a
+ * copy is all its work; a signal is a message of no bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "../compile/algorithms.h"
 #include "step_cost.h"
 
-/* One message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go one behind
- * the other, as one flow a path. */
+/* One message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go one
+ * behind the other, as one flow a path. */
 static void flow_add(tutti_traffic *out, tutti_flow flow)
 {
     const tutti_flow *last = out->nflows ? &out->flows[out->nflows - out->npaths] : NULL;
@@ -44,8 +44,9 @@ static void stages_grow(tutti_traffic *out, int32_t nstages)
     out->nstages = nstages;
 }
 
-/* Inputs in memory of ranks on other cores that the step leaves shared: their ranks must call the lines back before they write them
- * again. An input whose rank is written by the same step moves with its line and costs no more than local memory. */
+/* Inputs in memory of ranks on other cores that the step leaves shared: their ranks must call the lines back before
+ * they write them again. An input whose rank is written by the same step moves with its line and costs no more than
+ * local memory. */
 static int32_t shared_inputs(const tutti_part *part, const tutti_step *step, int32_t ncores)
 {
     int32_t n = 0;

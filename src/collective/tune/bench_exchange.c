@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_exchange.c: ranks that time an exchange.
  *
- * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to each
- * other: as many input and output streams, as long, from and to registered memory, in the executor's blocks. Rounds of both take turns,
- * so that a neighbour on the machine hurts both alike; the faster of ordinary and streaming stores is the bound. */
+ * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to
+ * each other: as many input and output streams, as long, from and to registered memory, in the executor's blocks.
+ * Rounds of both take turns, so that a neighbour on the machine hurts both alike; the faster of ordinary and streaming
+ * stores is the bound. */
 #include "bench_exchange.h"
 
 #include <stdio.h>
@@ -222,8 +223,8 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 
 /* --- timing --- */
 
-/* Where stream k of the bound lies: a sum over ranks takes this rank's share of everybody's vector, as the exchange does; what only moves, or
- * lies on another host, one share after the other of our own. */
+/* Where stream k of the bound lies: a sum over ranks takes this rank's share of everybody's vector, as the exchange
+ * does; what only moves, or lies on another host, one share after the other of our own. */
 static float *stream_at(const bench *b, tutti_region *region, int k, bool everybodys)
 {
     const int64_t share = b->n / b->nranks;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_exchange.h: times one exchange of a group beside its memory bound, as every rank of the group. Threads: owner. */
+/* bench_exchange.h: times one exchange of a group beside its memory bound, as every rank of the group. Threads:
+ * owner. */
 #ifndef TUTTI_BENCH_EXCHANGE_H
 #define TUTTI_BENCH_EXCHANGE_H
 

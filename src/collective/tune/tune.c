@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c: the fit. Order matters: a figure is found with those before it in place. The memory figure is the rate that all
- * cores reach together, hence it needs as many ranks as cores; the caches must be exceeded fourfold, or its fit says
- * nothing. `remote` needs inputs that their ranks have just written, as gradients are: read again and again,
+/* tune.c: the fit. Order matters: a figure is found with those before it in place. The memory figure is the rate that
+ * all cores reach together, hence it needs as many ranks as cores; the caches must be exceeded fourfold, or its fit
+ * says nothing. `remote` needs inputs that their ranks have just written, as gradients are: read again and again,
  * lines would lie in both caches and cost nothing. */
 #include "tune.h"
 
@@ -35,7 +35,8 @@ static double rounded(double v)
     return strtod(text, NULL);
 }
 
-/* The time of `case` with this figure infinitely fast is what it does not explain; the rest is proportional to 1 / figure. */
+/* The time of `case` with this figure infinitely fast is what it does not explain; the rest is proportional to 1 /
+ * figure. */
 static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, const tutti_topology *t, double *value,
                              tutti_failure *err)
 {

@@ -3,9 +3,9 @@
  * processes. All ranks begin together; rank 0's clock counts; of many short blocks of invocations the lower quartile is
  * taken: a block that was interrupted says nothing about the machine.
  *
- * With `touch`, a rank rewrites its input before each invocation, as kernels do; of that time only what it takes more than
- * in private memory counts: lines that other cores have read must be called back (here 1.3 GB/s against 70), and a step pays
- * for it wherever it happens. Inputs are zeros: sums of sums stay finite however often they are repeated. */
+ * With `touch`, a rank rewrites its input before each invocation, as kernels do; of that time only what it takes more
+ * than in private memory counts: lines that other cores have read must be called back (here 1.3 GB/s against 70), and a
+ * step pays for it wherever it happens. Inputs are zeros: sums of sums stay finite however often they are repeated. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

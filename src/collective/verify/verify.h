@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.h: the matrix of schedules that must be right: every row of the table of algorithms x collective x variant x rank
- * count, unlowered and lowered for every wire class. `tutti coll verify-all` and the conformance test prove the same one.
+/* verify.h: the matrix of schedules that must be right: every row of the table of algorithms x collective x variant x
+ * rank count, unlowered and lowered for every wire class. `tutti coll verify-all` and the conformance test prove the
+ * same one.
  *
  * What is in it:
  *   up to 33 ranks   every variant, in place or not, canonical sums or not
- *   above            the row's own parameters, fast sums, not in place; what has more than TUTTI_VERIFY_STEPS steps (rows
- *                    that send p^2 messages) at 1,024 ranks only, and lowered only for the row's first collective
- *   on topologies    rows that need one, on the topologies of verify_topologies.c, with as many ranks as those have seats
+ *   above            the row's own parameters, fast sums, not in place; what has more than TUTTI_VERIFY_STEPS steps
+ *                    (rows that send p^2 messages) at 1,024 ranks only, and lowered only for the row's first collective
+ *   on topologies    rows that need one, on the topologies of verify_topologies.c, with as many ranks as those have
+ *                    seats
  * What the last rules leave out stands in `left_out`, with its size.
  *
  * Threads: frozen once made. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_dial.c: makes the connections to a peer: its addresses one after the other, until one shows the peer's token.
  *
- * Nothing blocks. Between two ranks one dials, which one follows from their numbers so that nobody dials more than others. A peer
- * that refuses is asked again: a crowd of strangers may have filled its queue. */
+ * Nothing blocks. Between two ranks one dials, which one follows from their numbers so that nobody dials more than
+ * others. A peer that refuses is asked again: a crowd of strangers may have filled its queue. */
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -15,8 +15,8 @@
 
 static const int64_t ANSWER_NS = 2000000000, PAUSE_NS = 50000000;
 
-/* Silence of 2 s is asked about, five questions without an answer are an end. TCP_USER_TIMEOUT would also end connections to a process
- * that is stopped and goes on later; tcp_wire.c looks for bytes that nobody acknowledges. */
+/* Silence of 2 s is asked about, five questions without an answer are an end. TCP_USER_TIMEOUT would also end
+ * connections to a process that is stopped and goes on later; tcp_wire.c looks for bytes that nobody acknowledges. */
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here)
 {
     const struct {

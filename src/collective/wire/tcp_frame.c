@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_frame.c: what the head of a frame may say, and checksums of heads and bytes (xxh3, 32 of its bits) where somebody asked for them.
+/* tcp_frame.c: what the head of a frame may say, and checksums of heads and bytes (xxh3, 32 of its bits) where somebody
+ * asked for them.
  *
- * The head is judged before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes and network
- * cards, so it does not find what breaks in their memory. */
+ * The head is judged before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes
+ * and network cards, so it does not find what breaks in their memory. */
 #include "../../base/hash.h"
 #include "tcp_impl.h"
 

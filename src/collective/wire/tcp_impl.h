@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_impl.h: what the files of the wire tcp share. Threads: as wire.h.
  *
- * A pair of ranks has one or more connections, all in one epoll set. What travels is frames: a head, and behind the heads of puts
- * and answers their bytes, which the target receives where they belong, because it has read the head before.
+ * A pair of ranks has one or more connections, all in one epoll set. What travels is frames: a head, and behind the
+ * heads of puts and answers their bytes, which the target receives where they belong, because it has read the head
+ * before.
  *
  *   dialer                                 listener
  *     | connect                               |
- *     | hello: rank, connection, token ------>|   the token stands on the listener's card, which came over the group's control
- *     |<-------- welcome: the dialer's token  |   sockets: strangers have none, and nothing is kept of them
+ *     | hello: rank, connection, token ------>|   the token stands on the listener's card, which came
+ *     |<-------- welcome: the dialer's token  |   over the group's control sockets: strangers have none
  *     | frames <----------------------> frames|
  *     | bye                               bye |   after it, an end is no death
  *
- * Invariants. (1) Nothing is allocated for who has not shown the token. (2) No byte is received but into enrolled memory, or into
- * memory of a read that waits for it. (3) Frames of one connection arrive in order; puts of all of them are numbered together.
+ * Invariants. (1) Nothing is allocated for who has not shown the token. (2) No byte is received but into enrolled
+ * memory, or into memory of a read that waits for it. (3) Frames of one connection arrive in order; puts of all of them
+ * are numbered together.
  *
- * Files: tcp_wire.c (life, progress), tcp_settings.c (environment), tcp_interfaces.c (addresses, the card, the ways to a peer),
- * tcp_listen.c and tcp_dial.c (connections), tcp_frame.c (what a head may say), tcp_send.c, tcp_pin.c (sends without a copy),
- * tcp_receive.c, tcp_messages.c (puts, words, reads). */
+ * Files: tcp_wire.c (life, progress), tcp_settings.c (environment), tcp_interfaces.c (addresses, the card, the ways to
+ * a peer), tcp_listen.c and tcp_dial.c (connections), tcp_frame.c (what a head may say), tcp_send.c, tcp_pin.c (sends
+ * without a copy), tcp_receive.c, tcp_messages.c (puts, words, reads). */
 #ifndef TUTTI_TCP_IMPL_H
 #define TUTTI_TCP_IMPL_H
 
@@ -210,7 +212,8 @@ struct tcp_wire {
 /* --- tcp_wire.c --- */
 /* In the epoll set, for reading; room: also for writing. False: errno. */
 bool tutti_tcp_watch(tcp_wire *w, tcp_source *s, bool room, bool is_new);
-/* All connections to this one's peer are over; the words, and what the system says of `problem` (0: nothing), are why. */
+/* All connections to this one's peer are over; the words, and what the system says of `problem` (0: nothing), are
+ * why. */
 void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* This one alone, which its peer has ended in good order. */
 void tutti_tcp_end(tcp_connection *c, bool over);
@@ -223,7 +226,8 @@ bool tutti_tcp_read_ports(const char *text, int *first, int *last);
 /* --- tcp_interfaces.c --- */
 /* The number in /sys/class/net/INTERFACE/FILE ("speed": Mbit/s, "dev_port"); 0: there is none, or it is negative. */
 uint32_t tutti_tcp_interface_figure(const char *interface, const char *file);
-/* Addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but loopback. */
+/* Addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but
+ * loopback. */
 tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_TCP_MOST_ADDRESSES], uint32_t *n,
                                       tutti_failure *err);
 tutti_status tutti_tcp_fill_card(tcp_wire *w, tutti_failure *err);
@@ -264,8 +268,8 @@ const char *tutti_tcp_judge_head(const tcp_wire *w, const tcp_head *head);
 bool tutti_tcp_body_is_whole(const tcp_wire *w, const tcp_head *head, const void *bytes);
 
 /* --- tcp_send.c --- */
-/* Sends what there is room for now, keeps the rest. *flight: NULL, or a flight that counts the parcels; made when one is kept. more:
- * another frame follows at once. */
+/* Sends what there is room for now, keeps the rest. *flight: NULL, or a flight that counts the parcels; made when one
+ * is kept. more: another frame follows at once. */
 void tutti_tcp_post(tcp_connection *c, const tcp_head *head, const void *from, tcp_flight **flight, bool more);
 /* Sends what waits. */
 bool tutti_tcp_flush(tcp_connection *c);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_interfaces.c: which addresses this host has, which of a peer's to try first, and what the connections use in the end.
+/* tcp_interfaces.c: which addresses this host has, which of a peer's to try first, and what the connections use in the
+ * end.
  *
- * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: networks that both are on
- * before others, faster before slower. A wrong one (a bridge that has the same address on every host) does no harm, because who
- * answers must show the peer's token. */
+ * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: networks that
+ * both are on before others, faster before slower. A wrong one (a bridge that has the same address on every host) does
+ * no harm, because who answers must show the peer's token. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_listen.c: the port at which peers call, and what strangers find there: nothing.
  *
- * Who has connected has a fixed place and 40 bytes in which to show the token of this process; the rest of what he sends is not
- * read. When all places are taken the oldest goes, so that a crowd which says nothing cannot keep a peer out: a peer speaks as soon as
- * it is connected. The port is closed as soon as all peers have come. */
+ * Who has connected has a fixed place and 40 bytes in which to show the token of this process; the rest of what he
+ * sends is not read. When all places are taken the oldest goes, so that a crowd which says nothing cannot keep a peer
+ * out: a peer speaks as soon as it is connected. The port is closed as soon as all peers have come. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_messages.c: puts, words and reads as frames.
  *
- * A put is one frame, or pieces that the connections of the peer take in turns. Words and what asks go over the first connection; they
- * say after which put they come, so nothing else orders the connections. A read is answered from the owner's memory by whoever drives
- * the owner's wire, in pieces as a put is. */
+ * A put is one frame, or pieces that the connections of the peer take in turns. Words and what asks go over the first
+ * connection; they say after which put they come, so nothing else orders the connections. A read is answered from the
+ * owner's memory by whoever drives the owner's wire, in pieces as a put is. */
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
@@ -87,7 +87,8 @@ tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const voi
     return launched(w, rank, f);
 }
 
-/* Of the 4 MB that a socket takes by itself, a tenth of a second at 300 Mbit/s, whoever comes later would wait for all. */
+/* Of the 4 MB that a socket takes by itself, a tenth of a second at 300 Mbit/s, whoever comes later would wait for
+ * all. */
 static void make_shallow(tcp_connection *c)
 {
     if (c->is_shallow || c->state != TUTTI_TCP_UP) return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_receive.c: frames out of sockets: a head, then its bytes where they belong, in one call with the head behind them. */
+/* tcp_receive.c: frames out of sockets: a head, then its bytes where they belong, in one call with the head behind
+ * them. */
 #include <errno.h>
 #include <sys/uio.h>
 

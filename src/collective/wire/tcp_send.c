@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_send.c: frames into sockets: heads and bytes together, straight from where the bytes lie.
  *
- * A frame goes at once if nothing waits before it; what the socket has no room for is kept as a parcel and goes on when there is
- * room. A short put is held until its word comes, or until somebody drives the wire: both then cost one call and, on a card that cuts packets,
- * the other end is woken once. Sent one after the other the first packets of a put would come alone and wake it for nothing. */
+ * A frame goes at once if nothing waits before it; what the socket has no room for is kept as a parcel and goes on when
+ * there is room. A short put is held until its word comes, or until somebody drives the wire: both then cost one call
+ * and, on a card that cuts packets, the other end is woken once. Sent one after the other the first packets of a put
+ * would come alone and wake it for nothing. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>

@@ -95,7 +95,8 @@ static void say_bye(tcp_wire *w)
 
 static bool progress(tutti_wire *base);
 
-/* A socket that is closed with bytes unread resets the connection, and what is on its way may be lost: all has arrived before. */
+/* A socket that is closed with bytes unread resets the connection, and what is on its way may be lost: all has arrived
+ * before. */
 static void close_wire(tutti_wire *base, double flush_s)
 {
     tcp_wire *w = (tcp_wire *)base;
@@ -163,8 +164,8 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
     if (++p->nup == p->nconnections && --w->nawaited == 0) tutti_tcp_stop_listening(w);
 }
 
-/* With one network between two ranks one connection carries as much as several (docs/wires.md); of several that were asked for each
- * gets its own. */
+/* With one network between two ranks one connection carries as much as several (docs/wires.md); of several that were
+ * asked for each gets its own. */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {
     const uint32_t own = w->card.nconnections, theirs = p->card->nconnections, more = own > theirs ? own : theirs;
@@ -218,8 +219,8 @@ static int awaited(tutti_wire *base, const char **why)
 
 /* --- progress --- */
 
-/* A host that has gone without a word acknowledges nothing. One whose process is stopped does: its window closes, and it answers when it
- * is asked about that. */
+/* A host that has gone without a word acknowledges nothing. One whose process is stopped does: its window closes, and
+ * it answers when it is asked about that. */
 static void watch_connection(tcp_connection *c)
 {
     struct tcp_info info;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
  *
- * Files: ucx_wire.c (context, endpoints, progress), ucx_devices.c (which devices are meant), ucx_lanes.c (which transports there are), ucx_messages.c (what travels),
- * ucx_library.c (where its functions are). */
+ * Files: ucx_wire.c (context, endpoints, progress), ucx_devices.c (which devices are meant), ucx_lanes.c (which
+ * transports there are), ucx_messages.c (what travels), ucx_library.c (where its functions are). */
 #ifndef TUTTI_UCX_IMPL_H
 #define TUTTI_UCX_IMPL_H
 

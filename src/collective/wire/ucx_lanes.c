@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_lanes.c: which transports UCX found, and whether they move bytes of one side's making: by its own printed tables, because in
- * UCX 1.13 no call tells.
+/* ucx_lanes.c: which transports UCX found, and whether they move bytes of one side's making: by its own printed tables,
+ * because in UCX 1.13 no call tells.
  *
- * UCX keeps shared memory from endpoints that handle errors of their peers: there "no transport" is what UCX_TLS=sm gives. So ranks of one
- * host that all have a transport which copies between processes (CMA, KNEM, XPMEM) meet without it; who dies is named by rank 0's
- * connections, as always. All others meet with it: over TCP or verbs an end must not pass for silence. */
+ * UCX keeps shared memory from endpoints that handle errors of their peers: there "no transport" is what UCX_TLS=sm
+ * gives. So ranks of one host that all have a transport which copies between processes (CMA, KNEM, XPMEM) meet without
+ * it; who dies is named by rank 0's connections, as always. All others meet with it: over TCP or verbs an end must not
+ * pass for silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ enum { MOST_TRANSPORT = 32 };
 static const char *const between_processes[] = {"cma", "knem", "xpmem"};
 enum { NBETWEEN = sizeof between_processes / sizeof between_processes[0] };
 
-/* The transport of a line such as "resource 3 : md 3 dev 1 flags -- cma/memory" or "lane[2]: 3:cma/memory.0 md[3] -> .. rma_bw#0";
- * NULL: it has none. */
+/* The transport of a line such as "resource 3 : md 3 dev 1 flags -- cma/memory" or "lane[2]: 3:cma/memory.0 md[3] -> ..
+ * rma_bw#0"; NULL: it has none. */
 static const char *transport_of(const char *line, char out[MOST_TRANSPORT])
 {
     const char *slash = strchr(line, '/'), *from = slash;

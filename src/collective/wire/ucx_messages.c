@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_messages.c: what travels over UCP, all of it active messages.
  *
- * A put is one or more messages whose headers say where the bytes belong. Where a transport moves bytes of one side's making
- * (ucx_lanes.c) it is one message, and the target's transport fetches the bytes straight from the source into their place: UCX's
- * rendezvous, one-sided get, by CMA in shared memory. Over TCP that rendezvous is words and messages, so there a direct put is
- * one message, received in place, and the others go in pieces that need no answer before they go and are copied to their place while they
- * are in the cache. Over links with queues the answers of the rendezvous wait behind the data of the other direction: 64 MB over two
- * hosts of two ranks at 300 Mbit/s took 2.5 s with it and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the
- * same.
- * Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to that one have
- * landed, so no order of UCX's lanes matters, and no flush is waited for. A read is a word that is answered by a direct message from the
- * owner's memory, which whoever drives the owner's wire sends: its owner copies nothing, and the answer is received in place.
+ * A put is one or more messages whose headers say where the bytes belong. Where a transport moves bytes of one side's
+ * making (ucx_lanes.c) it is one message, and the target's transport fetches the bytes straight from the source into
+ * their place: UCX's rendezvous, one-sided get, by CMA in shared memory. Over TCP that rendezvous is words and
+ * messages, so there a direct put is one message, received in place, and the others go in pieces that need no answer
+ * before they go and are copied to their place while they are in the cache. Over links with queues the answers of the
+ * rendezvous wait behind the data of the other direction: 64 MB over two hosts of two ranks at 300 Mbit/s took 2.5 s
+ * with it and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the same.
+ * Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to that one
+ * have landed, so no order of UCX's lanes matters, and no flush is waited for. A read is a word that is answered by a
+ * direct message from the owner's memory, which whoever drives the owner's wire sends: its owner copies nothing, and
+ * the answer is received in place.
  *
- * Rejected: ucp_put_nbx and ucp_get_nbx. In UCX 1.13 they are one-sided for memory that UCX itself allocated, or that a card has
- * registered; for memory of ours UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in both generations of its
- * protocols: a put with a sleeping target does not end, and when the sender has died meanwhile, the target's answer to it ends the
- * target's process (ucp_put_handler, "unexpected error: Endpoint timeout"): a dead rank would take others with it instead of being
- * named. Over TCP a get copies on both sides: 100 MB between two processes of a busy machine took 125 to 295 ms, a direct put 51 to
- * 74 ms. Fetching has one more virtue: nothing is ever written into memory that its owner has given up. */
+ * Rejected: ucp_put_nbx and ucp_get_nbx. In UCX 1.13 they are one-sided for memory that UCX itself allocated, or that a
+ * card has registered; for memory of ours UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in
+ * both generations of its protocols: a put with a sleeping target does not end, and when the sender has died meanwhile,
+ * the target's answer to it ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"): a dead
+ * rank would take others with it instead of being named. Over TCP a get copies on both sides: 100 MB between two
+ * processes of a busy machine took 125 to 295 ms, a direct put 51 to 74 ms. Fetching has one more virtue: nothing is
+ * ever written into memory that its owner has given up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_wire.c: the wire over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are its own).
+/* ucx_wire.c: the wire over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are its
+ * own).
  *
- * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. What travels:
- * ucx_messages.c. */
+ * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. What
+ * travels: ucx_messages.c. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,10 +37,11 @@ static tutti_status init_context(ucx_wire *w, const ucp_config_t *config, tutti_
     return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "ucp_init", status, err);
 }
 
-/* UCX's TCP ends the process where a send from the caller's memory has gone in part and the rest fails: uct_tcp_ep_sendv completes it
- * twice (1.13 was run; the lines stand in 1.12 to 1.21), so a peer that dies while it is sent to would take us with it. What leaves by
- * TCP goes through UCX's buffers instead, of the size of its largest messages: with its own 8 KiB, 64 MB over four hosts took half as
- * long again. Who sets one of these variables keeps UCX's ways. */
+/* UCX's TCP ends the process where a send from the caller's memory has gone in part and the rest fails:
+ * uct_tcp_ep_sendv completes it twice (1.13 was run; the lines stand in 1.12 to 1.21), so a peer that dies while it is
+ * sent to would take us with it. What leaves by TCP goes through UCX's buffers instead, of the size of its largest
+ * messages: with its own 8 KiB, 64 MB over four hosts took half as long again. Who sets one of these variables keeps
+ * UCX's ways. */
 static bool asks_for_its_own(void)
 {
     return getenv("UCX_ZCOPY_THRESH") || getenv("UCX_TCP_TX_SEG_SIZE") || getenv("UCX_TCP_RX_SEG_SIZE");

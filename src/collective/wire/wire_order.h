@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_order.h: what wires share whose transports keep no order, or not over several connections: which memory is enrolled, words
- * that wait until the puts before them have landed, and reads under way.
+/* wire_order.h: what wires share whose transports keep no order, or not over several connections: which memory is
+ * enrolled, words that wait until the puts before them have landed, and reads under way.
  *
- * Puts to a peer are numbered from 1; a word carries the number of the last put before it and is ripe once all up to that one
- * have landed. A read is a word that is answered instead of written. Threads: as wire.h. */
+ * Puts to a peer are numbered from 1; a word carries the number of the last put before it and is ripe once all up to
+ * that one have landed. A read is a word that is answered instead of written. Threads: as wire.h. */
 #ifndef TUTTI_WIRE_ORDER_H
 #define TUTTI_WIRE_ORDER_H
 
@@ -46,7 +46,8 @@ void tutti_wire_order_add(tutti_wire_order *o, const tutti_wire_word *word);
 bool tutti_wire_order_take(tutti_wire_order *o, tutti_wire_word *out);
 void tutti_wire_order_release(tutti_wire_order *o);
 
-/* Stores a word in enrolled memory unless more is there already: counters only grow, whatever came first. Elsewhere: not at all. */
+/* Stores a word in enrolled memory unless more is there already: counters only grow, whatever came first. Elsewhere:
+ * not at all. */
 void tutti_wire_store_word(const tutti_wire_memory *list, uint64_t address, uint64_t word);
 
 /* --- reads; zero-initialise --- */
@@ -65,7 +66,8 @@ typedef struct {
 } tutti_wire_reads;
 
 tutti_wire_read *tutti_wire_reads_begin(tutti_wire_reads *reads, void *to, size_t nbytes);
-/* Where n bytes of the answer at `offset` belong; NULL: there is no such read (any more), or it did not ask for them. */
+/* Where n bytes of the answer at `offset` belong; NULL: there is no such read (any more), or it did not ask for
+ * them. */
 char *tutti_wire_reads_place(const tutti_wire_reads *reads, uint64_t number, uint64_t offset, size_t n);
 /* So many bytes of its answer are here; the last of them end it. */
 void tutti_wire_reads_arrive(tutti_wire_reads *reads, uint64_t number, size_t n);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.h: pictures of files as floats: the part of a JPEG or PNG that is needed as RGB bytes, and a box of it resampled.
+/* image.h: pictures of files as floats: the part of a JPEG or PNG that is needed as RGB bytes, and a box of it
+ * resampled.
  *
- * A picture is opened (its header is read), then decoded for a view: what of it becomes how many pixels. A JPEG is decoded at 1/2,
- * 1/4 or 1/8 of its size where that still covers the view (the inverse DCT of a corner of the coefficients), and only
- * around the view's box; rows below it are not read at all. Whatever is no whole JPEG or PNG is TUTTI_ERR_DATA and names the
- * file: a JPEG must go on to an end-of-image marker, a PNG's checksums must be right. Private to src/data. Threads: owner. */
+ * A picture is opened (its header is read), then decoded for a view: what of it becomes how many pixels. A JPEG is
+ * decoded at 1/2, 1/4 or 1/8 of its size where that still covers the view (the inverse DCT of a corner of the
+ * coefficients), and only around the view's box; rows below it are not read at all. Whatever is no whole JPEG or PNG is
+ * TUTTI_ERR_DATA and names the file: a JPEG must go on to an end-of-image marker, a PNG's checksums must be right.
+ * Private to src/data. Threads: owner. */
 #ifndef TUTTI_DATA_IMAGE_H
 #define TUTTI_DATA_IMAGE_H
 
@@ -14,8 +16,8 @@
 
 #include "tutti/failure.h"
 
-/* One axis of a view, in pixels of the file: the interval [begin, end) becomes `out` pixels; only pixels of [lo, hi) may be
- * looked at (the whole picture: resize and then crop; the interval itself: crop and then resize). */
+/* One axis of a view, in pixels of the file: the interval [begin, end) becomes `out` pixels; only pixels of [lo, hi)
+ * may be looked at (the whole picture: resize and then crop; the interval itself: crop and then resize). */
 typedef struct {
     double begin, end;
     int lo, hi, out;
@@ -24,8 +26,9 @@ typedef struct {
     tutti_axis x, y;
 } tutti_view;
 
-/* What was decoded: rows of RGB bytes, the pixels [x, x + width) x [y, y + height) of the picture at 1/scale of its size, and the view in
- * pixels of that. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK bytes after the last row. */
+/* What was decoded: rows of RGB bytes, the pixels [x, x + width) x [y, y + height) of the picture at 1/scale of its
+ * size, and the view in pixels of that. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK bytes after the
+ * last row. */
 enum { TUTTI_IMAGE_SLACK = 64 };
 typedef struct {
     const uint8_t *bytes;
@@ -44,8 +47,8 @@ tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *
 /* Once for each open; out is valid until the next. */
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 
-/* Triangle filter as wide as a pixel of the output or the input, whichever is larger (Pillow's BILINEAR): along y, then along x.
- * out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored left to right if asked. */
+/* Triangle filter as wide as a pixel of the output or the input, whichever is larger (Pillow's BILINEAR): along y, then
+ * along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored left to right if asked. */
 typedef struct tutti_resampler tutti_resampler;
 tutti_resampler *tutti_resampler_create(void); /* its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_jpeg.c: JPEG through libjpeg-turbo, no more of it than a view needs.
  *
- * Three things are left out: coefficients (1/2, 1/4, 1/8 of the size; the other eighths have no vector code there), columns
- * (jpeg_crop_scanline) and rows (jpeg_skip_scanlines; those below are not even entropy-decoded). Chroma is interpolated over
- * neighbouring pixels, so MARGIN more are decoded on each side: the box itself has the bytes of a full decode (a test compares).
- * What libjpeg-turbo calls corrupt data is refused; its other warnings (stray bytes between segments, odd markers) are not. */
+ * Three things are left out: coefficients (1/2, 1/4, 1/8 of the size; the other eighths have no vector code there),
+ * columns (jpeg_crop_scanline) and rows (jpeg_skip_scanlines; those below are not even entropy-decoded). Chroma is
+ * interpolated over neighbouring pixels, so MARGIN more are decoded on each side: the box itself has the bytes of a
+ * full decode (a test compares). What libjpeg-turbo calls corrupt data is refused; its other warnings (stray bytes
+ * between segments, odd markers) are not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +133,8 @@ static int product_of(int a, int b)
     return ((t >> 8) + t) >> 8;
 }
 
-/* Four inks a pixel become three colours, in place. Inks are always read as Adobe writes them, inverted: files without Adobe's segment come from the
- * same programs with the segment stripped, and Pillow and browsers read them so. */
+/* Four inks a pixel become three colours, in place. Inks are always read as Adobe writes them, inverted: files without
+ * Adobe's segment come from the same programs with the segment stripped, and Pillow and browsers read them so. */
 static void row_from_cmyk(uint8_t *row, int width)
 {
     const uint8_t *from = row;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_png.c: PNG through libpng, always whole: 1 to 16 bits, grey, palette, colour, with or without alpha or interlacing, become
- * 8-bit RGB. Sixteen bits are rounded; alpha is dropped, not blended (as Pillow's convert("RGB")); gamma is left alone. */
+/* image_png.c: PNG through libpng, always whole: 1 to 16 bits, grey, palette, colour, with or without alpha or
+ * interlacing, become 8-bit RGB. Sixteen bits are rounded; alpha is dropped, not blended (as Pillow's convert("RGB"));
+ * gamma is left alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,13 +68,15 @@ tutti_status tutti_png_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Pixels of a palette stay what they are, a number each: libpng takes one beyond the palette for black without a word. */
+/* Pixels of a palette stay what they are, a number each: libpng takes one beyond the palette for black without a
+ * word. */
 static void make_numbers(tutti_image *im)
 {
     png_set_packing(im->png);
 }
 
-/* The numbers at the beginning of each row become its colours, from the last to the first: a number is behind no colour then. */
+/* The numbers at the beginning of each row become its colours, from the last to the first: a number is behind no colour
+ * then. */
 static void look_up(tutti_image *im, int64_t stride)
 {
     png_colorp palette = NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pictures.h: pictures that are in no set, made samples as the test samples of a set are; where they are found; what classes are called.
+/* pictures.h: pictures that are in no set, made samples as the test samples of a set are; where they are found; what
+ * classes are called.
  *
- * For `images` a picture of any size is decoded, resized and cut as a test sample is. For sets of bytes it must have their size; a
- * coloured one becomes grey where they have one channel (Pillow's "L"), a grey one has three alike where they have three. No file of the
- * set itself is opened, but for names of classes. Threads: owner. */
+ * For `images` a picture of any size is decoded, resized and cut as a test sample is. For sets of bytes it must have
+ * their size; a coloured one becomes grey where they have one channel (Pillow's "L"), a grey one has three alike where
+ * they have three. No file of the set itself is opened, but for names of classes. Threads: owner. */
 #ifndef TUTTI_DATA_PICTURES_H
 #define TUTTI_DATA_PICTURES_H
 
@@ -11,7 +12,8 @@
 #include "../dataset.h"
 
 typedef struct tutti_pictures tutti_pictures;
-/* sample: the shape that the network reads. TUTTI_ERR_USAGE: the set's samples are no pictures, or not of this shape. */
+/* sample: the shape that the network reads. TUTTI_ERR_USAGE: the set's samples are no pictures, or not of this
+ * shape. */
 tutti_status tutti_pictures_create(const tutti_dataset_config *config, const tutti_shape *sample, tutti_pictures **out,
                                    tutti_failure *err);
 void tutti_pictures_destroy(tutti_pictures *p); /* NULL is accepted */
@@ -25,11 +27,13 @@ typedef struct {
 void tutti_names_add(tutti_names *l, const char *name);
 void tutti_names_release(tutti_names *l);
 
-/* Adds the path; of a folder instead the pictures in it and below it, sorted by folder, then by name (image_folder.h says which files are).
- * words: grows by what was left out, if anything was. TUTTI_ERR_DATA: a folder without any, or one that cannot be read. */
+/* Adds the path; of a folder instead the pictures in it and below it, sorted by folder, then by name (image_folder.h
+ * says which files are). words: grows by what was left out, if anything was. TUTTI_ERR_DATA: a folder without any, or
+ * one that cannot be read. */
 tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_strbuf *words, tutti_failure *err);
 
-/* What the classes of a set are called, by their numbers; none where it has numbers alone. TUTTI_ERR_DATA: its folder cannot be read. */
+/* What the classes of a set are called, by their numbers; none where it has numbers alone. TUTTI_ERR_DATA: its folder
+ * cannot be read. */
 tutti_status tutti_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 
 #endif

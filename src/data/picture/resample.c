@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resample.c: a box of a picture becomes a grid of floats: first along y, where rows of bytes are added up with weights, then along x.
+/* resample.c: a box of a picture becomes a grid of floats: first along y, where rows of bytes are added up with
+ * weights, then along x.
  *
- * The filter is a triangle over the distance in pixels of the coarser of the two grids, its weights divided by their sum; taps
- * outside [lo, hi) do not count. Sums stay floats to the end, where Pillow rounds twice: results differ by rounding alone. */
+ * The filter is a triangle over the distance in pixels of the coarser of the two grids, its weights divided by their
+ * sum; taps outside [lo, hi) do not count. Sums stay floats to the end, where Pillow rounds twice: results differ by
+ * rounding alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resample_rows.c: the resampler's loops, for the vectors that every processor has. The usual numbers of taps have loops of their
- * own, which the compiler unrolls (CMake asks for -O3 here); wider vectors gained nothing (measured with AVX2 and AVX-512). */
+/* resample_rows.c: the resampler's loops, for the vectors that every processor has. The usual numbers of taps have
+ * loops of their own, which the compiler unrolls (CMake asks for -O3 here); wider vectors gained nothing (measured with
+ * AVX2 and AVX-512). */
 #include "resample_rows.h"
 
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cifar10.c: CIFAR-10 and CIFAR-100 in their binary form (Krizhevsky 2009): files of records, one label byte or two (coarse, fine) and 3 x 32 x 32
- * bytes, red, green, blue.
+/* cifar10.c: CIFAR-10 and CIFAR-100 in their binary form (Krizhevsky 2009): files of records, one label byte or two
+ * (coarse, fine) and 3 x 32 x 32 bytes, red, green, blue.
  *
- * Training samples of cifar10 are those of all files data_batch_N.bin, by N, test samples those of test_batch.bin; of cifar100 train.bin and test.bin.
- * They lie in the folder itself or in the one that the archive unpacks to. A file may hold any whole number of records, labels may be any: who makes
- * a set of their own in this form has as many classes as the largest label says. */
+ * Training samples of cifar10 are those of all files data_batch_N.bin, by N, test samples those of test_batch.bin; of
+ * cifar100 train.bin and test.bin. They lie in the folder itself or in the one that the archive unpacks to. A file may
+ * hold any whole number of records, labels may be any: who makes a set of their own in this form has as many classes as
+ * the largest label says. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>

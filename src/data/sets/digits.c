@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* digits.c: draws handwritten-looking digits in fixed point, so that a seed gives the same bytes on every machine.
  *
- * A sample is a pure function of (seed, split, index): label -> style -> every pen point jittered -> Catmull-Rom curve ->
- * slant, scale, rotation -> a smooth random displacement field (elastic distortion as in Simard et al. 2003, applied to
- * the curve instead of the picture: sharp edges stay sharp) -> moved to the middle and a little off it -> ink by distance
- * to the curve -> contrast and grain. Nothing but 64-bit integers and division that truncates towards zero: no libm, no
- * float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
+ * A sample is a pure function of (seed, split, index): label -> style -> every pen point jittered -> Catmull-Rom curve
+ * -> slant, scale, rotation -> a smooth random displacement field (elastic distortion as in Simard et al. 2003, applied
+ * to the curve instead of the picture: sharp edges stay sharp) -> moved to the middle and a little off it -> ink by
+ * distance to the curve -> contrast and grain. Nothing but 64-bit integers and division that truncates towards zero: no
+ * libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
 #include "../dataset_impl.h"
 #include "dice.h"
 
@@ -16,8 +16,8 @@ enum {
     GRID = 4,         /* nodes of the displacement field a side */
     ONE = 65536,      /* 1 in Q16 */
 
-    /* How much people differ: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1 (SGD 0.01,
-     * momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
+    /* How much people differ: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1 (SGD
+     * 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
     JITTER = 15 * 128,      /* of a pen point, Q8 template units */
     SLANT = ONE * 55 / 100, /* shear around SLANT_MEAN */
     SLANT_MEAN = ONE / 10,
@@ -93,7 +93,8 @@ static void curve_trace(tutti_dice *d, const int8_t *path, curve *out)
     }
 }
 
-/* Slant, then scale, then rotation; sine and cosine of a small angle by their series. Q8 template units -> Q8 pixels. */
+/* Slant, then scale, then rotation; sine and cosine of a small angle by their series. Q8 template units -> Q8
+ * pixels. */
 static void curve_place(tutti_dice *d, curve *c)
 {
     int64_t slant = SLANT_MEAN + tutti_dice_spread(d, SLANT), turn = tutti_dice_spread(d, TURN);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drawn.c: what sets that draw themselves share: balanced labels, and drawing all samples into memory on the cores that this process may use. */
+/* drawn.c: what sets that draw themselves share: balanced labels, and drawing all samples into memory on the cores that
+ * this process may use. */
 #include "../../base/arena.h"
 #include "../../base/host/cores.h"
 #include "../../base/host/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idx.c: reads IDX, the format of MNIST (LeCun et al. 1998): two zero bytes, a type byte (8 = unsigned byte), the number
- * of dimensions, each dimension as a big-endian 32-bit number, then the bytes. plain or gzip.
+/* idx.c: reads IDX, the format of MNIST (LeCun et al. 1998): two zero bytes, a type byte (8 = unsigned byte), the
+ * number of dimensions, each dimension as a big-endian 32-bit number, then the bytes. plain or gzip.
  *
  * A file is accepted whole or not at all. Sizes are compared with what a file of that length can hold before anything
  * is allocated: a lying header costs nothing. Offsets in failures count uncompressed bytes. */

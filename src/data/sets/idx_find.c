@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idx_find.c: where the files of an IDX set lie and what they are called, as MNIST's mirrors and torchvision have them.
  *
- * A folder that holds them: PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file: [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.'
- * instead of '-' before "idx", or a folder of that name with the file in it. SPLIT is train, t10k or test. Several prefixes in
- * one folder (EMNIST has six) are several sets: PATH/PREFIX then says which. */
+ * A folder that holds them: PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file:
+ * [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.' instead of '-' before "idx", or a folder of that name with the file in
+ * it. SPLIT is train, t10k or test. Several prefixes in one folder (EMNIST has six) are several sets: PATH/PREFIX then
+ * says which. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static bool is_packed(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".gz");
 }
 
-/* Names of a folder that are such a file, in the order of preference: without a prefix, unpacked, by bytes. Two signs in front of each name are
- * what they are sorted by. */
+/* Names of a folder that are such a file, in the order of preference: without a prefix, unpacked, by bytes. Two signs
+ * in front of each name are what they are sorted by. */
 enum { SIGNS = 2 };
 static int by_bytes(const void *a, const void *b)
 {

@@ -5,8 +5,8 @@
 
 #include "../picture/pictures.h"
 
-/* The file of `what` ("images", "labels") of a split ("train", "t10k"), to be freed; NULL with TUTTI_ERR_DATA set: none, or several sets. path: a
- * folder, or a folder and the prefix of the files' names, DIR/emnist-letters. */
+/* The file of `what` ("images", "labels") of a split ("train", "t10k"), to be freed; NULL with TUTTI_ERR_DATA set:
+ * none, or several sets. path: a folder, or a folder and the prefix of the files' names, DIR/emnist-letters. */
 char *tutti_idx_find(const char *path, const char *split, const char *what, tutti_failure *err);
 
 #endif

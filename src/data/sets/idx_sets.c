@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idx_sets.c: the sets that are pairs of IDX files in a folder: mnist (28 x 28, ten classes) and idx (any shape of up to
- * three dimensions a sample; as many classes as the largest label says). Where they lie: idx_find.h. EMNIST's PREFIX-mapping.txt beside them
- * says what classes are called. */
+/* idx_sets.c: the sets that are pairs of IDX files in a folder: mnist (28 x 28, ten classes) and idx (any shape of up
+ * to three dimensions a sample; as many classes as the largest label says). Where they lie: idx_find.h. EMNIST's
+ * PREFIX-mapping.txt beside them says what classes are called. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

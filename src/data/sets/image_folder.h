@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_folder.h: names and classes of the pictures of PATH/train/CLASS/ or PATH/test/CLASS/ (or PATH/val/CLASS/). Private to src/data.
+/* image_folder.h: names and classes of the pictures of PATH/train/CLASS/ or PATH/test/CLASS/ (or PATH/val/CLASS/).
+ * Private to src/data.
  *
- * Classes are the folders of train, sorted by bytes; pictures are the files in them and in the folders below, as torchvision's ImageFolder
- * takes them: sorted by class, then by folder, then by name. A file is a picture if it ends in .jpg, .jpeg or .png (either case), or if it has another
- * ending of a picture and holds a JPEG or PNG all the same. Hidden files are passed over, all others are counted. Memory: about 16 bytes and the
- * name for each picture. Threads: frozen. */
+ * Classes are the folders of train, sorted by bytes; pictures are the files in them and in the folders below, as
+ * torchvision's ImageFolder takes them: sorted by class, then by folder, then by name. A file is a picture if it ends
+ * in .jpg, .jpeg or .png (either case), or if it has another ending of a picture and holds a JPEG or PNG all the same.
+ * Hidden files are passed over, all others are counted. Memory: about 16 bytes and the name for each picture. Threads:
+ * frozen. */
 #ifndef TUTTI_DATA_IMAGE_FOLDER_H
 #define TUTTI_DATA_IMAGE_FOLDER_H
 
@@ -42,15 +44,15 @@ typedef struct {
     tutti_left_out left;
 } tutti_image_folder;
 
-/* TUTTI_ERR_DATA says what is missing and where it belongs: train, test or val, a class of the test set that train has not, a class
- * without a picture. */
+/* TUTTI_ERR_DATA says what is missing and where it belongs: train, test or val, a class of the test set that train has
+ * not, a class without a picture. */
 tutti_status tutti_image_folder_open(const char *path, bool train, tutti_image_folder **out, tutti_failure *err);
 void tutti_image_folder_close(tutti_image_folder *f); /* NULL is accepted */
 /* Replaces what `path` holds. */
 void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti_strbuf *path);
 
-/* Adds the pictures of a folder and of those below, sorted by folder, then by name, as paths that begin with `path`, or, if bare, behind it. A
- * folder that a link leads back to is not walked again. */
+/* Adds the pictures of a folder and of those below, sorted by folder, then by name, as paths that begin with `path`,
+ * or, if bare, behind it. A folder that a link leads back to is not walked again. */
 tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *out, tutti_left_out *left,
                                      tutti_failure *err);
 /* Names of the classes alone. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.c: a folder of pictures as a set, read one at a time: crop, resample, mirror, normalise.
  *
- * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3, drawn up to ten times until it fits (Szegedy et al.
- * 2015, as PyTorch's RandomResizedCrop), cut out, then resampled; mirrored half of the time. Test samples: the short side becomes
- * size * 256 / 224, the middle is taken. Random numbers are a function of (seed, epoch, sample). Only names are kept in memory. */
+ * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3, drawn up to ten times until it fits
+ * (Szegedy et al. 2015, as PyTorch's RandomResizedCrop), cut out, then resampled; mirrored half of the time. Test
+ * samples: the short side becomes size * 256 / 224, the middle is taken. Random numbers are a function of (seed, epoch,
+ * sample). Only names are kept in memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shapes.c: draws one of ten shapes on a busy ground, 32 x 32 colour, in fixed point: a seed has the same bytes on every machine.
+/* shapes.c: draws one of ten shapes on a busy ground, 32 x 32 colour, in fixed point: a seed has the same bytes on
+ * every machine.
  *
- * A sample is a pure function of (seed, split, index): ground of two octaves of smooth noise and stripes -> strokes of other
- * colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes in front -> grain. Outlines
- * are filled by the even-odd rule, exactly along a line and at SUB lines a pixel. Nothing but 64-bit integers and division that
- * truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
+ * A sample is a pure function of (seed, split, index): ground of two octaves of smooth noise and stripes -> strokes of
+ * other colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes in front ->
+ * grain. Outlines are filled by the even-odd rule, exactly along a line and at SUB lines a pixel. Nothing but 64-bit
+ * integers and division that truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c: a table in text as a set: PATH/train.csv and PATH/test.csv, plain or .gz, a line a sample: the label and as many numbers in every line.
+/* csv.c: a table in text as a set: PATH/train.csv and PATH/test.csv, plain or .gz, a line a sample: the label and as
+ * many numbers in every line.
  *
- * Read in pieces, so that memory holds the numbers alone. Cells may stand in quotes; numbers have a point whatever the locale is. A cell that is no
- * finite number is named by line and column. */
+ * Read in pieces, so that memory holds the numbers alone. Cells may stand in quotes; numbers have a point whatever the
+ * locale is. A cell that is no finite number is named by line and column. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -77,8 +78,9 @@ static tutti_status next_line(table *t, bool *there)
 
 /* ---- cells ---- */
 
-/* The cell at *at without quotes and spaces around it; *at is moved behind the comma, or becomes NULL at the end of the line, which quotes that do not end reach. cell: of
- * MAX_CELL bytes; false: quotes that do not end, or what is too long to be a number. */
+/* The cell at *at without quotes and spaces around it; *at is moved behind the comma, or becomes NULL at the end of the
+ * line, which quotes that do not end reach. cell: of MAX_CELL bytes; false: quotes that do not end, or what is too long
+ * to be a number. */
 static bool next_cell(const char **at, char *cell)
 {
     const char *from = *at + strspn(*at, " \t");
@@ -244,7 +246,8 @@ static int by_length(const void *a, const void *b)
     return n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
-/* The file of a split, to be freed: the plain one before the packed one, the one without a name in front before others. */
+/* The file of a split, to be freed: the plain one before the packed one, the one without a name in front before
+ * others. */
 static char *find_table(const char *folder, const char *split, tutti_failure *err)
 {
     tutti_names files = {0};

@@ -7,7 +7,8 @@
 
 enum { TUTTI_MAX_LABEL = 999999 };
 
-/* data.shape, where the job gives one, takes the place of the file's; TUTTI_ERR_USAGE: another number of numbers. path: for the words. */
+/* data.shape, where the job gives one, takes the place of the file's; TUTTI_ERR_USAGE: another number of numbers. path:
+ * for the words. */
 tutti_status tutti_numbers_reshape(const tutti_dataset_config *config, const char *path, tutti_shape *shape,
                                    tutti_failure *err);
 /* How many there are of what; and that large numbers are as they are, where nobody has said how to make them small. */

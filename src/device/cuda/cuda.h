@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h: one CUDA card as a device row, and what kernels that run on it need: functions of kernels' texts, launches, the stream that libraries
- * work on, things that are kept once a card.
+/* cuda.h: one CUDA card as a device row, and what kernels that run on it need: functions of kernels' texts, launches,
+ * the stream that libraries work on, things that are kept once a card.
  *
- * The program has no CUDA dependency: the driver, NVRTC and libraries are opened when a card is wanted (cuda_libraries.c). A kernel's text is
- * compiled by NVRTC for the card at hand and kept in a cache folder by its hash.
+ * The program has no CUDA dependency: the driver, NVRTC and libraries are opened when a card is wanted
+ * (cuda_libraries.c). A kernel's text is compiled by NVRTC for the card at hand and kept in a cache folder by its hash.
  *
- * Launches come from functions of tutti_queue_work tables and of kernel rows, which the row calls when it empties its queue. A sequence of work that
- * comes again with the same arguments is recorded once as a CUDA graph and replayed; only the varying part of arguments is written anew (see
- * tutti_queue_work). So such a function launches the same things for the same arguments, and its kernels read the varying part from the device.
+ * Launches come from functions of tutti_queue_work tables and of kernel rows, which the row calls when it empties its
+ * queue. A sequence of work that comes again with the same arguments is recorded once as a CUDA graph and replayed;
+ * only the varying part of arguments is written anew (see tutti_queue_work). So such a function launches the same
+ * things for the same arguments, and its kernels read the varying part from the device.
  *
- * Threads: a tutti_cuda is one thread's at a time. Errors: opening and finding fail with words; a failed launch is remembered, and check says so. */
+ * Threads: a tutti_cuda is one thread's at a time. Errors: opening and finding fail with words; a failed launch is
+ * remembered, and check says so. */
 #ifndef TUTTI_CUDA_H
 #define TUTTI_CUDA_H
 
@@ -38,8 +40,9 @@ const tutti_cuda_card *tutti_cuda_card_of(const tutti_cuda *c);
 
 typedef struct tutti_cuda_function *tutti_cuda_function; /* the driver's */
 
-/* The function `entry` (extern "C" __global__) of the text `module` in this table of embedded texts. The module is compiled at the first call;
- * the text "common" of the same table, if there is one, stands before it. TUTTI_ERR_FAILED with the compiler's words. */
+/* The function `entry` (extern "C" __global__) of the text `module` in this table of embedded texts. The module is
+ * compiled at the first call; the text "common" of the same table, if there is one, stands before it. TUTTI_ERR_FAILED
+ * with the compiler's words. */
 tutti_status tutti_cuda_find(tutti_cuda *c, const tutti_embedded_text *texts, const char *module, const char *entry,
                              tutti_cuda_function *out, tutti_failure *err);
 /* A function that somebody wants by the name of its entry, and where to put it. */
@@ -69,19 +72,20 @@ void tutti_cuda_move(tutti_cuda *c, void *to, const void *from, size_t nbytes); 
 void *tutti_cuda_stream(const tutti_cuda *c); /* a CUstream, which a library is told to work on */
 /* Remembers that a library's call failed: `what` and its words. check says the first. */
 void tutti_cuda_fail(tutti_cuda *c, const char *what, const char *words);
-/* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open. TUTTI_ERR_FAILED with where it was
- * looked for. path: where it was found; may be NULL. */
+/* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open.
+ * TUTTI_ERR_FAILED with where it was looked for. path: where it was found; may be NULL. */
 tutti_status tutti_cuda_library(const char *name, void **handle, char path[256], tutti_failure *err);
-/* n functions of such a library by their names, one behind the other in a table of pointers. TUTTI_ERR_FAILED where the library or one of them is
- * missing. */
+/* n functions of such a library by their names, one behind the other in a table of pointers. TUTTI_ERR_FAILED where the
+ * library or one of them is missing. */
 tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
                                   tutti_failure *err);
 
 /* Appends lines for people: which parts of CUDA this machine has, and which are missing. */
 void tutti_cuda_describe(tutti_strbuf *out);
 
-/* A thing that all kernels of a card share, such as a library's handle. The first call of its name makes it. Closing the card destroys all of
- * them, the last made first. Once keep has returned, the card's context is this thread's, as a library wants it that is asked outside of the queue. */
+/* A thing that all kernels of a card share, such as a library's handle. The first call of its name makes it. Closing
+ * the card destroys all of them, the last made first. Once keep has returned, the card's context is this thread's, as a
+ * library wants it that is asked outside of the queue. */
 typedef struct {
     const char *name;
     tutti_status (*make)(tutti_cuda *c, void **out, tutti_failure *err);

@@ -5,8 +5,9 @@
  *   cuda_libraries.c where libraries are                   cuda_module.c   kernels' texts, compiled and cached
  *   cuda_queue.c     the queue, and its replays            cuda_loops.c    copy, reduce, average, convert
  *
- * Invariants: `lock` is held while a call of the row runs, and this process's context is the calling thread's then. What the queue holds has not
- * been given to the driver; what was given to it is over once `done` has reached its number. */
+ * Invariants: `lock` is held while a call of the row runs, and this process's context is the calling thread's then.
+ * What the queue holds has not been given to the driver; what was given to it is over once `done` has reached its
+ * number. */
 #ifndef TUTTI_CUDA_IMPL_H
 #define TUTTI_CUDA_IMPL_H
 
@@ -90,7 +91,8 @@ void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, c
 void tutti_cuda_place_memory(tutti_device *row);
 const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at);
 void tutti_cuda_release_ranges(tutti_cuda *c);
-/* Copies nbytes of plain host memory from `from` to `to`, behind all that was put on the queue. The copy is over when it returns. */
+/* Copies nbytes of plain host memory from `from` to `to`, behind all that was put on the queue. The copy is over when
+ * it returns. */
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
 /* cuda_queue.c */

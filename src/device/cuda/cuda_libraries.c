@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_libraries.c: where CUDA's libraries are looked for, as Python packages of NVIDIA look for them, and the tables of their functions.
+/* cuda_libraries.c: where CUDA's libraries are looked for, as Python packages of NVIDIA look for them, and the tables
+ * of their functions.
  *
  *   1. the folders of TUTTI_CUDA_PATH (":" between), which tests and odd machines name
  *   2. what this process has loaded already
@@ -43,7 +44,8 @@ typedef struct {
     char *path;         /* PATH_BYTES: of the file */
 } search;
 
-/* Opens what lies beside the file and is opened by a bare name later. The loader does not look in that folder, but knows what is open already. */
+/* Opens what lies beside the file and is opened by a bare name later. The loader does not look in that folder, but
+ * knows what is open already. */
 static void open_beside(const library *what, const char *path)
 {
     const char *slash = strrchr(path, '/');

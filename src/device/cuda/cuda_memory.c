@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_memory.c: memory of a card: what it allocates, host memory that it is shown, and what the host sees of both.
  *
- * Addresses are unified: a pointer says by itself on which side it lies, so the host may add to it and compare it. The ranges below say which
- * addresses a copy may hand to the driver as they are; all others are plain host memory, which goes through pinned memory of our own. */
+ * Addresses are unified: a pointer says by itself on which side it lies, so the host may add to it and compare it. The
+ * ranges below say which addresses a copy may hand to the driver as they are; all others are plain host memory, which
+ * goes through pinned memory of our own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +173,8 @@ void tutti_cuda_release_ranges(tutti_cuda *c)
 
 /* ---- what the host sees ---- */
 
-/* Copies between the device and plain host memory, in pieces through pinned memory. The copy is over when it returns. */
+/* Copies between the device and plain host memory, in pieces through pinned memory. The copy is over when it
+ * returns. */
 static void carry(tutti_cuda *c, char *to, const char *from, size_t nbytes, bool to_host)
 {
     for (size_t at = 0; at < nbytes && !c->failure.status; at += TUTTI_CUDA_BOUNCE) {

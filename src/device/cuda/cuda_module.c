@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_module.c: kernels' texts, compiled by NVRTC for the card at hand, and kept in a folder so that the next start need not compile.
+/* cuda_module.c: kernels' texts, compiled by NVRTC for the card at hand, and kept in a folder so that the next start
+ * need not compile.
  *
- * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card gets PTX for the newest
- * architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else XDG_CACHE_HOME/tutti, else HOME/.cache/tutti; a file's name is the
- * hash of the text, the card's capability and the options. What cannot be kept is compiled again next time, and a kept file that the driver
- * refuses is compiled anew. */
+ * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card
+ * gets PTX for the newest architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else
+ * XDG_CACHE_HOME/tutti, else HOME/.cache/tutti; a file's name is the hash of the text, the card's capability and the
+ * options. What cannot be kept is compiled again next time, and a kept file that the driver refuses is compiled
+ * anew. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_queue.c: the queue of a card, and sequences of work that are replayed.
  *
- * What is launched is only noted: which work, its arguments, and the part of them that varies, apart. When somebody waits, the whole sequence is
- * looked up among those that were seen before. A sequence that is new is given to the driver piece by piece. When it comes the second time with
- * the same arguments (but for what varies), it is recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so that a
- * step costs one launch.
+ * What is launched is only noted: which work, its arguments, and the part of them that varies, apart. When somebody
+ * waits, the whole sequence is looked up among those that were seen before. A sequence that is new is given to the
+ * driver piece by piece. When it comes the second time with the same arguments (but for what varies), it is recorded as
+ * a CUDA graph; from then on one call replays it. Training steps repeat, so that a step costs one launch.
  *
- * A sequence is known by the bytes of its arguments. What these point to in the host's memory, such as a kernel, may be another thing at the same
- * address later, and memory of the card may be given to somebody else: whoever makes kernels says so (renew), and releasing memory does it too.
+ * A sequence is known by the bytes of its arguments. What these point to in the host's memory, such as a kernel, may be
+ * another thing at the same address later, and memory of the card may be given to somebody else: whoever makes kernels
+ * says so (renew), and releasing memory does it too.
  *
- * The varying parts of a sequence lie one after the other in a block of pinned host memory, and are copied to the device's block first, as the
- * first node of the graph. A block is written again only when the launch that read it is over. */
+ * The varying parts of a sequence lie one after the other in a block of pinned host memory, and are copied to the
+ * device's block first, as the first node of the graph. A block is written again only when the launch that read it is
+ * over. */
 #include <stdlib.h>
 #include <string.h>
 

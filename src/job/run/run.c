@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: the life of a run: take a seat, join the others, open the data, build and prove the plan, train, release. One rank of a
- * process, or all ranks as its threads. */
+/* run.c: the life of a run: take a seat, join the others, open the data, build and prove the plan, train, release. One
+ * rank of a process, or all ranks as its threads. */
 #include "run.h"
 
 #include <pthread.h>
@@ -203,7 +203,8 @@ static int start_threads(tutti_rank_run *ranks, tutti_group **groups, int nranks
     return nranks;
 }
 
-/* The failure of the lowest rank is the run's. Where workers visit a centre, only rank 0's is: the run goes on without the others. */
+/* The failure of the lowest rank is the run's. Where workers visit a centre, only rank 0's is: the run goes on without
+ * the others. */
 static void take_results(tutti_rank_run *all, const tutti_rank_run *ranks, int nranks)
 {
     const bool goes_on = tutti_method_find(all->job->method.name)->is_async;

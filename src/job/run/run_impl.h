@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_impl.h: what the files of a run share: run.c (its life on one rank and on threads), run_tell.c (what it tells). */
+/* run_impl.h: what the files of a run share: run.c (its life on one rank and on threads), run_tell.c (what it
+ * tells). */
 #ifndef TUTTI_RUN_IMPL_H
 #define TUTTI_RUN_IMPL_H
 

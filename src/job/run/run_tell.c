@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_tell.c: what a run tells its caller: the trainer's events, handed on, and words of what was found before there is a trainer. */
+/* run_tell.c: what a run tells its caller: the trainer's events, handed on, and words of what was found before there is
+ * a trainer. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -85,7 +86,8 @@ void tutti_run_tell_data(const tutti_rank_run *r, const tutti_session_data *d)
     tutti_strbuf_release(&words);
 }
 
-/* Rank 0 says the choice. On one host the predicted step leaves kernels out, because their times are not measured yet. */
+/* Rank 0 says the choice. On one host the predicted step leaves kernels out, because their times are not measured
+ * yet. */
 static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
 {
     const tutti_session *s = r->session;

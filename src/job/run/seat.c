@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seat.c: who sits where.
  *
- * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out has to be told
- * (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank binds itself, and what they had bound
- * it to must have been the same for all ranks of the host: else each has cut another piece, and two may sit on one core. */
+ * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out
+ * has to be told (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank
+ * binds itself, and what they had bound it to must have been the same for all ranks of the host: else each has cut
+ * another piece, and two may sit on one core. */
 #include "seat.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.c: finds a checkpoint, or takes a file of weights with what the command line says of it, reads its job and its model, and its weights into the order that kernels of one rank want. */
+/* trained.c: finds a checkpoint, or takes a file of weights with what the command line says of it, reads its job and
+ * its model, and its weights into the order that kernels of one rank want. */
 #include "trained.h"
 
 #include <stdarg.h>
@@ -24,7 +25,8 @@ static size_t length_of_key(const char *at)
     return n;
 }
 
-/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is lost. */
+/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is
+ * lost. */
 static int split_data(tutti_trained *t, const char *out[MAX_DATA])
 {
     int n = 0;
@@ -120,7 +122,8 @@ static const char * override(tutti_trained *t, const char *key, const char *valu
     return kept;
 }
 
-/* Pictures may come without a folder of their set: then it is only said how they are cut and normalised, and classes have no names. */
+/* Pictures may come without a folder of their set: then it is only said how they are cut and normalised, and classes
+ * have no names. */
 static int add_missing(tutti_trained *t, const char **overrides, int n)
 {
     const char *set = override_of(overrides, n, "data.set");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.h: a checkpoint, or weights from elsewhere, opened to compute with: its job, its network and its weights. Threads: owner. */
+/* trained.h: a checkpoint, or weights from elsewhere, opened to compute with: its job, its network and its weights.
+ * Threads: owner. */
 #ifndef TUTTI_JOB_TRAINED_H
 #define TUTTI_JOB_TRAINED_H
 
@@ -15,8 +16,8 @@ typedef struct {
     const char *const *data; /* "set=mnist,path=DIR": keys of the job's data */
     const char *const *sets; /* "KEY=VALUE": of a file of weights */
     int ndata, nsets;
-    bool
-        pictures; /* samples come from files of their own: a set need not have its folder, and without a word it is `images` */
+    bool pictures; /* samples come from files of their own: a set need not have its folder, and without a word it is
+                   * `images` */
     void (*say)(void *arg, const char *line); /* told what a user should know, a line each, without its end */
     void *arg;
 } tutti_trained_question;
@@ -40,15 +41,16 @@ typedef struct {
     tutti_arena arena;
 } tutti_trained;
 
-/* A checkpoint is verified; where a run removes the newest one as it is read, the next one is taken. Of a file of weights a line says what of
- * it was taken. TUTTI_ERR_USAGE names the flag (--model, --job, --set, --data). Released by the caller, also on failure; question and what it
- * points to must live as long. */
+/* A checkpoint is verified; where a run removes the newest one as it is read, the next one is taken. Of a file of
+ * weights a line says what of it was taken. TUTTI_ERR_USAGE names the flag (--model, --job, --set, --data). Released by
+ * the caller, also on failure; question and what it points to must live as long. */
 tutti_status tutti_trained_open(const tutti_trained_question *question, tutti_trained *out, tutti_failure *err);
 void tutti_trained_release(tutti_trained *t);
-/* TUTTI_ERR_DATA: labels of this test set mean other classes than those of the checkpoint. A set that is another one in anything else is said. */
+/* TUTTI_ERR_DATA: labels of this test set mean other classes than those of the checkpoint. A set that is another one in
+ * anything else is said. */
 tutti_status tutti_trained_check_data(const tutti_trained *t, const tutti_dataset *test, tutti_failure *err);
-/* What its classes are called, as the checkpoint has kept it. Of an earlier version: as the data call them now, with a line; none, with
- * another line, where that cannot be read. */
+/* What its classes are called, as the checkpoint has kept it. Of an earlier version: as the data call them now, with a
+ * line; none, with another line, where that cannot be read. */
 void tutti_trained_names(const tutti_trained *t, tutti_names *out);
 
 /* One verdict over a checkpoint. TUTTI_ERR_DATA: it is not whole, or its job, model and tensors do not go together. */

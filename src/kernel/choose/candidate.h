@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate.h: what can compute an op's passes, one row each (candidates.c), and the chooser, which takes one for each pass (chooser.c).
+/* candidate.h: what can compute an op's passes, one row each (candidates.c), and the chooser, which takes one for each
+ * pass (chooser.c).
  *
- * A candidate is a kernel row with what is to be known of it before it is made: for which op, passes and precisions it is, whether it fits
- * shapes and orders, and how many seconds it takes. The chooser takes, for each pass, the one that a request names where it fits, else the one
- * that takes the fewest seconds. In 16 bits those that read 16 bits come before those that half_adapter.c has to widen for. Where passes
- * are best computed by different rows joined_adapter.c holds a kernel of each. What cannot be made after all is passed over.
+ * A candidate is a kernel row with what is to be known of it before it is made: for which op, passes and precisions it
+ * is, whether it fits shapes and orders, and how many seconds it takes. The chooser takes, for each pass, the one that
+ * a request names where it fits, else the one that takes the fewest seconds. In 16 bits those that read 16 bits come
+ * before those that half_adapter.c has to widen for. Where passes are best computed by different rows joined_adapter.c
+ * holds a kernel of each. What cannot be made after all is passed over.
  *
- * Seconds are those of a tune file (tutti_tuned) where that has measured the pass: then only what it has measured is compared. Else they are
- * those of calibrated rules: what a candidate took on the processors that its file names, as a function of shape, precision, threads and
- * instruction set. A candidate without a rule for a shape is taken when it is asked for, or measured, or nothing else fits; nothing is ever
- * timed to choose, so every rank, every run and a resumed run choose alike.
+ * Seconds are those of a tune file (tutti_tuned) where that has measured the pass: then only what it has measured is
+ * compared. Else they are those of calibrated rules: what a candidate took on the processors that its file names, as a
+ * function of shape, precision, threads and instruction set. A candidate without a rule for a shape is taken when it is
+ * asked for, or measured, or nothing else fits; nothing is ever timed to choose, so every rank, every run and a resumed
+ * run choose alike.
  *
- * Canonical: all that is considered for a pass has its sums in one order, `sums`, that of the first row of the table that fits, and a tune
- * file counts for nothing: bits follow from the job, the instruction set and the number of threads.
+ * Canonical: all that is considered for a pass has its sums in one order, `sums`, that of the first row of the table
+ * that fits, and a tune file counts for nothing: bits follow from the job, the instruction set and the number of
+ * threads.
  *
- * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: tables are shared. */
+ * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: tables are
+ * shared. */
 #ifndef TUTTI_CANDIDATE_H
 #define TUTTI_CANDIDATE_H
 
@@ -48,8 +53,8 @@ enum {
     TUTTI_IN_ANY = TUTTI_IN_F32 | TUTTI_IN_BF16 | TUTTI_IN_F16,
 };
 
-/* What functions of a candidate see: k is filled in as for create (op, attrs, in, ninputs, params; out row-major f32), r->op is the
- * candidate's. A value lies in an order (memory_order.h), r->order is what the output is to have. */
+/* What functions of a candidate see: k is filled in as for create (op, attrs, in, ninputs, params; out row-major f32),
+ * r->op is the candidate's. A value lies in an order (memory_order.h), r->order is what the output is to have. */
 typedef struct tutti_kernel_candidate {
     const char *name;    /* "onednn": several may have one, for other ops or precisions */
     const char *op;      /* NULL = each op */
@@ -59,8 +64,8 @@ typedef struct tutti_kernel_candidate {
     tutti_candidate_threads threads;
     tutti_isa isa; /* the least instruction set of its own loops; a library asks the processor itself */
     tutti_sums sums;
-    /* Its passes keep nothing in `saved`, and after a merged ReLU the first backward pass masks dout: so that other rows may compute
-     * other passes. Rows that do less than all passes are. */
+    /* Its passes keep nothing in `saved`, and after a merged ReLU the first backward pass masks dout: so that other
+     * rows may compute other passes. Rows that do less than all passes are. */
     bool joins;
     bool (*fits)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass); /* NULL = always */
     /* Seconds of r->nthreads threads; below 0: not calibrated for this. NULL = never calibrated. */
@@ -78,7 +83,8 @@ const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char 
 
 /* --- measured seconds --- */
 
-/* How long a candidate takes for a pass at a shape, on the threads and the processor of the file. Words hold no blanks. */
+/* How long a candidate takes for a pass at a shape, on the threads and the processor of the file. Words hold no
+ * blanks. */
 typedef struct {
     const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "onednn" */
     double seconds;                                        /* above 0 */
@@ -92,8 +98,8 @@ typedef struct tutti_tuned {
     const struct tutti_tune_file *file; /* what else rules of candidates may read there; may be NULL */
 } tutti_tuned;
 
-/* The word for what is asked: "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc", inputs (/order, and type where
- * that is not the precision's), attributes, the order that the output is to have. */
+/* The word for what is asked: "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc",
+ * inputs (/order, and type where that is not the precision's), attributes, the order that the output is to have. */
 enum { TUTTI_CANDIDATE_SHAPE = 256 };
 void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r, char out[TUTTI_CANDIDATE_SHAPE]);
 
@@ -102,8 +108,8 @@ void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r,
 /* tutti_kernel_create, from these candidates. */
 tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const tutti_kernel_request *r,
                                       tutti_kernel *k, tutti_failure *err);
-/* All that fit a pass of what is asked as it stands (not widened), whatever the request names: what `tutti tune kernels` measures. At
- * most `most`; returns how many. */
+/* All that fit a pass of what is asked as it stands (not widened), whatever the request names: what `tutti tune
+ * kernels` measures. At most `most`; returns how many. */
 int tutti_candidates_that_fit(const tutti_candidate_table *table, const tutti_kernel_request *r, tutti_kernel_pass pass,
                               const tutti_kernel_candidate **out, int most);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidates.c: the table of what can compute the ops: one line each (candidate.h), and rules for those that are measured by one rate.
+/* candidates.c: the table of what can compute the ops: one line each (candidate.h), and rules for those that are
+ * measured by one rate.
  *
- * Rates are those of one thread of an EPYC (Zen 4): the reference's on LeNet's layers, that of loops in lanes on values past the caches. */
+ * Rates are those of one thread of an EPYC (Zen 4): the reference's on LeNet's layers, that of loops in lanes on values
+ * past the caches. */
 #include "candidate.h"
 
 #include <stdio.h>
@@ -51,7 +53,8 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* How long it takes is a matter of zeros, which no shape tells: taken where it is asked for (and by sparse_switch.h, which counts them). */
+/* How long it takes is a matter of zeros, which no shape tells: taken where it is asked for (and by sparse_switch.h,
+ * which counts them). */
 static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;

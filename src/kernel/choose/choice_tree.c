@@ -9,8 +9,8 @@
 #include "../../base/arena.h"
 
 enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
-/* A way that cannot do it costs as much as one that takes eleven times as long. What is FAR behind is as bad as what is further: nodes are
- * split to tell apart the ways that are near each other. */
+/* A way that cannot do it costs as much as one that takes eleven times as long. What is FAR behind is as bad as what is
+ * further: nodes are split to tell apart the ways that are near each other. */
 static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
@@ -185,7 +185,8 @@ static int node_grow(grower *g, grown_sample *samples, int n, int depth)
     return at;
 }
 
-/* Where both ends of a node choose the same way, it chooses it: copies what is left of the tree to its end, and returns where. */
+/* Where both ends of a node choose the same way, it chooses it: copies what is left of the tree to its end, and returns
+ * where. */
 static int node_prune(const tutti_choice_tree *from, int i, tutti_choice_tree *to)
 {
     const tutti_tree_node *d = &from->node[i];
@@ -234,7 +235,8 @@ static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, 
     node_prune(&whole, 0, out);
 }
 
-/* What trees of this depth cost on the samples that they have not seen; what is far behind counts as FAR, so that few samples do not decide. */
+/* What trees of this depth cost on the samples that they have not seen; what is far behind counts as FAR, so that few
+ * samples do not decide. */
 static double depth_cost(const grower *g, const tutti_tree_sample *samples, int n, int depth)
 {
     double cost = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chooser.c: the one place that decides which kernels compute a layer: see candidate.h.
  *
- * What is asked is looked at twice: as it stands, for rows that read its types, and widened to f32, for rows that half_adapter.c stands
- * before. A way to compute it is one candidate for all passes that are run, or one for each where these join others. Ways are compared
- * by how they do what was asked (by name, as it stands, widened, in unknown time: the sum of these over passes), then by seconds, then by
- * their place in the table; one candidate for all comes before several that are no faster. */
+ * What is asked is looked at twice: as it stands, for rows that read its types, and widened to f32, for rows that
+ * half_adapter.c stands before. A way to compute it is one candidate for all passes that are run, or one for each where
+ * these join others. Ways are compared by how they do what was asked (by name, as it stands, widened, in unknown time:
+ * the sum of these over passes), then by seconds, then by their place in the table; one candidate for all comes before
+ * several that are no faster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #include "order_rule.h"
 
 enum { AS_IT_STANDS, WIDENED, NVIEWS };
-/* How well a candidate does what was asked. One whose time is unknown comes behind all of known time, in whatever passes: where parameters lie
- * in its order already, nothing else may fit. */
+/* How well a candidate does what was asked. One whose time is unknown comes behind all of known time, in whatever
+ * passes: where parameters lie in its order already, nothing else may fit. */
 enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
 /* What is asked, as candidates see it. */

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_ways.c: the forward pass of dense, C (m, n) = A (m, k) B (n, k)^T: A the batch, B the weights as they lie. Two ways by the library's
- * sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks (arXiv 1702.03192), on GPUs:
+/* dense_ways.c: the forward pass of dense, C (m, n) = A (m, k) B (n, k)^T: A the batch, B the weights as they lie. Two
+ * ways by the library's sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural
+ * Networks (arXiv 1702.03192), on GPUs:
  *
  *   nt   it reads B as it lies
- *   tnn  B is transposed into scratch first, and it reads that: a pass over B more, and then rows that follow each other
+ *   tnn  B is transposed into scratch first, and it reads that: a pass over B more, and then rows that follow each
+ *        other
  *
- * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, B as it lies and turned before: m 64, n 2048, k 26752 (fcn5) 48 and 92;
- * 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. Which one is sooner says a tree that `tutti tune kernels` grows (nt_selector.h).
+ * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, B as it lies and turned before: m 64, n 2048, k 26752
+ * (fcn5) 48 and 92; 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. Which one is sooner says a tree that
+ * `tutti tune kernels` grows (nt_selector.h).
  *
- * The input gradient is dout B, the weight gradient dout^T A: neither has a B^T in it. So these rows have a forward pass alone. */
+ * The input gradient is dout B, the weight gradient dout^T A: neither has a B^T in it. So these rows have a forward
+ * pass alone. */
 #include "dense_ways.h"
 
 #include <string.h>
@@ -110,8 +114,8 @@ static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r
     return library >= 0 ? library : tutti_candidate_flops(k) / rate / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* The selector says which way is the soonest and not by how much: a little sooner than the library's inner product, and the others a little
- * later. Canonical sums do without what was measured. */
+/* The selector says which way is the soonest and not by how much: a little sooner than the library's inner product, and
+ * the others a little later. Canonical sums do without what was measured. */
 static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
 {
     const tutti_nt_size size = {k->in[0].shape.dim[0], k->params[0].shape.dim[0], k->params[0].shape.dim[1]};
@@ -131,9 +135,10 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
     return seconds(k, r, pass, "tnn");
 }
 
-/* Gradients with AVX2 alone: the library reads weights in steps of their rows, which fall on each other where these are a multiple of 2 KiB, and
- * so do rows of 256 or 512 inputs and those for few outputs. Parts of sixteen multiply-adds a cycle, the library's inner product and gemm,
- * one thread, counted cycles of an EPYC (Zen 3), by rows (inputs, outputs):
+/* Gradients with AVX2 alone: the library reads weights in steps of their rows, which fall on each other where these are
+ * a multiple of 2 KiB, and so do rows of 256 or 512 inputs and those for few outputs. Parts of sixteen multiply-adds a
+ * cycle, the library's inner product and gemm, one thread, counted cycles of an EPYC (Zen 3), by rows (inputs,
+ * outputs):
  *
  *   d weights   256, 256   512, 512   4096, 100   300, 300   1000, 1000   4096, 1024   784, 128
  *   8           0.47 0.55  0.34 0.52                                      0.44 0.37    0.61 0.50
@@ -150,9 +155,10 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
  *   256         0.89 0.89  0.62 0.90  0.44 0.86   0.43 0.84   0.63 0.90                0.91 0.89
  *   384         0.88 0.90  0.62 0.90  0.91 0.88               0.93 0.92                0.92 0.90
  *
- * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side, and forward is slow: from
- * 256 x 6 x 6 to 4096, forward, d weights, d input, 16 rows 0.40 0.66 0.44 | 0.74 0.60 0.48, 32 0.39 0.79 0.58 | 0.76 0.83 0.60, 64
- * 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80; to 1000 it is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
+ * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side, and
+ * forward is slow: from 256 x 6 x 6 to 4096, forward, d weights, d input, 16 rows 0.40 0.66 0.44 | 0.74 0.60 0.48, 32
+ * 0.39 0.79 0.58 | 0.76 0.83 0.60, 64 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80; to 1000 it
+ * is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
     enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 };                        /* rows */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_ways.h: ways to dense's forward pass on row-major matrices of f32, as candidates (candidates.c): nt, tnn (dense_ways.c),
- * gemm (dense_gemm.c). Threads: shared tables. */
+/* dense_ways.h: ways to dense's forward pass on row-major matrices of f32, as candidates (candidates.c): nt, tnn
+ * (dense_ways.c), gemm (dense_gemm.c). Threads: shared tables. */
 #ifndef TUTTI_DENSE_WAYS_H
 #define TUTTI_DENSE_WAYS_H
 
@@ -13,8 +13,8 @@ bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, 
 double tutti_dense_nt_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* All passes by products of our own (dense_gemm.c), also in bf16. Forward in f32 the selector knows it; else it is taken where it was measured
- * to be the soonest, or asked for. */
+/* All passes by products of our own (dense_gemm.c), also in bf16. Forward in f32 the selector knows it; else it is
+ * taken where it was measured to be the soonest, or asked for. */
 extern const tutti_kernel_row tutti_dense_gemm;
 bool tutti_dense_gemm_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_dense_gemm_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_adapter.c: an op with a ReLU merged into it, and batch norm with a second input merged as well, around a row that
- * computes the bare op:
+/* fused_adapter.c: an op with a ReLU merged into it, and batch norm with a second input merged as well, around a row
+ * that computes the bare op:
  *
  *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
  *   the gradient of in[1] is the masked dout itself.
  *
- * To the bit what op, add and relu give one after the other, because each rounds alike. It saves memory (op's output is not
- * kept beside the ReLU's) and no arithmetic: rows that do it within their loops say `fuses`. Elements are masked in whatever
- * order they lie; an addend in another order than the output's goes through scratch. */
+ * To the bit what op, add and relu give one after the other, because each rounds alike. It saves memory (op's output is
+ * not kept beside the ReLU's) and no arithmetic: rows that do it within their loops say `fuses`. Elements are masked in
+ * whatever order they lie; an addend in another order than the output's goes through scratch. */
 #include <stdlib.h>
 #include <string.h>
 

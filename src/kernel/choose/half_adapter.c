@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half_adapter.c: activations of 16 bits around a kernel that computes in f32.
  *
- * The kernel is the one that the engine would use for f32; its memory orders, parameters and saved state stay. Inputs, output and
- * their gradients lie in 16 bits between kernels and are converted through scratch, which the next kernel uses again, so the
- * wide copies live in caches or in memory that is warm. Arithmetic and sums are f32, results are rounded once. */
+ * The kernel is the one that the engine would use for f32; its memory orders, parameters and saved state stay. Inputs,
+ * output and their gradients lie in 16 bits between kernels and are converted through scratch, which the next kernel
+ * uses again, so the wide copies live in caches or in memory that is warm. Arithmetic and sums are f32, results are
+ * rounded once. */
 #include <stdlib.h>
 
 #include "../../tensor/convert.h"
@@ -33,8 +34,8 @@ static size_t take(tutti_kernel *k, const tutti_value *v)
     return at;
 }
 
-/* Forward needs inputs and output at a time. Backward the gradients lie there, and what it reads again beside them. A kernel
- * that works in place does so here too. */
+/* Forward needs inputs and output at a time. Backward the gradients lie there, and what it reads again beside them. A
+ * kernel that works in place does so here too. */
 static void place_copies(tutti_kernel *k, half *h)
 {
     const bool over = h->inner.in_place && k->in[0].dtype != TUTTI_F32;

@@ -66,19 +66,20 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
  *   above, and n > 1024                  136    1.005  1.033  1.109   1.044
  *   above, and n <= 1024                  30    1.030  1.046  1.071   1.009
  *
- * The limits were found on these sizes. Of 670 drawn anew, since gemm fetches ahead, the soonest ways of the three rows: gemm 1.006, nt 1.006
- * (gemm 1.010), gemm 1.000.
+ * The limits were found on these sizes. Of 670 drawn anew, since gemm fetches ahead, the soonest ways of the three
+ * rows: gemm 1.006, nt 1.006 (gemm 1.010), gemm 1.000.
  *
- * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. On other makers' processors
- * (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) its inner product as it is. */
+ * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. On
+ * other makers' processors (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) its inner product as it is. */
 static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
 {
     enum { OFTEN = 510, WIDE = 1024 };
     return s->n > WIDE && (double)s->m * (double)s->n >= OFTEN * (double)(s->m + s->n) ? "nt" : "gemm";
 }
 
-/* With AVX2 alone gemm turns the product over where its rows fill panels, and reads rows of weights that lie whole pages apart. Parts of
- * sixteen multiply-adds a cycle, the library and gemm, counted cycles of an EPYC (Zen 3), by rows (k, n):
+/* With AVX2 alone gemm turns the product over where its rows fill panels, and reads rows of weights that lie whole
+ * pages apart. Parts of sixteen multiply-adds a cycle, the library and gemm, counted cycles of an EPYC (Zen 3), by rows
+ * (k, n):
  *
  *         300, 300   512, 512   1000, 1000   1024, 1024   3072, 768   4096, 1024   1024, 4096   25088, 4096
  *   16    0.63 0.74  0.67 0.78  0.67 0.83    0.51 0.82    0.50 0.76   0.49 0.74    0.48 0.81    0.51 0.72

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nt_selector.h: which way C (m, n) = A (m, k) B (n, k)^T is the soonest: what dense computes forward, B its weights as they lie.
+/* nt_selector.h: which way C (m, n) = A (m, k) B (n, k)^T is the soonest: what dense computes forward, B its weights as
+ * they lie.
  *
- * Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks, arXiv 1702.03192 (MTNN): a model that has learned on
- * measured sizes chooses between cuBLAS's NT and a transposition with NN after it. Here the ways are all candidates of dense's forward
- * pass, and the model is a tree in the tune file, "tree nt f32" (tune_file.h). Threads: shared (pure). */
+ * Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks, arXiv 1702.03192 (MTNN): a
+ * model that has learned on measured sizes chooses between cuBLAS's NT and a transposition with NN after it. Here the
+ * ways are all candidates of dense's forward pass, and the model is a tree in the tune file, "tree nt f32"
+ * (tune_file.h). Threads: shared (pure). */
 #ifndef TUTTI_NT_SELECTOR_H
 #define TUTTI_NT_SELECTOR_H
 
@@ -19,8 +21,9 @@ typedef struct {
 enum { TUTTI_NT_FEATURES = 14 };
 /* Their names, in the order of the numbers. */
 const char *tutti_nt_feature_name(int i);
-/* Logarithms (base 2) of the sides, of their ratios, of the matrices' bytes against caches of this processor, how many times 2
- * divides n and k (rows so far apart share sets of the caches), and how often an element that is packed is multiplied. */
+/* Logarithms (base 2) of the sides, of their ratios, of the matrices' bytes against caches of this processor, how many
+ * times 2 divides n and k (rows so far apart share sets of the caches), and how often an element that is packed is
+ * multiplied. */
 void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES]);
 
 /* TUTTI_ERR_DATA: the tree asks for features that this program does not know. */

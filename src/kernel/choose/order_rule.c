@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order_rule.c: see order_rule.h. Blocks against channels last, ms, one thread of an EPYC (Zen 4), sums of the primitives of a step:
+/* order_rule.c: see order_rule.h. Blocks against channels last, ms, one thread of an EPYC (Zen 4), sums of the
+ * primitives of a step:
  *
  *   model, batch, precision    waste   blocks of 16   channels last
  *   ResNet-50, 16, f32         1.00    4213           4550
@@ -24,7 +25,8 @@ bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_
     return true;
 }
 
-/* What whole blocks cost: arithmetic with padded channels over arithmetic without. Few input channels (an image's) are not blocked. */
+/* What whole blocks cost: arithmetic with padded channels over arithmetic without. Few input channels (an image's) are
+ * not blocked. */
 static double waste_of(const tutti_order_vote *v, int64_t block)
 {
     const double in = (double)((v->in + block - 1) / block * block) / (double)v->in,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_concat.c: inputs one behind the other along the channels on a card, of any types and orders, in one launch; gradients of all inputs in another.
- * The output has the order of the first input. */
+/* cuda_concat.c: inputs one behind the other along the channels on a card, of any types and orders, in one launch;
+ * gradients of all inputs in another. The output has the order of the first input. */
 #include "cuda_rows.h"
 
 enum { QUAD = 4, VECTOR_BYTES = 16 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_loss.c: softmax and cross entropy on a card, one launch a pass. saved: a sample's largest logit and sums of exponentials; the backward pass reads the
- * logits again.
+/* cuda_loss.c: softmax and cross entropy on a card, one launch a pass. saved: a sample's largest logit and sums of
+ * exponentials; the backward pass reads the logits again.
  *
- * The samples' losses are added up in double by one tree, not in sample order: every run gives the same bits. The rounded sum has the bits of sample
- * order except where that sum lies next to the middle between two floats. */
+ * The samples' losses are added up in double by one tree, not in sample order: every run gives the same bits. The
+ * rounded sum has the bits of sample order except where that sum lies next to the middle between two floats. */
 #include "cuda_rows.h"
 
 enum { MOST_THREADS = 512, QUAD = 4 };

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm.c: batch normalisation on a card, with a merged ReLU and addend. norm.cu takes rows of channels of one type, which is what training in
- * 16 bits with channels last has everywhere; norm_any.cu (cuda_norm_any.c) all else.
+/* cuda_norm.c: batch normalisation on a card, with a merged ReLU and addend. norm.cu takes rows of channels of one
+ * type, which is what training in 16 bits with channels last has everywhere; norm_any.cu (cuda_norm_any.c) all else.
  *
- * Memory is the bound, so bytes a number count, here of 16 bits: forward 6, 8.1 with an addend; both gradients 10, 12.1 with an addend. Under a ReLU
- * the gradient's mask is found by computing the number again. Where something was added, the mask is kept, one bit a number; then backward_params
- * masks dout in place, and the masked dout is the gradient of the addend, which nobody writes again.
+ * Memory is the bound, so bytes a number count, here of 16 bits: forward 6, 8.1 with an addend; both gradients 10, 12.1
+ * with an addend. Under a ReLU the gradient's mask is found by computing the number again. Where something was added,
+ * the mask is kept, one bit a number; then backward_params masks dout in place, and the masked dout is the gradient of
+ * the addend, which nobody writes again.
  *
- * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two numbers a slab and channel.
- * The grid, and so the order of sums, follows from the shape and the card's multiprocessors. */
+ * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two
+ * numbers a slab and channel. The grid, and so the order of sums, follows from the shape and the card's
+ * multiprocessors. */
 #include "cuda_norm.h"
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch, nothing is zeroed before. A max pool saves the place
- * of each winner in its window: a byte, or four where windows have more than 256 places. */
+/* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch, nothing is zeroed
+ * before. A max pool saves the place of each winner in its window: a byte, or four where windows have more than 256
+ * places. */
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, MOST_BYTE_PLACES = 256 };

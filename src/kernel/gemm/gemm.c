@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c: multiplies as a plan says: each thread a rectangle of C, which it cuts into blocks of columns, of k, of rows, and those into
- * register blocks. Threads share nothing: what two of them want packed, each packs. */
+/* gemm.c: multiplies as a plan says: each thread a rectangle of C, which it cuts into blocks of columns, of k, of rows,
+ * and those into register blocks. Threads share nothing: what two of them want packed, each packs. */
 #include "gemm.h"
 
 #include <assert.h>
@@ -116,8 +116,9 @@ typedef struct {
 typedef struct {
     const tutti_gemm_cell *at;
     int64_t apart_i, apart_p, panel; /* panel: from one to the next */
-    const tutti_gemm_cell *
-        last; /* where the last panel, which is not full, is packed, of others that lie in the matrix; NULL: with them */
+    const tutti_gemm_cell
+        *last; /* where the last panel, which is not full, is packed, of others that lie in the matrix; NULL: with
+               * them */
 } panels;
 
 static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
@@ -162,7 +163,8 @@ typedef struct {
     int64_t i, j, rows, columns;
 } place;
 
-/* Sums that went through memory of their own come to C: as they are, or, when all of k is in them, with bias and map. */
+/* Sums that went through memory of their own come to C: as they are, or, when all of k is in them, with bias and
+ * map. */
 static void put_sums(const rectangle *r, const float *sums, const place *at, bool is_last)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -284,7 +286,8 @@ static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand wh
     return fetch_matrix(is_a ? &r->a : &r->b, i, n, d, lines);
 }
 
-/* The register blocks of a block of C, in the order that row->b_stays says: a panel of one operand stays while all of the other's pass by. */
+/* The register blocks of a block of C, in the order that row->b_stays says: a panel of one operand stays while all of
+ * the other's pass by. */
 typedef struct {
     int64_t i0, i1, j0, j1;
     bool b_stays;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.h: matrix products of our own, for one product or a batch of them: C = map(A B + bias), or C += A B.
  *
- * Blocked as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS: panels of A and B are packed
- * to the shape that a register block reads, blocks of panels stay in the caches that the system reports. A *row* computes blocks by one
- * instruction set; the table of rows is in gemm_plan.c.
+ * Blocked as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS: panels of
+ * A and B are packed to the shape that a register block reads, blocks of panels stay in the caches that the system
+ * reports. A *row* computes blocks by one instruction set; the table of rows is in gemm_plan.c.
  *
  *   row            multiplies   how
  *   avx512         f32          14 x 32 sums in registers
@@ -13,13 +13,15 @@
  *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums
  *   tiles          bf16         the loops of amx with tiles in plain C
  *
- * SUMS. An element of C is one chain: it begins at 0 (at C where that is summed into, and at the bias never) and takes the products in the
- * order of k, by fused multiply-adds where the instruction set has them. So its bits depend on the row and on nothing else: not on
- * threads, blocks, caches, on its place in C, on who packed what; avx512 and avx2 give the same ones. Rows of bf16 take two or 32 of k at
- * once, as their instructions do, for which subnormal numbers are zero. The error of an element is at most
- * 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type; GELU adds 2^-18 of its value, down to 2^-80.
+ * SUMS. An element of C is one chain: it begins at 0 (at C where that is summed into, and at the bias never) and takes
+ * the products in the order of k, by fused multiply-adds where the instruction set has them. So its bits depend on the
+ * row and on nothing else: not on threads, blocks, caches, on its place in C, on who packed what; avx512 and avx2 give
+ * the same ones. Rows of bf16 take two or 32 of k at once, as their instructions do, for which subnormal numbers are
+ * zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type;
+ * GELU adds 2^-18 of its value, down to 2^-80.
  *
- * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and cannot fail. */
+ * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and
+ * cannot fail. */
 #ifndef TUTTI_GEMM_H
 #define TUTTI_GEMM_H
 
@@ -38,7 +40,8 @@ typedef enum {
 
 typedef enum { TUTTI_GEMM_NO_BIAS, TUTTI_GEMM_BIAS_OF_ROWS, TUTTI_GEMM_BIAS_OF_COLUMNS } tutti_gemm_bias;
 
-/* What is multiplied. All matrices are row-major: A (m, k), or (k, m) where it is transposed, B (k, n), or (n, k), C (m, n). */
+/* What is multiplied. All matrices are row-major: A (m, k), or (k, m) where it is transposed, B (k, n), or (n, k), C
+ * (m, n). */
 typedef struct {
     int64_t m, n, k; /* k = 0: C = map(bias) */
     bool transpose_a, transpose_b;
@@ -64,7 +67,8 @@ struct tutti_gemm_row;
 typedef struct {
     tutti_gemm gemm; /* nothing in it is 0 any more that had a default */
     bool
-        is_turned; /* C^T = B^T A^T is multiplied: in `gemm` A and B, m and n have changed places; C and the bias lie as they did */
+        is_turned; /* C^T = B^T A^T is multiplied: in `gemm` A and B, m and n have changed places; C and the bias lie as
+                    * they did */
     const struct tutti_gemm_row *row;
     int64_t block_m, block_n, block_k;     /* sides of the blocks that caches hold */
     int nteams_batch, nteams_m, nteams_n;  /* threads by products, rows and columns */
@@ -75,12 +79,14 @@ typedef struct {
     size_t workspace_bytes; /* 64-byte aligned memory that a run may write; 0: none */
 } tutti_gemm_plan;
 
-/* TUTTI_ERR_USAGE: sizes below 1 (k: 0), strides shorter than a row, types or combinations that do not exist, a row that is not here. */
+/* TUTTI_ERR_USAGE: sizes below 1 (k: 0), strides shorter than a row, types or combinations that do not exist, a row
+ * that is not here. */
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err);
 
-/* Packs one whole operand of one product, which the plan takes packed, as it lies in `from`, into packed_*_bytes of memory aligned to 64 bytes. What comes out is a value
- * of its own: it may be given to any plan of the same row with the same sides of this operand, whatever the other one's, the batch and
- * the threads; but where k is over 512 (of bf16: 1024, of tiles: 2048), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
+/* Packs one whole operand of one product, which the plan takes packed, as it lies in `from`, into packed_*_bytes of
+ * memory aligned to 64 bytes. What comes out is a value of its own: it may be given to any plan of the same row with
+ * the same sides of this operand, whatever the other one's, the batch and the threads; but where k is over 512 (of
+ * bf16: 1024, of tiles: 2048), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
 void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed);
 
 typedef struct {

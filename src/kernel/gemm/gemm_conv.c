@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_conv.c: convolutions of 1 x 1 as matrix products of our own, in f32, and in bf16 where a row multiplies it, with weights in f32, which
- * are rounded as they are packed. Values are read where they lie: nothing is brought into another order. Of strides, which are for channels
- * last, the positions that are read are copied side by side before, and the gradient of the input goes back from there among zeros.
+/* gemm_conv.c: convolutions of 1 x 1 as matrix products of our own, in f32, and in bf16 where a row multiplies it, with
+ * weights in f32, which are rounded as they are packed. Values are read where they lie: nothing is brought into another
+ * order. Of strides, which are for channels last, the positions that are read are copied side by side before, and the
+ * gradient of the input goes back from there among zeros.
  *
- * Channels last: positions of all samples are the rows of one product; row-major: positions of a sample are the columns of one product a
- * sample. With in (positions, C), out (positions, N), weights (N, C), or each in (C, positions) and so on:
+ * Channels last: positions of all samples are the rows of one product; row-major: positions of a sample are the columns
+ * of one product a sample. With in (positions, C), out (positions, N), weights (N, C), or each in (C, positions) and so
+ * on:
  *
  *               channels last          row-major
  *   forward     in weights^T           weights in
@@ -41,7 +43,8 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 
-/* Of bf16 by AMX, one thread, in steps of ResNet-50 (batch 16, Xeon with AMX, oneDNN 3.2), ms, oneDNN and these products:
+/* Of bf16 by AMX, one thread, in steps of ResNet-50 (batch 16, Xeon with AMX, oneDNN 3.2), ms, oneDNN and these
+ * products:
  *
  *   channels, stride, plane of the output         d weights    d input      taken
  *   256 to 64, 1, 56 x 56                         7.0  9.3     4.4  6.4

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_impl.h: what the files of the matrix products share: rows, and the panels that they multiply.
  *
- * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of C wide, one of B
- * row->columns columns: cells [k][side] (of A where a_in_tiles: [k / 16][side][16 of k]), a side that is not full filled up with zeros, as are steps of k.
- * Of a whole packed operand come first the panels of the first block of k, and so on: [block of k][panel][k][side]. */
+ * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of
+ * C wide, one of B row->columns columns: cells [k][side] (of A where a_in_tiles: [k / 16][side][16 of k]), a side that
+ * is not full filled up with zeros, as are steps of k. Of a whole packed operand come first the panels of the first
+ * block of k, and so on: [block of k][panel][k][side]. */
 #ifndef TUTTI_GEMM_IMPL_H
 #define TUTTI_GEMM_IMPL_H
 
@@ -20,15 +21,17 @@ typedef struct {
     int64_t apart_i, apart_p;
 } tutti_gemm_source;
 
-/* Rows that lie anywhere, such as those of windows (gemm_windows.h): number q of a row lies at q / block * apart + q % block from where it
- * begins. Where a row is longer than `block`, that is a multiple of a vector's numbers, and so is where packing begins. */
+/* Rows that lie anywhere, such as those of windows (gemm_windows.h): number q of a row lies at q / block * apart + q %
+ * block from where it begins. Where a row is longer than `block`, that is a multiple of a vector's numbers, and so is
+ * where packing begins. */
 typedef struct {
     const void *const *rows; /* NULL among them: zeros */
     tutti_dtype type;
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Memory that will be packed, or read as it was packed: so many parts, each a line for every row->fetch steps of k of a register block. */
+/* Memory that will be packed, or read as it was packed: so many parts, each a line for every row->fetch steps of k of a
+ * register block. */
 typedef struct {
     const char *at;
     int64_t i, p;             /* bytes from a line to the next one, and from 16 of them to the next 16 */
@@ -38,8 +41,8 @@ typedef struct {
     int64_t blocks;           /* register blocks that are left before it is wanted */
 } tutti_gemm_fetched;
 
-/* Some of a block of k, for register blocks of C of one size, one behind the other: cells lie where the distances say, sums begin at `begin`
- * and go to `sums`. */
+/* Some of a block of k, for register blocks of C of one size, one behind the other: cells lie where the distances say,
+ * sums begin at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p,
@@ -49,8 +52,8 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    int64_t
-        more; /* register blocks behind the first, each so many cells of A and B, and floats of begin and sums, further */
+    int64_t more; /* register blocks behind the first, each so many cells of A and B, and floats of begin and sums,
+               * further */
     int64_t next_a, next_b, next_c;
     const float *next_sums; /* behind the last; NULL: not known */
     tutti_gemm_fetched
@@ -88,17 +91,19 @@ typedef struct tutti_gemm_row {
                    int64_t apart);
     void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
-    /* From rows that lie anywhere into one panel. Into a panel of A, n of them as its side, k being their numbers from one on; into one of B, of the
-     * side that this pointer says, and of A unless it is in tiles, nk of them as steps, n of whose numbers become as many cells of each. */
+    /* From rows that lie anywhere into one panel. Into a panel of A, n of them as its side, k being their numbers from
+     * one on; into one of B, of the side that this pointer says, and of A unless it is in tiles, nk of them as steps, n
+     * of whose numbers become as many cells of each. */
     void (*pack_rows)(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
                       tutti_gemm_cell *to);
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
-    /* rows x columns of C a block, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
+    /* rows x columns of C a block, columns rounded up to whole vectors: that much of sums is written, and of begin
+     * read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
-    /* rows x columns of sums turned over, for products that are. Rows lie `apart` numbers from each other on both sides; both are read and
-     * written in squares of vectors. */
+    /* rows x columns of sums turned over, for products that are. Rows lie `apart` numbers from each other on both
+     * sides; both are read and written in squares of vectors. */
     void (*turn)(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart);
     /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
     void (*enter)(void *state);

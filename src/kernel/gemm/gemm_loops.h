@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_loops.h: products of register blocks, written once for all instruction sets. Included once by gemm_vector.c and the files of other rows
- * after its vector.h and the definitions of
+/* gemm_loops.h: products of register blocks, written once for all instruction sets. Included once by gemm_vector.c and
+ * the files of other rows after its vector.h and the definitions of
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
  *   GEMM_PAIR                 numbers of k in a cell: 1 f32, 2 bf16
  *   GEMM_FETCH                steps of k that ask for a line of memory together
  *   gemm_multiply_add(a, b, c)   c + a b, of vectors of cells
  *
- * A register block is a loop over k around GEMM_ROWS * GEMM_VECTORS sums that the compiler keeps in registers: vectors of B are loaded, cells of
- * A spread to all lanes. There is one for each number of rows and vectors up to the whole block, so that an edge costs what it is. */
+ * A register block is a loop over k around GEMM_ROWS * GEMM_VECTORS sums that the compiler keeps in registers: vectors
+ * of B are loaded, cells of A spread to all lanes. There is one for each number of rows and vectors up to the whole
+ * block, so that an edge costs what it is. */
 #ifndef TUTTI_GEMM_LOOPS_H
 #define TUTTI_GEMM_LOOPS_H
 
@@ -76,7 +77,8 @@ typedef struct {
     int64_t i, on, left;
 } gemm_lines;
 
-/* The next part of one of the two, none of it too early: as late as the register blocks that are left before it is wanted allow. */
+/* The next part of one of the two, none of it too early: as late as the register blocks that are left before it is
+ * wanted allow. */
 INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
     if (f->left == 0 || f->blocks > f->left + 2) return false;
@@ -142,8 +144,8 @@ INLINE void gemm_put(vector sum[GEMM_ROWS][GEMM_VECTORS], float *to, int64_t apa
     }
 }
 
-/* All steps of k of a register block. Memory that will be wanted is asked for a line a step, first the next sums': more at once would have to
- * wait for each other. */
+/* All steps of k of a register block. Memory that will be wanted is asked for a line a step, first the next sums': more
+ * at once would have to wait for each other. */
 INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t steps, gemm_lines lines,
                      const float *next, int64_t next_apart, const int rows, const int vectors)
 {
@@ -169,7 +171,8 @@ INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
 }
 
-/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning to the end. */
+/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning
+ * to the end. */
 INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
 {
     gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};

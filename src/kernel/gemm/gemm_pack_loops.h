@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_pack_loops.h: what stands around products of register blocks or tiles, written once for all instruction sets: packing, and what
- * becomes of finished sums. Included after a vector_*.h and GEMM_PAIR, the numbers of k in a cell: 1 (f32) or 2 (bf16). */
+/* gemm_pack_loops.h: what stands around products of register blocks or tiles, written once for all instruction sets:
+ * packing, and what becomes of finished sums. Included after a vector_*.h and GEMM_PAIR, the numbers of k in a cell: 1
+ * (f32) or 2 (bf16). */
 #ifndef TUTTI_GEMM_PACK_LOOPS_H
 #define TUTTI_GEMM_PACK_LOOPS_H
 
@@ -11,7 +12,8 @@
 
 /* ---- packing ---- */
 
-/* WIDTH cells of neighbours of the side, from numbers of one k, or of it and the next, which lies `next` on (0: it is zero). */
+/* WIDTH cells of neighbours of the side, from numbers of one k, or of it and the next, which lies `next` on (0: it is
+ * zero). */
 INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64_t n, tutti_dtype type)
 {
     const vector first = n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);
@@ -58,7 +60,8 @@ INLINE int64_t gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, 
     return nsteps;
 }
 
-/* Four steps at a time of a full panel of three quarters of a vector, which are three vectors: each from where two rows would have it. */
+/* Four steps at a time of a full panel of three quarters of a vector, which are three vectors: each from where two rows
+ * would have it. */
 INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, tutti_gemm_cell *to, tutti_dtype type)
 {
     enum { QUARTER = WIDTH / 4, ALL = (1 << WIDTH) - 1 };
@@ -79,8 +82,8 @@ INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, 
     return p;
 }
 
-/* As many steps of a full panel as go so; how many. Of a panel narrower than a vector, which takes a few numbers of the next row along, all
- * but the last one. */
+/* As many steps of a full panel as go so; how many. Of a panel narrower than a vector, which takes a few numbers of the
+ * next row along, all but the last one. */
 INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                               tutti_dtype type)
 {
@@ -126,7 +129,8 @@ INLINE void gemm_pack_along(const tutti_gemm_source *source, int64_t n, int64_t 
         }
 }
 
-/* Panel by panel; where the side's neighbours lie side by side, a few of k at a time: so memory is read in long rows. */
+/* Panel by panel; where the side's neighbours lie side by side, a few of k at a time: so memory is read in long
+ * rows. */
 INLINE void gemm_pack_panels(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                              int64_t apart, tutti_dtype type)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_plan.c: how a product is multiplied: by which row, in which blocks, by how many threads along which side, and what is packed. */
+/* gemm_plan.c: how a product is multiplied: by which row, in which blocks, by how many threads along which side, and
+ * what is packed. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,8 +125,9 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- roles ---- */
 
-/* B is read where it lies by no row if k's neighbours lie side by side, A is: where A is smaller by far, B is multiplied from the left. Of
- * rows where that was measured: of vectors where rows of C fill panels, and k is long against what it takes to turn sums over. */
+/* B is read where it lies by no row if k's neighbours lie side by side, A is: where A is smaller by far, B is
+ * multiplied from the left. Of rows where that was measured: of vectors where rows of C fill panels, and k is long
+ * against what it takes to turn sums over. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum { FEW_ROWS = 128, FEW_ROWS_OF_VECTORS = 64, MOST_WASTE = 4 /* so many parts of the rows are not there */ };
@@ -162,8 +164,9 @@ bool tutti_gemm_b_stays(const tutti_gemm_plan *plan)
     return plan->row->b_stays && !plan->is_turned;
 }
 
-/* Where panels of B stay while those of A pass by, a block of a few of a thread's rows, what is left over, would let all of B pass once more for
- * them: blocks become as large as the nearest number of them makes them, at most half as large again. */
+/* Where panels of B stay while those of A pass by, a block of a few of a thread's rows, what is left over, would let
+ * all of B pass once more for them: blocks become as large as the nearest number of them makes them, at most half as
+ * large again. */
 static void even_rows(tutti_gemm_plan *plan)
 {
     const int64_t m = (plan->gemm.m + plan->nteams_m - 1) / plan->nteams_m,
@@ -172,9 +175,9 @@ static void even_rows(tutti_gemm_plan *plan)
     if (n > 0) plan->block_m = round_up((m + n - 1) / n, plan->row->rows);
 }
 
-/* Of a register block's vectors the block of A takes half of the second-level cache, that of B a part of the third, which cores share. Tiles
- * of both pass faster than the third one reads: there the block of B takes half of the second, beside a quarter of A. Sums of 16 bits are
- * rounded once: there all of k is one block. */
+/* Of a register block's vectors the block of A takes half of the second-level cache, that of B a part of the third,
+ * which cores share. Tiles of both pass faster than the third one reads: there the block of B takes half of the second,
+ * beside a quarter of A. Sums of 16 bits are rounded once: there all of k is one block. */
 static void choose_blocks(tutti_gemm_plan *plan)
 {
     enum { MOST_B = 4 << 20 };
@@ -197,9 +200,9 @@ enum {
     PAGE = 1024
 }; /* floats of a way of the first-level cache: rows that far apart fall on each other, there and in the second one */
 
-/* Where C has few rows, a block of B is read a few times only, and how it comes from memory counts: then it stays in half of the second-level
- * cache, beside a block of k of all rows of A, of which a copy is made again for each block of B. Of a B whose rows fall on each other long
- * pieces are packed at once. Not of tiles, which nobody measured. */
+/* Where C has few rows, a block of B is read a few times only, and how it comes from memory counts: then it stays in
+ * half of the second-level cache, beside a block of k of all rows of A, of which a copy is made again for each block of
+ * B. Of a B whose rows fall on each other long pieces are packed at once. Not of tiles, which nobody measured. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -254,8 +257,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* So few rows of C read B that packing it would not pay (measured: docs/kernels.md): fewer where B's panels are to stay in the first-level
- * cache and every fourth of their rows falls on the same lines. */
+/* So few rows of C read B that packing it would not pay (measured: docs/kernels.md): fewer where B's panels are to stay
+ * in the first-level cache and every fourth of their rows falls on the same lines. */
 static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
 {
     enum { FEW_ROWS = 128, FEWER = 95, FEWEST = 47 };
@@ -264,9 +267,9 @@ static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
     return g->m / plan->nteams_m <= (!falls ? FEW_ROWS : g->k > plan->block_k ? FEWEST : FEWER);
 }
 
-/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache (the six of a product
- * that is turned over leave two of eight ways), B where that is seldom done. Pairs of bf16 are cells where k's neighbours lie side by side and no
- * row ends amid one. */
+/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level
+ * cache (the six of a product that is turned over leave two of eight ways), B where that is seldom done. Pairs of bf16
+ * are cells where k's neighbours lie side by side and no row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -292,8 +295,9 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
     return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
 }
 
-/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the last are written. Not by
- * vectors of half a line, which memory takes one by one (Zen 3: 64 of k took a fifth longer so). */
+/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the
+ * last are written. Not by vectors of half a line, which memory takes one by one (Zen 3: 64 of k took a fifth longer
+ * so). */
 static bool streams(const tutti_gemm_plan *plan)
 {
     enum { LINE = 16, MOST = 32 << 20 }; /* floats; bytes: what is reported is of all processors together */

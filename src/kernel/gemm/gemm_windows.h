@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows.h: the windows of a convolution as an operand of matrix products (gemm_impl.h): a row for each position, its numbers those of
- * (tap down, tap right, channel), zero in the padding. No such matrix is written: panels are packed from the activations.
+/* gemm_windows.h: the windows of a convolution as an operand of matrix products (gemm_impl.h): a row for each position,
+ * its numbers those of (tap down, tap right, channel), zero in the padding. No such matrix is written: panels are
+ * packed from the activations.
  *
- * Two ways. Where the channels of a position lie side by side, in vectors at least, a row is one run of channels for each tap, found by a
- * pointer. Where they are few or lie apart (an image's), a sample is first laid out in *planes*: channel by channel, padded with zeros,
- * each line cut by the stride's remainders, so that neighbouring windows lie side by side for every tap; with stride 1 that is the sample
- * itself with its padding. */
+ * Two ways. Where the channels of a position lie side by side, in vectors at least, a row is one run of channels for
+ * each tap, found by a pointer. Where they are few or lie apart (an image's), a sample is first laid out in *planes*:
+ * channel by channel, padded with zeros, each line cut by the stride's remainders, so that neighbouring windows lie
+ * side by side for every tap; with stride 1 that is the sample itself with its padding. */
 #ifndef TUTTI_GEMM_WINDOWS_H
 #define TUTTI_GEMM_WINDOWS_H
 
@@ -27,7 +28,8 @@ enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* numbers of a window that is read f
 bool tutti_windows_in_runs(const tutti_windows *w, const tutti_gemm_row *row);
 bool tutti_windows_in_planes(const tutti_windows *w, const tutti_gemm_row *row);
 
-/* Into a panel of A: windows `position` .. + n of all samples, of tap number `tap` the channels from `from` on, nk of them. */
+/* Into a panel of A: windows `position` .. + n of all samples, of tap number `tap` the channels from `from` on, nk of
+ * them. */
 void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *memory, int64_t position,
                              int64_t n, int64_t tap, int64_t from, int64_t nk, tutti_gemm_cell *to);
 /* Windows as steps of k: `position` .. + n of all samples, and where the channels of one tap lie of each. */
@@ -40,8 +42,8 @@ typedef struct {
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 
-/* Planes of one sample: bytes of them; filled; the same panels from them. There a panel of A is all of k, of windows of one sample; one of B
- * is of one line of windows. */
+/* Planes of one sample: bytes of them; filled; the same panels from them. There a panel of A is all of k, of windows of
+ * one sample; one of B is of one line of windows. */
 size_t tutti_windows_plane_bytes(const tutti_windows *w);
 void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64_t sample, void *planes);
 void tutti_windows_pack_plane_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *planes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows_loops.h: packing from rows that lie anywhere (gemm_windows.h), for rows of products whose cells are [k][side]. Included by
- * gemm_pack_loops.h, whose words it uses. */
+/* gemm_windows_loops.h: packing from rows that lie anywhere (gemm_windows.h), for rows of products whose cells are
+ * [k][side]. Included by gemm_pack_loops.h, whose words it uses. */
 #ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
 #define TUTTI_GEMM_WINDOWS_LOOPS_H
 
@@ -85,8 +85,8 @@ INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, 
     }
 }
 
-/* k is rows, the side runs along them: n cells of each step are written, and no others. Whole vectors are stored where what they write
- * beyond a piece is written after them: stores of some lanes take several times as long on Zen 4. */
+/* k is rows, the side runs along them: n cells of each step are written, and no others. Whole vectors are stored where
+ * what they write beyond a piece is written after them: stores of some lanes take several times as long on Zen 4. */
 INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
                                       tutti_gemm_cell *to, tutti_dtype type)
 {

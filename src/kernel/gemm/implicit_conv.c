@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* implicit_conv.c: convolutions of any kernel, stride, padding and groups as products of windows that are never written (windows_product.h), in
- * f32, and in bf16 where a row multiplies it, with weights in f32, which are rounded as they are packed.
+/* implicit_conv.c: convolutions of any kernel, stride, padding and groups as products of windows that are never written
+ * (windows_product.h), in f32, and in bf16 where a row multiplies it, with weights in f32, which are rounded as they
+ * are packed.
  *
  *   forward     out = windows of in, W
  *   d weights   dW = dout^T, windows of in
- *   d input     din = windows of dout, W turned round: with a stride of s one such product for each of s x s classes of positions, which see
- *               every s-th tap
+ *   d input     din = windows of dout, W turned round: with a stride of s one such product for each of s x s classes of
+ *               positions, which see every s-th tap
  *
- * Weights that are trained lie as the products want them, (out, tap down, tap right, in); in any other order they are brought into that one
- * once a call. */
+ * Weights that are trained lie as the products want them, (out, tap down, tap right, in); in any other order they are
+ * brought into that one once a call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,23 +89,25 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
     }
 }
 
-/* Gradients of weights of many channels over few positions, 16 samples, one thread of an EPYC (Zen 4), ms, oneDNN 3.2 and this:
+/* Gradients of weights of many channels over few positions, 16 samples, one thread of an EPYC (Zen 4), ms, oneDNN 3.2
+ * and this:
  *
  *   channels, kernel, stride, plane of the output     bf16           f32            taken
- *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both; of 4 to 64 samples, too: 155 85.5, 269 159
- *   1024 to 2048, 1, 2, 7 x 7                         25.0 17.3      38.4 35.1      bf16; 64 samples 122.6 73.1
- *   2048 to 512, 1, 1, 7 x 7                          11.4  8.4      16.1 17.2      bf16; 64 samples 41.2 34.5
- *   512 to 2048, 1, 1, 7 x 7                           9.2  8.4      16.2 17.2      bf16; 64 samples 43.6 36.5
+ *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both; of 4 to 64 samples, too: 155
+ *   85.5, 269 159 1024 to 2048, 1, 2, 7 x 7                         25.0 17.3      38.4 35.1      bf16; 64 samples
+ *   122.6 73.1 2048 to 512, 1, 1, 7 x 7                          11.4  8.4      16.1 17.2      bf16; 64 samples 41.2
+ *   34.5 512 to 2048, 1, 1, 7 x 7                           9.2  8.4      16.2 17.2      bf16; 64 samples 43.6 36.5
  *   512 to 512, 3, 1, 7 x 7                           20.2 22.1      49.9 37.3      no: f32 by `winograd` 22.1
  *   512 to 1024, 1, 2, 14 x 14                        20.5 19.3      32.1 33.9      no
  *   256 to 256, 3, 2, 14 x 14                         24.6 23.3      40.3 40.3      no
  *   512 to 512, 3, 1, 14 x 14                         67.1 81.4                     no
  *
- * There the library is far below its own speed elsewhere, which is that of a loop in registers, so that nothing is won there
- * (docs/kernels.md).
+ * There the library is far below its own speed elsewhere, which is that of a loop in registers, so that nothing is won
+ * there (docs/kernels.md).
  *
- * With AVX2 alone, in blocks of 8 channels, parts of sixteen multiply-adds a cycle, forward, d weights, d input (counted cycles of an EPYC of
- * Zen 3, 16 samples, the better of two rounds; 4 and 64 samples alike, 1 sample 0.58 to 0.82 and 0.55 to 0.85):
+ * With AVX2 alone, in blocks of 8 channels, parts of sixteen multiply-adds a cycle, forward, d weights, d input
+ * (counted cycles of an EPYC of Zen 3, 16 samples, the better of two rounds; 4 and 64 samples alike, 1 sample 0.58 to
+ * 0.82 and 0.55 to 0.85):
  *
  *   channels, kernel, stride, plane of the output     oneDNN             this               taken
  *   512 to 512, 3, 2, 7 x 7                           0.67 0.61 0.67     0.89 0.82 0.84     yes
@@ -161,8 +164,9 @@ static void plan_forward(const tutti_kernel *k, state *s, const tutti_gemm_row *
     tutti_windows_product_plan(&s->forward);
 }
 
-/* Of one dimension: the positions of the input that are `rest` beyond a multiple of the stride from where the padding begins, and the taps
- * that they see: from tap `rest` on every stride-th, the last of them at the smallest position of the output. */
+/* Of one dimension: the positions of the input that are `rest` beyond a multiple of the stride from where the padding
+ * begins, and the taps that they see: from tap `rest` on every stride-th, the last of them at the smallest position of
+ * the output. */
 typedef struct {
     int64_t taps, first, positions,
         before; /* before: of the first position's window the output's begins so far before it */
@@ -326,7 +330,8 @@ static void move_taps(const float *from, float *to, const int64_t *tap_at, int64
         for (int64_t t = 0; t < ntaps; t++) to[t * apart] = from[tap_at[t]];
 }
 
-/* Weights in their order to the wanted one, or back: squares of outputs and inputs, which lie near each other in all orders. */
+/* Weights in their order to the wanted one, or back: squares of outputs and inputs, which lie near each other in all
+ * orders. */
 static void move_weights(const tutti_kernel *k, const float *from, float *to, bool back)
 {
     enum { SIDE = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_config.h: how a thread's tiles of AMX are configured, and left as they were found: oneDNN remembers what it configured. Included
- * by files NAME_amx.c alone. */
+/* tile_config.h: how a thread's tiles of AMX are configured, and left as they were found: oneDNN remembers what it
+ * configured. Included by files NAME_amx.c alone. */
 #ifndef TUTTI_TILE_CONFIG_H
 #define TUTTI_TILE_CONFIG_H
 
@@ -14,8 +14,8 @@ typedef struct {
     uint8_t rows[16];
 } tile_config;
 
-/* What the compiler's intrinsics say of these instructions is a pointer's width: without the empty one before it a configuration may not
- * have been written yet (gcc 12), and after it may be thought not to have changed. */
+/* What the compiler's intrinsics say of these instructions is a pointer's width: without the empty one before it a
+ * configuration may not have been written yet (gcc 12), and after it may be thought not to have changed. */
 static inline void tile_config_take(const tile_config *config)
 {
     __asm__ volatile("" : : "r"(config) : "memory");

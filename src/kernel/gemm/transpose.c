@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c: tiles of a matrix, each turned over by the loops of lane_copy_loops.h; threads take strips of rows of the result. */
+/* transpose.c: tiles of a matrix, each turned over by the loops of lane_copy_loops.h; threads take strips of rows of
+ * the result. */
 #include "transpose.h"
 
 #include "../crew.h"
 #include "../lanes/lane_impl.h"
 
-/* Of `from`: so many rows are one write of a strip, so many columns stay in the first-level cache and in the pages that are known. */
+/* Of `from`: so many rows are one write of a strip, so many columns stay in the first-level cache and in the pages that
+ * are known. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
 
 static int64_t least(int64_t a, int64_t b)

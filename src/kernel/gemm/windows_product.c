@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows_product.c: C = map(windows W + bias). Weights are packed once a run, all of them; a thread takes blocks of windows, packs them a block
- * of k at a time into its part of the second-level cache, and lets the panels of the weights pass by. Sums of a block of C stay in
- * memory of the thread until all of k is in them: what is written may be of 16 bits, and lie in any order. */
+/* windows_product.c: C = map(windows W + bias). Weights are packed once a run, all of them; a thread takes blocks of
+ * windows, packs them a block of k at a time into its part of the second-level cache, and lets the panels of the
+ * weights pass by. Sums of a block of C stay in memory of the thread until all of k is in them: what is written may be
+ * of 16 bits, and lie in any order. */
 #include <string.h>
 
 #include "../crew.h"
@@ -194,7 +195,8 @@ static int64_t place_of(const tutti_windows_product *p, int64_t position)
     return position / plane * to->at.sample_step + (y * to->at.width + x) * to->at.block;
 }
 
-/* Finished sums of windows and columns: so many windows as lie evenly, so many columns as lie in one block, at a time. */
+/* Finished sums of windows and columns: so many windows as lie evenly, so many columns as lie in one block, at a
+ * time. */
 static void put_sums(const job *w, const float *sums, int64_t position, int64_t rows, int64_t column, int64_t columns)
 {
     const tutti_windows_product *p = w->p;
@@ -221,8 +223,8 @@ static void put_sums(const job *w, const float *sums, int64_t position, int64_t 
     }
 }
 
-/* Panels of columns j0 .. j1 of windows position .. end, one block of k; A is packed. Where sums of all of them are kept, register blocks of one
- * size are multiplied together. */
+/* Panels of columns j0 .. j1 of windows position .. end, one block of k; A is packed. Where sums of all of them are
+ * kept, register blocks of one size are multiplied together. */
 static void multiply_panels(const job *w, char *own, int64_t position, int64_t end, int64_t j0, int64_t j1,
                             int64_t first)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows_product.h: products of windows (gemm_windows.h): C = map(windows W + bias), C being an activation in any order whose channels fill
- * vectors or lie innermost, and the gradient of the weights, dW = dout^T windows.
+/* windows_product.h: products of windows (gemm_windows.h): C = map(windows W + bias), C being an activation in any
+ * order whose channels fill vectors or lie innermost, and the gradient of the weights, dW = dout^T windows.
  *
- * Each element is one chain over k from first to last, as in gemm.h: (tap down, tap right, channel) of a window, positions of all samples. So bits
- * depend on the row of products and the type alone, not on threads, blocks or memory orders.
+ * Each element is one chain over k from first to last, as in gemm.h: (tap down, tap right, channel) of a window,
+ * positions of all samples. So bits depend on the row of products and the type alone, not on threads, blocks or memory
+ * orders.
  *
- * Threads: a plan is frozen and may be shared; scratch belongs to one run at a time. Runs allocate nothing and cannot fail. */
+ * Threads: a plan is frozen and may be shared; scratch belongs to one run at a time. Runs allocate nothing and cannot
+ * fail. */
 #ifndef TUTTI_WINDOWS_PRODUCT_H
 #define TUTTI_WINDOWS_PRODUCT_H
 
 #include "gemm_windows.h"
 
-/* Where sums go: the window of line y, column x to line top + y * step, column left + x * step, its columns to channels. */
+/* Where sums go: the window of line y, column x to line top + y * step, column left + x * step, its columns to
+ * channels. */
 typedef struct {
     tutti_blocks at;
     tutti_dtype type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_add.c: the sum of several inputs of our own, in every order and type. The output has the order of the first input; gradients of
- * inputs that lie so too are dout itself, the others' are copies. */
+/* lane_add.c: the sum of several inputs of our own, in every order and type. The output has the order of the first
+ * input; gradients of inputs that lie so too are dout itself, the others' are copies. */
 #include "lane_value.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes: what lane_conv_loops.h multiplies are two numbers a lane, whose products go to one
- * sum of f32 by AVX512-BF16. It takes subnormal numbers for zero, as the library's kernels do. Nothing of it runs where
- * tutti_lane_conv_bf16 does not name it. */
+/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes: what lane_conv_loops.h multiplies are two numbers a lane,
+ * whose products go to one sum of f32 by AVX512-BF16. It takes subnormal numbers for zero, as the library's kernels do.
+ * Nothing of it runs where tutti_lane_conv_bf16 does not name it. */
 #include <string.h>
 
 #include "lane_loops.h"
@@ -49,8 +49,8 @@ INLINE vector conv_take_lower(const uint16_t *x)
     return (vector)(load_words(x) & 0xffff);
 }
 
-/* Sums, of which none is subnormal: they come out of products that take such for zero. So what rounds as those do rounds as
- * narrow_bf16 would. */
+/* Sums, of which none is subnormal: they come out of products that take such for zero. So what rounds as those do
+ * rounds as narrow_bf16 would. */
 INLINE void conv_put(uint16_t *to, vector v)
 {
     store_halves(to, (halves)_mm512_cvtneps_pbh((__m512)v));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_left.h: the few output channels that are left over behind whole vectors, by lanes that hold taps. Included by
- * lane_conv_loops.h.
+/* lane_conv_left.h: the few output channels that are left over behind whole vectors, by lanes that hold taps. Included
+ * by lane_conv_loops.h.
  *
- * Half a vector costs as much as a whole one where a processor has two units for either: of 50 channels that is a fourth vector for two of
- * them. Taps of a row of the window lie side by side in memory, so vectors of them are full: 100 taps are 6.25. Forward they are summed
- * across lanes in the end, as many sums at a time as a vector has lanes; the weights' gradient needs no such sum. */
+ * Half a vector costs as much as a whole one where a processor has two units for either: of 50 channels that is a
+ * fourth vector for two of them. Taps of a row of the window lie side by side in memory, so vectors of them are full:
+ * 100 taps are 6.25. Forward they are summed across lanes in the end, as many sums at a time as a vector has lanes; the
+ * weights' gradient needs no such sum. */
 #ifndef TUTTI_LANE_CONV_LEFT_H
 #define TUTTI_LANE_CONV_LEFT_H
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row. Included after lane_conv_f32.h or
- * lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16, whose two products go to one sum. So a step takes CONV_PAIR
- * numbers, and an odd last one is taken alone: nothing is ever multiplied with what only fills a lane up.
+/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row. Included after
+ * lane_conv_f32.h or lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16, whose two
+ * products go to one sum. So a step takes CONV_PAIR numbers, and an odd last one is taken alone: nothing is ever
+ * multiplied with what only fills a lane up.
  *
- * Output channels lie across vectors, up to three and half a one, which costs half where vectors of 512 bits are two of 256: of 50
- * channels 3.5 vectors are computed where whole blocks of sixteen are 4, of 20 channels 1.5 where they are 2. A few behind whole vectors
- * may be left to lanes of taps (lane_conv_left.h). A row of a window is one run of kernel * channels numbers, its taps.
- * A tile of sums is, forward, some positions of a row; of the weights' gradient some taps; of the input's, whose lanes are the taps of
- * a row of the window, positions below each other, so that what is added to the plane never overlaps what was added just before. Each
- * number is taken once for all vectors and each vector once for all of the tile, so that loads hide behind products. */
+ * Output channels lie across vectors, up to three and half a one, which costs half where vectors of 512 bits are two of
+ * 256: of 50 channels 3.5 vectors are computed where whole blocks of sixteen are 4, of 20 channels 1.5 where they are
+ * 2. A few behind whole vectors may be left to lanes of taps (lane_conv_left.h). A row of a window is one run of kernel
+ *    * channels numbers, its taps.
+ * A tile of sums is, forward, some positions of a row; of the weights' gradient some taps; of the input's, whose lanes
+ * are the taps of a row of the window, positions below each other, so that what is added to the plane never overlaps
+ * what was added just before. Each number is taken once for all vectors and each vector once for all of the tile, so
+ * that loads hide behind products. */
 #ifndef TUTTI_LANE_CONV_LOOPS_H
 #define TUTTI_LANE_CONV_LOOPS_H
 
@@ -31,7 +34,8 @@ typedef struct {
     int64_t first, rest;
 } conv_lanes;
 
-/* Sum i of a tile is that of x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers that x has: CONV_PAIR a step. */
+/* Sum i of a tile is that of x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers that x has: CONV_PAIR a
+ * step. */
 typedef struct {
     const conv_number *x;
     int64_t apart, step, numbers;
@@ -216,7 +220,8 @@ INLINE int64_t conv_most(conv_pass pass)
     return pass == CONV_WEIGHT_GRADIENT ? CONV_MOST_TAPS : CONV_MOST;
 }
 
-/* How many whole vectors of so many lanes the next tile takes: tiles of one size, as far as that goes, since small ones wait for loads. */
+/* How many whole vectors of so many lanes the next tile takes: tiles of one size, as far as that goes, since small ones
+ * wait for loads. */
 INLINE int64_t conv_whole(int64_t nlanes, int64_t most)
 {
     const int64_t vectors = (nlanes + WIDTH - 1) / WIDTH, tiles = (vectors + most - 1) / most;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_dropout.c: dropout of our own, in every order and type: the reference's numbers (op_dropout.c), drawn several at a time.
+/* lane_dropout.c: dropout of our own, in every order and type: the reference's numbers (op_dropout.c), drawn several at
+ * a time.
  *
- * saved: one byte a number of the output, in its order, 1 = lives. Words are drawn in row-major order, four at a time: of other orders, a
- * sample's bytes lie in scratch first. */
+ * saved: one byte a number of the output, in its order, 1 = lives. Words are drawn in row-major order, four at a time:
+ * of other orders, a sample's bytes lie in scratch first. */
 #include <math.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ typedef struct {
     void *to;
 } job;
 
-/* Counters [first, first + n) of a sample, which has room for all four bytes of each, or not for those of the last one. */
+/* Counters [first, first + n) of a sample, which has room for all four bytes of each, or not for those of the last
+ * one. */
 static void draw(const job *j, int64_t sample, int64_t first, int64_t n, uint8_t *lives, int64_t room)
 {
     const dropout *s = j->k->state;

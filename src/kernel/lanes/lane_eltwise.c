@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_eltwise.c: relu, sigmoid and tanh of our own, in place, in every order and type. Gradients follow from the output. */
+/* lane_eltwise.c: relu, sigmoid and tanh of our own, in place, in every order and type. Gradients follow from the
+ * output. */
 #include "lane_value.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_impl.h: the rows of loops behind lane_*.c, one an instruction set: AVX-512, AVX2, plain C. Every loop is written once, in
- * lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of f32, and what is written is rounded
- * once. Threads: shared (pure functions). */
+/* lane_impl.h: the rows of loops behind lane_*.c, one an instruction set: AVX-512, AVX2, plain C. Every loop is written
+ * once, in lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of f32,
+ * and what is written is rounded once. Threads: shared (pure functions). */
 #ifndef TUTTI_LANE_IMPL_H
 #define TUTTI_LANE_IMPL_H
 
@@ -14,8 +14,9 @@
 
 /* --- batch normalisation (lane_norm.c) --- */
 
-/* Channels lie in memory like a pattern that repeats: one number of each, then the next position. After `period` units the pattern begins
- * anew; so many units are a row, and there is a table of a row's length for everything that is one value a channel. */
+/* Channels lie in memory like a pattern that repeats: one number of each, then the next position. After `period` units
+ * the pattern begins anew; so many units are a row, and there is a table of a row's length for everything that is one
+ * value a channel. */
 typedef struct {
     tutti_dtype type; /* of all that follow */
     int64_t period;
@@ -29,7 +30,8 @@ typedef struct {
     int64_t ahead;            /* bytes that are fetched before they are come to */
 } tutti_norm_call;
 
-/* What there is of each channel, for each unit of a row in turn: so many units, one of each kind. In the padding all but the mean is 0. */
+/* What there is of each channel, for each unit of a row in turn: so many units, one of each kind. In the padding all
+ * but the mean is 0. */
 enum {
     TUTTI_NORM_MEAN,
     TUTTI_NORM_SCALE, /* normalised: (x - mean) * scale + shift */
@@ -116,18 +118,20 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
 
 /* --- convolutions of one sample (onednn_conv_lanes.c) --- */
 
-/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. A row of a window has kernel * channels taps. What
- * lies across lanes (out_channels, of the input's gradient those taps) and does not fill vectors of the row is at most half a one.
+/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. A row of a window has kernel *
+ * channels taps. What lies across lanes (out_channels, of the input's gradient those taps) and does not fill vectors of
+ * the row is at most half a one.
  *
- * Loops of bf16 multiply pairs, and the numbers of a pair lie beside each other in a word of 32 bits, the first one below; where an odd
- * number is left over, the second one is zero. What is no pair as it lies in memory, `join` makes one:
+ * Loops of bf16 multiply pairs, and the numbers of a pair lie beside each other in a word of 32 bits, the first one
+ * below; where an odd number is left over, the second one is zero. What is no pair as it lies in memory, `join` makes
+ * one:
  *
  *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
  *   weight gradient     in: each number and that of the next position; dout: two positions of a row
  *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels
  *
- * A few output channels that are left over behind whole vectors may be computed by lanes of taps instead, forward and in the weights'
- * gradient: nleft, as tutti_conv_left says. */
+ * A few output channels that are left over behind whole vectors may be computed by lanes of taps instead, forward and
+ * in the weights' gradient: nleft, as tutti_conv_left says. */
 typedef struct {
     int64_t channels, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel;
@@ -156,8 +160,8 @@ static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_chann
 
 typedef struct {
     tutti_conv_loop *forward, *weight_gradient, *input_gradient;
-    /* Words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32; rows begin so many numbers apart, and an odd last one is joined
-     * with zeros. NULL = numbers are floats. */
+    /* Words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32; rows begin so many numbers apart, and an odd
+     * last one is joined with zeros. NULL = numbers are floats. */
     void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
 } tutti_conv_loops;
 
@@ -173,8 +177,8 @@ typedef struct {
     bool relu;
 } tutti_winograd_plane;
 
-/* c (rows, lanes) = a (rows, sums) b (sums, lanes), or plus that: strides in floats. Lanes of b are in blocks of two vectors; the last may be
- * one. */
+/* c (rows, lanes) = a (rows, sums) b (sums, lanes), or plus that: strides in floats. Lanes of b are in blocks of two
+ * vectors; the last may be one. */
 typedef struct {
     int64_t nrows, nsums, nlanes;
     const float *a, *b;
@@ -185,9 +189,9 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
 
-/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from the plane's (y, x) on, of the tile x tile of the output's
- * gradient; and from them those of the output. What lies outside is zero and is not written. Weights are kernel x kernel vectors `tap` floats
- * apart. */
+/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from the plane's (y, x) on,
+ * of the tile x tile of the output's gradient; and from them those of the output. What lies outside is zero and is not
+ * written. Weights are kernel x kernel vectors `tap` floats apart. */
 typedef struct {
     int64_t kernel, tile; /* 3 and 4, or 5 and 2: together 7 */
     void (*input)(const tutti_winograd_plane *p, float *to, int64_t apart);
@@ -218,7 +222,8 @@ typedef struct {
 
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
-/* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no channel. */
+/* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no
+ * channel. */
 typedef struct {
     int64_t n, step;
     int first, last;
@@ -231,7 +236,8 @@ typedef void tutti_lrn_loop(const tutti_lrn_call *c);
 
 /* --- dropout (lane_dropout.c) --- */
 
-/* Random words as tutti_random draws them, four for each b of [first, first + n): a byte each, 1 = the word is at least `least`. */
+/* Random words as tutti_random draws them, four for each b of [first, first + n): a byte each, 1 = the word is at least
+ * `least`. */
 typedef struct {
     uint64_t key, a, first;
     int64_t n;
@@ -278,7 +284,8 @@ const tutti_lane_row *tutti_lane_for(int64_t lanes);
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
 extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
-/* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next unit. */
+/* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next
+ * unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
 {
     const int64_t in_unit = i % (2 * width);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_loops.h: numbers of any type in vectors of floats, for the loops of lane_*_loops.h.  *
- * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one register: its even numbers
- * become vector a by a shift and its odd ones vector b by a mask, and rounding joins them again without a shuffle. tutti_lane_index says
- * where in a table of one value a lane number i of memory stands. Loops that care take WIDTH numbers in their order. The type is a
- * constant wherever these are called. */
+ * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one
+ * register: its even numbers become vector a by a shift and its odd ones vector b by a mask, and rounding joins them
+ * again without a shuffle. tutti_lane_index says where in a table of one value a lane number i of memory stands. Loops
+ * that care take WIDTH numbers in their order. The type is a constant wherever these are called. */
 #ifndef TUTTI_LANE_LOOPS_H
 #define TUTTI_LANE_LOOPS_H
 
@@ -97,7 +97,8 @@ INLINE void put_unit(void *to, int64_t at, unit u, writing how)
     }
 }
 
-/* Into the second level, what a loop over units reads or writes so many bytes on: the processor's own fetching ends with each page. */
+/* Into the second level, what a loop over units reads or writes so many bytes on: the processor's own fetching ends
+ * with each page. */
 INLINE void fetch_unit(const void *from, int64_t at, int64_t ahead, tutti_dtype type)
 {
     const int64_t nbytes = type == TUTTI_F32 ? 4 : 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_lrn.c: local response normalisation across channels of our own, in every order and type. Nothing is saved: the backward pass
- * computes the bases again, which costs less than to read them.
+/* lane_lrn.c: local response normalisation across channels of our own, in every order and type. Nothing is saved: the
+ * backward pass computes the bases again, which costs less than to read them.
  *
- * All channels of some positions are widened into a tile of floats. There they lie as in memory: with row-major planes positions side by
- * side, else channels, with zeros between one position's and the next one's. */
+ * All channels of some positions are widened into a tile of floats. There they lie as in memory: with row-major planes
+ * positions side by side, else channels, with zeros between one position's and the next one's. */
 #include <string.h>
 
 #include "../crew.h"

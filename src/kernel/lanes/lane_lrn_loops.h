@@ -34,7 +34,8 @@ static void lrn(const tutti_lrn_call *call)
     for (int64_t i = 0; i < c->n; i += WIDTH) store(c->y + i, load(c->x + i) * power(base_at(c, i), -c->beta));
 }
 
-/* With base b, din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold this one. */
+/* With base b, din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold
+ * this one. */
 static void lrn_gradient(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_math_loops.h: functions of whole vectors by polynomials, to 2^-22 or better, and the same on every processor of an instruction set:
- * nothing but additions, multiplications, one division. Coefficients: least maximal relative error over the interval (Lawson's
- * iteration), in double. NaN stays NaN. */
+/* lane_math_loops.h: functions of whole vectors by polynomials, to 2^-22 or better, and the same on every processor of
+ * an instruction set: nothing but additions, multiplications, one division. Coefficients: least maximal relative error
+ * over the interval (Lawson's iteration), in double. NaN stays NaN. */
 #ifndef TUTTI_LANE_MATH_LOOPS_H
 #define TUTTI_LANE_MATH_LOOPS_H
 

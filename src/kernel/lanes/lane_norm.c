@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm.c: batch normalisation of our own, in every order and type, by any number of threads, with what may be fused:
- * out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
+/* lane_norm.c: batch normalisation of our own, in every order and type, by any number of threads, with what may be
+ * fused: out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
  *
- * It is bound by memory, so what counts is how often numbers are read. Forward reads the input twice and writes the output;
- * both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input and gradient are
- * read a second time while they are in a cache. (Run apart, it leaves the sums in saved for backward_data.) The library's reads the
- * input three times forward, does the reduction in both backward passes, and cannot add.
+ * It is bound by memory, so what counts is how often numbers are read. Forward reads the input twice and writes the
+ * output; both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input
+ * and gradient are read a second time while they are in a cache. (Run apart, it leaves the sums in saved for
+ * backward_data.) The library's reads the input three times forward, does the reduction in both backward passes, and
+ * cannot add.
  *
- * Under a ReLU the gradient's mask is found by computing the normalised number again; where something was added, from one
- * bit a number in saved. Then the first backward pass masks dout in place, and that is the gradient of in[1].
+ * Under a ReLU the gradient's mask is found by computing the normalised number again; where something was added, from
+ * one bit a number in saved. Then the first backward pass masks dout in place, and that is the gradient of in[1].
  *
- * saved, for Cp channels, padding included: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x; then the bits. */
+ * saved, for Cp channels, padding included: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x; then the
+ * bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +22,15 @@
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 enum { SAVED_MEAN, SAVED_RSTD, SAVED_OFFSET, SAVED_SLOPE, NSAVED };
-/* Larger results are written past the caches: that saves reading each line first. 16 x 512 x 28 x 28: forward 4.1 -> 2.4 ms,
- * input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before. Always whole lines: with half ones (16
- * channels of bf16 a position, channels last) a Xeon took 100 ns a store, because what is not a full line goes to memory in pieces. Where the
- * third level is larger than 32 MiB, results that are less than a part of it are left there: on a Xeon that says 480 MiB numbers that were written
- * past it are read again at 10 GB/s, the others at 30.
+/* Larger results are written past the caches: that saves reading each line first. 16 x 512 x 28 x 28: forward 4.1 ->
+ * 2.4 ms, input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before. Always whole
+ * lines: with half ones (16 channels of bf16 a position, channels last) a Xeon took 100 ns a store, because what is not
+ * a full line goes to memory in pieces. Where the third level is larger than 32 MiB, results that are less than a part
+ * of it are left there: on a Xeon that says 480 MiB numbers that were written past it are read again at 10 GB/s, the
+ * others at 30.
  *
- * What is read and written is fetched 2 KiB before: the processor's own fetching ends with each page. There, reading 52 MiB: 17 -> 30 GB/s. */
+ * What is read and written is fetched 2 KiB before: the processor's own fetching ends with each page. There, reading 52
+ * MiB: 17 -> 30 GB/s. */
 enum { STREAM_BYTES = 1 << 20, CACHE_PARTS = 32, LINE = 64, FETCHED = 2048 };
 
 static bool is_walkable(const tutti_kernel *k, int nthreads, tutti_norm_walk *w)

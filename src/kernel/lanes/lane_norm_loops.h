@@ -7,9 +7,9 @@
 
 #include "lane_loops.h"
 
-/* Rows are walked four at a time where they are short, which loads the table once for four units, or as long as a page. Between, four
- * lines of two buffers in one page are too many for the processor to fetch ahead (256 channels of bf16: a gradient's sums in 14 ns a unit,
- * in 8 ns row by row). */
+/* Rows are walked four at a time where they are short, which loads the table once for four units, or as long as a page.
+ * Between, four lines of two buffers in one page are too many for the processor to fetch ahead (256 channels of bf16: a
+ * gradient's sums in 14 ns a unit, in 8 ns row by row). */
 enum { ROWS = 4, SHORT_ROW = 4, PAGE_ROW = 64 };
 
 INLINE bool walks_four(int64_t period)
@@ -37,9 +37,9 @@ INLINE unit times_plus(unit u, unit v, unit w)
     return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
-/* How the gradient of what lies before the ReLU is found: it is dout's, or where the normalised number, computed once more, is
- * positive, or where a bit is set; then the masked gradient goes to dout, because what was added wants it too, and what is given
- * may be the sum of two. */
+/* How the gradient of what lies before the ReLU is found: it is dout's, or where the normalised number, computed once
+ * more, is positive, or where a bit is set; then the masked gradient goes to dout, because what was added wants it too,
+ * and what is given may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
 /* The arguments of a loop. A copy of them stays in registers: the loop's stores could otherwise change them. */

@@ -163,7 +163,8 @@ static void clear_sums(const tutti_norm_walk *w, const tutti_norm_lanes *l)
     memset(l->product, 0, (size_t)w->entries * sizeof *l->product);
 }
 
-/* Lanes of one channel are added in their order. Halves first where all are of one: those additions do not wait for each other. */
+/* Lanes of one channel are added in their order. Halves first where all are of one: those additions do not wait for
+ * each other. */
 static void fold(const tutti_norm_walk *w, double *lanes, double *sum)
 {
     int64_t n = w->entries;

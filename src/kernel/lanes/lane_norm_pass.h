@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_pass.h: one pass of batch normalisation over memory: sums of each channel, then one number from another, by a crew.
+/* lane_norm_pass.h: one pass of batch normalisation over memory: sums of each channel, then one number from another, by
+ * a crew.
  *
- * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all), and in a run channels repeat like a
- * pattern, which lane_impl.h describes: so row-major planes, blocks of 8, 16 or 32 and any number of channels last are one loop. A
- * panel's sums are made in chunks, whose number follows from the shape alone, and are added in the chunks' order: the same bits whatever
- * the number of threads, which share panels or, where those are few, chunks. */
+ * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all), and in a run channels
+ * repeat like a pattern, which lane_impl.h describes: so row-major planes, blocks of 8, 16 or 32 and any number of
+ * channels last are one loop. A panel's sums are made in chunks, whose number follows from the shape alone, and are
+ * added in the chunks' order: the same bits whatever the number of threads, which share panels or, where those are few,
+ * chunks. */
 #ifndef TUTTI_LANE_NORM_PASS_H
 #define TUTTI_LANE_NORM_PASS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_pool.c: max and average pooling of our own, in every order and type. saved: of max pooling, a byte a number of the output: which
- * element of its window won.
+/* lane_pool.c: max and average pooling of our own, in every order and type. saved: of max pooling, a byte a number of
+ * the output: which element of its window won.
  *
- * Loops want channels side by side. Row-major planes are turned, sixteen at a time, into such a piece in scratch and back, which stays in
- * a cache. */
+ * Loops want channels side by side. Row-major planes are turned, sixteen at a time, into such a piece in scratch and
+ * back, which stays in a cache. */
 #include "../crew.h"
 #include "lane_value.h"
 

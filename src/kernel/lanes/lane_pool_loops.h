@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops of every row.
  *
- * Backward each number of the input's gradient is gathered from the windows in which it lies, in their order: written once, rounded once,
- * and rows do not depend on each other. A last vector that lanes do not fill begins earlier and computes some lanes twice; where
- * lanes are fewer than a vector's, the rest of it is not stored. */
+ * Backward each number of the input's gradient is gathered from the windows in which it lies, in their order: written
+ * once, rounded once, and rows do not depend on each other. A last vector that lanes do not fill begins earlier and
+ * computes some lanes twice; where lanes are fewer than a vector's, the rest of it is not stored. */
 #ifndef TUTTI_LANE_POOL_LOOPS_H
 #define TUTTI_LANE_POOL_LOOPS_H
 
@@ -193,8 +193,8 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
     }
 }
 
-/* Windows that neither overlap nor leave gaps: each gradient and each winner is taken once for all of its window's row. As a sum of one, so
- * that a zero has the sign that it would have there. */
+/* Windows that neither overlap nor leave gaps: each gradient and each winner is taken once for all of its window's row.
+ * As a sum of one, so that a zero has the sign that it would have there. */
 INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, int64_t kernel, bool is_max, tutti_dtype type)
 {
     const int64_t oy = y / kernel, first = y % kernel * kernel;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_value.h: whole values at the speed of memory, in every order and type, by a crew: what the rows lane_*.c are made of.
- * Bits do not depend on the number of threads. */
+/* lane_value.h: whole values at the speed of memory, in every order and type, by a crew: what the rows lane_*.c are
+ * made of. Bits do not depend on the number of threads. */
 #ifndef TUTTI_LANE_VALUE_H
 #define TUTTI_LANE_VALUE_H
 
 #include "../choose/memory_order.h"
 #include "lane_impl.h"
 
-/* A kernel whose output lies as its first input does, in the type that the request asks for, which all inputs have; else a failure. */
+/* A kernel whose output lies as its first input does, in the type that the request asks for, which all inputs have;
+ * else a failure. */
 tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 
 /* As candidates have it (candidate.h): that much is known before one is made. */
@@ -38,11 +39,13 @@ typedef struct {
 } tutti_lane_place;
 /* v must have one of our orders. */
 tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, int64_t channel);
-/* Numbers of some channels at some positions of one sample: (channel, position). They are of one block where there are several. */
+/* Numbers of some channels at some positions of one sample: (channel, position). They are of one block where there are
+ * several. */
 tutti_lane_view tutti_lane_view_of(const tutti_lane_place *p, int64_t sample, int64_t channel, int64_t position);
 /* So many channels of all samples and positions; with the last channel of `to`, zeros for its padding. */
 void tutti_lane_move(const tutti_lane_place *from, const tutti_lane_place *to, int64_t nchannels, int nthreads);
-/* to = from[0] + from[1] + ...: sums in f32, in this order, rounded once. to may be from[0]'s memory, in the same order. */
+/* to = from[0] + from[1] + ...: sums in f32, in this order, rounded once. to may be from[0]'s memory, in the same
+ * order. */
 void tutti_lane_add(const tutti_lane_place *from, int n, const tutti_lane_place *to, int nthreads);
 
 #endif

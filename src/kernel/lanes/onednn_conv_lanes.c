@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors badly, by loops in
- * lanes (lane_conv_loops.h) or tiles, sample by sample.
+/* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors
+ * badly, by loops in lanes (lane_conv_loops.h) or tiles, sample by sample.
  *
- * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute half vectors, too,
- * which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left over by lanes of taps
- * (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put around a copy of the sample; the sum of
- * the bias reads the gradient of a sample while it is in a cache.
+ * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute
+ * half vectors, too, which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left
+ * over by lanes of taps (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put
+ * around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
  *
- * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row of the window forward,
- * output channels in the input's gradient, neighbouring positions of a row in the weights': what does not lie in pairs is joined, weights
- * once a call, inputs and gradients once a sample.
+ * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row
+ * of the window forward, output channels in the input's gradient, neighbouring positions of a row in the weights': what
+ * does not lie in pairs is joined, weights once a call, inputs and gradients once a sample.
  *
- * Where there is AMX tiles are multiplied, which vectors do not come near: by the library, but for the weights' gradients of up to 64 channels,
- * where tiles of our own (tile_conv.h) are faster unless channels fill its tiles on both sides. One thread of a Xeon, us, library | own:
+ * Where there is AMX tiles are multiplied, which vectors do not come near: by the library, but for the weights'
+ * gradients of up to 64 channels, where tiles of our own (tile_conv.h) are faster unless channels fill its tiles on
+ * both sides. One thread of a Xeon, us, library | own:
  *   1 -> 20, 5 x 5, 28 x 28, 64     692 | 312      16 -> 16, 3 x 3, 32 x 32, pad 1, 64   995 | 811
  *   20 -> 50, 5 x 5, 12 x 12, 64   1026 | 397      16 -> 32, 3 x 3, 32 x 32, pad 1, 64  1403 | 1235
  *   3 -> 16, 3 x 3, 32 x 32, 64     454 | 332      32 -> 32, 3 x 3, 16 x 16, pad 1, 64   506 | 538: not taken
  *   24 -> 56, 3 x 3, 14 x 14, 64    736 | 602      64 -> 64, 3 x 3, 56 x 56, pad 1, 16  4396 | 4956: not taken
  *
- * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32 that stays in the first
- * level, without a matrix of windows. It is taken where there are at least twice as many outputs, and where inputs do not
- * fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1: 2.32 by the library, 2.53 so).
+ * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32
+ * that stays in the first level, without a matrix of windows. It is taken where there are at least twice as many
+ * outputs, and where inputs do not fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1:
+ * 2.32 by the library, 2.53 so).
  *
- * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken), without lanes and so;
- * without them f32's gradients were by products of written windows where the input has at least 8 channels and the output twice as many:
+ * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken),
+ * without lanes and so; without them f32's gradients were by products of written windows where the input has at least 8
+ * channels and the output twice as many:
  *
  *   convolution, batch                      f32                                     bf16
  *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -
@@ -36,13 +39,14 @@
  *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16     2.13 1.90    -    1.64 1.70    -        0.95 1.28    -    0.80 0.88    -
  *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16    3.20 3.18    -    3.01 2.63    -        1.39 1.56    -    1.47 1.37    -
  *
- * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2 (0.35 0.38, so
- * 0.48 0.46), less than a vector.
+ * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2
+ * (0.35 0.38, so 0.48 0.46), less than a vector.
  *
- * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs (docs/kernels.md), and the
- * library keeps the rest.
+ * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs
+ * (docs/kernels.md), and the library keeps the rest.
  *
- * Threads share the samples. Each sums gradients of weights and bias on its own; these sums are added in the order of threads. */
+ * Threads share the samples. Each sums gradients of weights and bias on its own; these sums are added in the order of
+ * threads. */
 #include <string.h>
 
 #include "../../tensor/convert.h"
@@ -327,7 +331,8 @@ static size_t tile_bytes(const tutti_tile_conv *c)
            (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
 }
 
-/* Samples at a time, which stay in the second level; more where sums are many, which are read and written each time, far apart. */
+/* Samples at a time, which stay in the second level; more where sums are many, which are read and written each time,
+ * far apart. */
 static int64_t tiled_samples(const tutti_tile_conv *c)
 {
     const bool many = c->out_channels * c->channels * c->kernel * c->kernel > MANY_SUMS;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_conv.h: the weights' gradient of a convolution of bf16 by tiles of AMX, sample by sample, with channels innermost.
+/* tile_conv.h: the weights' gradient of a convolution of bf16 by tiles of AMX, sample by sample, with channels
+ * innermost.
  *
- * It is a product over positions: of each output channel's gradients with each tap's inputs. A tile holds 32 positions of 16 channels, or of
- * 16 taps in pairs. Positions are counted along the rows of the *input*, so that those of any tap follow each other in memory, as far as
- * its first one away: there is no matrix of windows. At the end of such a row there are positions without an output: their gradients
- * are zeros. So an infinity in the input makes NaN of taps that it has no part in, too.
+ * It is a product over positions: of each output channel's gradients with each tap's inputs. A tile holds 32 positions
+ * of 16 channels, or of 16 taps in pairs. Positions are counted along the rows of the *input*, so that those of any tap
+ * follow each other in memory, as far as its first one away: there is no matrix of windows. At the end of such a row
+ * there are positions without an output: their gradients are zeros. So an infinity in the input makes NaN of taps that
+ * it has no part in, too.
  *
- * With a stride the input is taken apart: positions whose rows, and columns, leave the same rest by it lie in a plane of their own, which each
- * tap that reads them walks over without a stride. Then tiles of taps are filled by channels alone.
+ * With a stride the input is taken apart: positions whose rows, and columns, leave the same rest by it lie in a plane
+ * of their own, which each tap that reads them walks over without a stride. Then tiles of taps are filled by channels
+ * alone.
  *
- * Who calls has put zeros around the input. Threads: shared; the calling thread's tiles are left configured as they were. */
+ * Who calls has put zeros around the input. Threads: shared; the calling thread's tiles are left configured as they
+ * were. */
 #ifndef TUTTI_TILE_CONV_H
 #define TUTTI_TILE_CONV_H
 
@@ -37,8 +41,8 @@ typedef struct {
     void (*turn)(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
     /* Each number of the input with that of the next position, and zeros behind them. */
     void (*pair)(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
-    /* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the process has asked
-     * the system for, as oneDNN does. */
+    /* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the
+     * process has asked the system for, as oneDNN does. */
     void (*multiply)(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums);
 } tutti_tile_conv_loops;
 

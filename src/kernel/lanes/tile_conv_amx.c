@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_conv_amx.c: tile_conv.h by AMX. Of the eight tiles four are sums of up to 64 output channels, a group, two hold channels, one the last
- * ones, which need not be sixteen, and one taps: of a product of 32 positions the taps are loaded once a group. */
+/* tile_conv_amx.c: tile_conv.h by AMX. Of the eight tiles four are sums of up to 64 output channels, a group, two hold
+ * channels, one the last ones, which need not be sixteen, and one taps: of a product of 32 positions the taps are
+ * loaded once a group. */
 #include "tile_conv.h"
 
 #include <stdatomic.h>
@@ -34,8 +35,8 @@ static int64_t plane_of(const tutti_tile_conv *c)
     return (c->out_height + (c->kernel - 1) / c->stride) * row_of(c);
 }
 
-/* Channels whose words lie side by side at each position of a plane: all of them, or those that fill tiles, a plane for each sixteen, which
- * the rows of a tile read closely one after the other. */
+/* Channels whose words lie side by side at each position of a plane: all of them, or those that fill tiles, a plane for
+ * each sixteen, which the rows of a tile read closely one after the other. */
 static int64_t lanes_of(const tutti_tile_conv *c)
 {
     return c->channels % SIDE == 0 ? SIDE : c->channels;
@@ -212,7 +213,8 @@ static void multiply_group(const tutti_tile_conv *c, int64_t n, const uint16_t *
     _tile_stored(LAST_SUMS, at + (size_t)(ntiles - 1) * SIDE * row, row);
 }
 
-/* Of a tile of taps all groups, while it is near. Where there are several, the last tile of each is whole: tutti_tile_conv_fits. */
+/* Of a tile of taps all groups, while it is near. Where there are several, the last tile of each is whole:
+ * tutti_tile_conv_fits. */
 static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
                           float *sums)
 {

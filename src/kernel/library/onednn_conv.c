@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: convolution by oneDNN, direct algorithm, of f32 and, on processors that multiply bf16 (AVX512-BF16, AMX), of bf16:
- * products of bf16, sums in f32, rounded once.
+/* onednn_conv.c: convolution by oneDNN, direct algorithm, of f32 and, on processors that multiply bf16 (AVX512-BF16,
+ * AMX), of bf16: products of bf16, sums in f32, rounded once.
  *
- * Activations lie in the order that the rule says (order_rule.h), where the library has more for it than plain loops, which are its last
- * resort and hundreds of times slower; else in another that it has loops for, and what is read and written is copied. Gradients are
- * taken in the forward pass's orders: left to itself the library asks for others, and three activations would be reordered: input gradients
- * of strided convolutions, ResNet-50's 128 x 3 x 3 at batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
+ * Activations lie in the order that the rule says (order_rule.h), where the library has more for it than plain loops,
+ * which are its last resort and hundreds of times slower; else in another that it has loops for, and what is read and
+ * written is copied. Gradients are taken in the forward pass's orders: left to itself the library asks for others, and
+ * three activations would be reordered: input gradients of strided convolutions, ResNet-50's 128 x 3 x 3 at batch 16:
+ * 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
  *
- * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight gradient wants the
- * same; the input gradient wants its blocks transposed and has no fast kernel for any other order, so they are reordered in scratch once
- * a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than
- * a layout: they stay row-major, and so do those of bf16 products, which are rounded and reordered once a call; their gradient comes out
- * in f32. A merged ReLU is a post-op; backward it masks the gradient in place, before the weights' gradient.
+ * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight
+ * gradient wants the same; the input gradient wants its blocks transposed and has no fast kernel for any other order,
+ * so they are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of 26 ms at 512 x
+ * 512 x 3 x 3). Weights in groups have a dim more than a layout: they stay row-major, and so do those of bf16 products,
+ * which are rounded and reordered once a call; their gradient comes out in f32. A merged ReLU is a post-op; backward it
+ * masks the gradient in place, before the weights' gradient.
  *
- * Where the processor does not multiply bf16 the library computes the same by f32 instructions, four times slower than f32
- * itself: it does not fit there (onednn_engine.c), but tests make it. */
+ * Where the processor does not multiply bf16 the library computes the same by f32 instructions, four times slower than
+ * f32 itself: it does not fit there (onednn_engine.c), but tests make it. */
 #include <string.h>
 
 #include "../choose/order_rule.h"
@@ -107,7 +109,8 @@ static dnnl_status_t find_input_gradient(tutti_onednn_state *s, const conv_desc 
                                                                 d->pad, s->forward_pd, s->attr);
 }
 
-/* The first of these orders for which there is more than plain loops, else whatever there is for the last; which it is goes to *taken. */
+/* The first of these orders for which there is more than plain loops, else whatever there is for the last; which it is
+ * goes to *taken. */
 static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *d, find_fn *find, const orders *tried,
                                         int n, orders *taken)
 {
@@ -189,7 +192,8 @@ static void build_by_library(tutti_kernel *k, conv_desc *d, const tutti_kernel_r
     if (r->training) build_backward_data(k, d);
 }
 
-/* Steps of our own in place of the library's primitives, whose orders they keep to; NULL = another row does that pass. */
+/* Steps of our own in place of the library's primitives, whose orders they keep to; NULL = another row does that
+ * pass. */
 typedef void add_step(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 typedef struct {
     add_step *forward, *params, *data;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_bias.c: what steps of our own need to know of a convolution whose channels lie innermost (NHWC), and the sum of its bias.
+/* onednn_conv_bias.c: what steps of our own need to know of a convolution whose channels lie innermost (NHWC), and the
+ * sum of its bias.
  *
- * The sum is worth a step beside the library's weight gradient: 1 -> 20, 5 x 5, 28 x 28, batch 64, one thread with AVX-512: 0.74 ms with the
- * library's, 0.56 so. With more threads the library does it all. */
+ * The sum is worth a step beside the library's weight gradient: 1 -> 20, 5 x 5, 28 x 28, batch 64, one thread with
+ * AVX-512: 0.74 ms with the library's, 0.56 so. With more threads the library does it all. */
 #include <string.h>
 
 #include "../../tensor/elementwise.h"

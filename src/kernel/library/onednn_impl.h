@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_impl.h: what the oneDNN rows share: a kernel's passes as short lists of primitives, built once.
  *
- * A row creates primitive descriptors and says for each argument where it lies (a place) and in which memory order it is
- * there. tutti_onednn_add compares that with the order that the primitive wants and puts a reorder before or after it
- * through scratch where they differ. Running a pass then sets pointers and executes; nothing is allocated here.
+ * A row creates primitive descriptors and says for each argument where it lies (a place) and in which memory order it
+ * is there. tutti_onednn_add compares that with the order that the primitive wants and puts a reorder before or after
+ * it through scratch where they differ. Running a pass then sets pointers and executes; nothing is allocated here.
  *
  * Failures stick: after the first one the builders do nothing and tutti_onednn_finish tells it. Threads: owner. */
 #ifndef TUTTI_ONEDNN_IMPL_H
@@ -43,7 +43,8 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_bias.c, onednn_conv_lanes.c). */
+/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_bias.c,
+ * onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
@@ -54,7 +55,8 @@ typedef struct {
     /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
     tutti_dtype in_type, type;
     size_t weights_at, pairs_at, gradients_at, left_at;
-    int nthreads; /* that share the samples; each has its own of what lies at tile_at, pairs_at, gradients_at, and of gradients' sums */
+    int nthreads;    /* that share the samples; each has its own of what lies at tile_at, pairs_at, gradients_at, and of
+                   * gradients' sums */
     int64_t nleft;   /* output channels that lanes of taps compute */
     bool relu, bias; /* forward: merged; there is one */
 } tutti_onednn_windows;
@@ -67,7 +69,8 @@ typedef struct {
     tutti_onednn_windows windows;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
-    int gradient_of; /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always runs */
+    int gradient_of;    /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always
+                      * runs */
     bool holds_signals; /* no handler may run on the threads that compute it */
 } tutti_onednn_step;
 
@@ -119,8 +122,8 @@ tutti_order tutti_onednn_order_of(tutti_onednn_state *s, const_dnnl_memory_desc_
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
 /* Whether two descriptions put every element at the same address in the same type. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
-/* A ReLU is merged into the op: the forward pass ends with it, the parameters' pass begins by masking dout in place. Call
- * them before the forward primitive is made, and before anything is added to backward_params. */
+/* A ReLU is merged into the op: the forward pass ends with it, the parameters' pass begins by masking dout in place.
+ * Call them before the forward primitive is made, and before anything is added to backward_params. */
 void tutti_onednn_merge_relu(tutti_kernel *k);
 void tutti_onednn_mask_dout(tutti_kernel *k);
 /* The order in which a primitive wants its argument. */
@@ -136,8 +139,9 @@ void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
 void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
                           const tutti_onednn_windows *w);
 size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
-/* The passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients that are taken as
- * by tutti_onednn_add. in and out lie as s says; weights, bias: the orders in which those lie in the regions, bias NULL = none. */
+/* The passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients that are
+ * taken as by tutti_onednn_add. in and out lie as s says; weights, bias: the orders in which those lie in the regions,
+ * bias NULL = none. */
 void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                       const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
@@ -149,9 +153,9 @@ tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
 bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and output */
 bool tutti_onednn_sums_bias(tutti_kernel *k); /* by a step of our own, beside the library's weight gradient */
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* Steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c): in f32 and bf16 by loops
- * in lanes, and gradients of bf16 weights by tiles of AMX. Those of forward have the bias and a merged ReLU, those of weights the bias'
- * gradient. weights: the order in which those lie in the regions. */
+/* Steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c): in
+ * f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX. Those of forward have the bias and a
+ * merged ReLU, those of weights the bias' gradient. weights: the order in which those lie in the regions. */
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
@@ -165,8 +169,8 @@ void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* The primitive computes by the library's GEMM. */
 bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
-/* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`. Enters
- * it in k->params. */
+/* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`.
+ * Enters it in k->params. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_pass.c: builds and runs the passes of a oneDNN kernel (see onednn_impl.h).
  *
- * Same shapes and same number of threads give the same bits: primitives are chosen by shape, threads and instruction set
- * alone, and each splits its work by its thread count, which is set before create and before each run. */
+ * Same shapes and same number of threads give the same bits: primitives are chosen by shape, threads and instruction
+ * set alone, and each splits its work by its thread count, which is set before create and before each run. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,8 +236,8 @@ bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm:") != NULL;
 }
 
-/* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h), inputs innermost
- * (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
+/* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h),
+ * inputs innermost (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
 {
     static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a,
@@ -311,9 +311,9 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
     pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
-/* Appends a primitive whose memories are ready. Signals are held back during a product of the library: until oneDNN 3.11 its generated code
- * keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of a handler that ran meanwhile would overwrite
- * what lies below that block. */
+/* Appends a primitive whose memories are ready. Signals are held back during a product of the library: until oneDNN
+ * 3.11 its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of
+ * a handler that ran meanwhile would overwrite what lies below that block. */
 static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
                      const dnnl_exec_arg_t *args, int nargs)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_add.c: the sum of several inputs of one shape, element by element: the join of a residual block (He et al., CVPR 2016).
+/* op_add.c: the sum of several inputs of one shape, element by element: the join of a residual block (He et al., CVPR
+ * 2016).
  *
  *   out = ((in[0] + in[1]) + in[2]) + ...
  *
- * The gradient of every input is that of the output: nothing is computed where memory orders agree, the readers look at dout
- * itself (passes_gradient). */
+ * The gradient of every input is that of the output: nothing is computed where memory orders agree, the readers look at
+ * dout itself (passes_gradient). */
 #include <string.h>
 
 #include "../kernel_impl.h"

@@ -2,10 +2,11 @@
 /* op_conv.c: two-dimensional convolution, (B, C, H, W) -> (B, N, H', W'), as PyTorch's Conv2d: a correlation, square
  * kernel, the same stride and zero padding on both sides.
  *
- *   out[b][n][y][x] = bias[n] + sum over c, i, j of weight[n][c][i][j] * in[b][c][y * stride + i - pad][x * stride + j - pad]
+ *   out[b][n][y][x] = bias[n] + sum over c, i, j of weight[n][c][i][j] * in[b][c][y * stride + i - pad][x * stride + j
+ *   - pad]
  *
- * With groups the channels of input and output are cut into as many parts, and part g of the output sees part g of the input
- * alone: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
+ * With groups the channels of input and output are cut into as many parts, and part g of the output sees part g of the
+ * input alone: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
  *
  * The reference keeps to this sum; where an index falls into the padding the term is left out. Gradients sum in double,
  * because they add up batch * H' * W' terms. */
@@ -108,7 +109,8 @@ static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
     return (b * dim[1] + channel) * dim[2] * dim[3];
 }
 
-/* A weight: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel c. */
+/* A weight: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel
+ * c. */
 typedef struct {
     int64_t index, n, c;
     int nchains;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_lrn.c: local response normalisation across channels, (B, C, ...), as PyTorch's LocalResponseNorm (Krizhevsky et al., NeurIPS
- * 2012). With base[c] = k + alpha / size * sum of in[c']^2 over the `size` channels around c, c - size / 2 the first:
+/* op_lrn.c: local response normalisation across channels, (B, C, ...), as PyTorch's LocalResponseNorm (Krizhevsky et
+ * al., NeurIPS 2012). With base[c] = k + alpha / size * sum of in[c']^2 over the `size` channels around c, c - size / 2
+ * the first:
  *
  *   out[c] = in[c] * base[c]^-beta
  *

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_softmax_cross_entropy.c: the loss of a classifier, logits (B, N) and one label a sample, as PyTorch's CrossEntropyLoss:
+/* op_softmax_cross_entropy.c: the loss of a classifier, logits (B, N) and one label a sample, as PyTorch's
+ * CrossEntropyLoss:
  *
  *   target[n] = (1 - label_smoothing) * (n == label) + label_smoothing / N
  *   loss = weight * sum over samples of log(sum over n of exp(logit[n])) - sum over n of target[n] * logit[n]
  *   gradient of a logit = weight * (softmax[n] - target[n]) * loss_scale
  *
- * Label smoothing: Szegedy et al., CVPR 2016. The weight is that of an auxiliary head beside the main one (Szegedy et al., CVPR 2015: 0.3).
- * Logits are taken off the largest first, so nothing overflows, and log() is not lost beside large ones. `loss` is the sum, not the mean: the caller divides by the
- * global batch, which this rank does not see. saved: softmax - target, float. Sums in double. */
+ * Label smoothing: Szegedy et al., CVPR 2016. The weight is that of an auxiliary head beside the main one (Szegedy et
+ * al., CVPR 2015: 0.3). Logits are taken off the largest first, so nothing overflows, and log() is not lost beside
+ * large ones. `loss` is the sum, not the mean: the caller divides by the global batch, which this rank does not see.
+ * saved: softmax - target, float. Sums in double. */
 #include <assert.h>
 #include <math.h>
 

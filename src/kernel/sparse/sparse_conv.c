@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_conv.c: the row `sparse` of convolutions of f32 (sparse_impl.h): what it takes, and its three passes.
  *
- * Its output and parameters lie as it is asked for; inputs in any order. The input gradient has two forms. Where the convolution has a ReLU
- * merged into it, its gradient is masked before anything else (the first backward pass writes dout), and the zeros of that are skipped.
- * Where there is none, but a ReLU made the input, only elements whose input is not zero are computed and all others are zero: that is right
- * because whoever made the input masks them anyway, and tutti_kernel_request.rectified is where the model says so. Without either, zeros of
- * the gradient are skipped where there happen to be any. */
+ * Its output and parameters lie as it is asked for; inputs in any order. The input gradient has two forms. Where the
+ * convolution has a ReLU merged into it, its gradient is masked before anything else (the first backward pass writes
+ * dout), and the zeros of that are skipped. Where there is none, but a ReLU made the input, only elements whose input
+ * is not zero are computed and all others are zero: that is right because whoever made the input masks them anyway, and
+ * tutti_kernel_request.rectified is where the model says so. Without either, zeros of the gradient are skipped where
+ * there happen to be any. */
 #include <stdlib.h>
 #include <string.h>
 

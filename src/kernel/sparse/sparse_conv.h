@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_conv.h: what the passes of the row `sparse` share: shapes, tiles, weights as the loops want them, lists of a tile.
+/* sparse_conv.h: what the passes of the row `sparse` share: shapes, tiles, weights as the loops want them, lists of a
+ * tile.
  *
- * A pass reads one side of the convolution and writes the other, in tiles of rows of what it writes, by group; each thread has scratch for
- * one tile. What is written does not depend on how many threads there are. */
+ * A pass reads one side of the convolution and writes the other, in tiles of rows of what it writes, by group; each
+ * thread has scratch for one tile. What is written does not depend on how many threads there are. */
 #ifndef TUTTI_KERNEL_SPARSE_CONV_H
 #define TUTTI_KERNEL_SPARSE_CONV_H
 
@@ -40,8 +41,8 @@ typedef struct {
     int64_t *n, *c, *y, *x;
 } tutti_sparse_offsets;
 
-/* The weights' gradient (sparse_weights.c). Along each side input positions, counted from the padding's first on, fall into `stride` classes
- * of every stride-th one, and each class meets taps of its own: so many at most (reach). */
+/* The weights' gradient (sparse_weights.c). Along each side input positions, counted from the padding's first on, fall
+ * into `stride` classes of every stride-th one, and each class meets taps of its own: so many at most (reach). */
 typedef struct {
     tutti_sparse_cut vectors; /* of output channels */
     int nvectors;
@@ -91,7 +92,8 @@ typedef struct {
     int64_t sample, samples, row, rows;
 } tutti_sparse_tile;
 
-/* Positions of `to` along a row whose taps follow each other in `from`: forward all of them, back one of `stride` classes. */
+/* Positions of `to` along a row whose taps follow each other in `from`: forward all of them, back one of `stride`
+ * classes. */
 typedef struct {
     int64_t begin, step, n; /* positions of `to` */
     int64_t first, stride;  /* of `from`, for the first of them; for the next one so much further */
@@ -102,7 +104,8 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w);
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i);
 /* Column of the kernel that is tap `tap` of a class. */
 int64_t tutti_sparse_column(const tutti_sparse_walk *w, int64_t class, int64_t tap);
-/* Row of `from` that row y of `to` meets at row i of the kernel; -1 = none. And all that rows of a tile meet: [first, end). */
+/* Row of `from` that row y of `to` meets at row i of the kernel; -1 = none. And all that rows of a tile meet: [first,
+ * end). */
 int64_t tutti_sparse_row_of(const tutti_sparse_walk *w, int64_t y, int64_t i);
 typedef struct {
     int64_t first, end;
@@ -111,21 +114,23 @@ tutti_sparse_span tutti_sparse_span_of(const tutti_sparse_walk *w, const tutti_s
 int64_t tutti_sparse_ntiles(const tutti_sparse_walk *w);
 tutti_sparse_tile tutti_sparse_tile_at(const tutti_sparse_walk *w, int64_t i);
 
-/* Numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample, to or from a view whose first
- * number is the first of them: steps (channel, position). */
+/* Numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample, to or from a
+ * view whose first number is the first of them: steps (channel, position). */
 typedef struct {
     int64_t sample, channel, nchannels, position, npositions, step;
 } tutti_sparse_part;
 void tutti_sparse_take(const tutti_lane_place *from, const tutti_sparse_part *part, const tutti_lane_view *to);
 void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, const tutti_sparse_part *part);
 
-/* Lists of rows of a value, of cut->channels channels from the place's first one on. Row r of sample s of the tile, block b of channels: its starts begin at
- * ((s * rows + r) * cut->n + b) * (width + 1); a position's places are cut->size apart. `buffer`: (width, cut->size) floats. */
+/* Lists of rows of a value, of cut->channels channels from the place's first one on. Row r of sample s of the tile,
+ * block b of channels: its starts begin at ((s * rows + r) * cut->n + b) * (width + 1); a position's places are
+ * cut->size apart. `buffer`: (width, cut->size) floats. */
 void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, const tutti_sparse_cut *cut,
                             const tutti_sparse_tile *rows, const tutti_sparse_list *to, float *buffer);
 
-/* Weights as a walk's loops want them: slabs of a row of the kernel, by (group, block of vectors, block of lists, row); in a slab the
- * classes follow each other, each (taps, listed channels, lanes), of dots (listed channels, taps, lanes). */
+/* Weights as a walk's loops want them: slabs of a row of the kernel, by (group, block of vectors, block of lists, row);
+ * in a slab the classes follow each other, each (taps, listed channels, lanes), of dots (listed channels, taps,
+ * lanes). */
 void tutti_sparse_fill_slabs(const tutti_kernel *k, const tutti_sparse_walk *w, const tutti_kernel_args *a);
 const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_args *a, int64_t group, int64_t vectors,
                                int64_t lists, int64_t row);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_rule.c: from which sparsity on zeros are worth skipping: where part of the dense time = fixed + products * (1 - sparsity) < 1.
+/* sparse_rule.c: from which sparsity on zeros are worth skipping: where part of the dense time = fixed + products * (1
+ * - sparsity) < 1.
  *
- * Medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50 of what ./dev bench sparse --rounds 3 measured against the row
- * that training takes (oneDNN 3.2), one thread of an EPYC (Zen 4); fixed and products by the times at 0.5 and 0.99. Lists, packed weights and
- * sums that are read and written are what is fixed: little beside kernels of 3 and more, much beside those of 1. */
+ * Medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50 of what ./dev bench sparse --rounds 3 measured
+ * against the row that training takes (oneDNN 3.2), one thread of an EPYC (Zen 4); fixed and products by the times at
+ * 0.5 and 0.99. Lists, packed weights and sums that are read and written are what is fixed: little beside kernels of 3
+ * and more, much beside those of 1. */
 #include "../kernel_impl.h"
 #include "sparse_switch.h"
 
@@ -21,8 +23,9 @@ static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13
                   points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
                   narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
 
-/* By zeros of the output's gradient, of layers before pools, beside the same: medians of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions of few
- * input channels gain with a stride alone, and 1 x 1 before a pool has not been measured. */
+/* By zeros of the output's gradient, of layers before pools, beside the same: medians of LeNet, AlexNet, VGG-A and
+ * GoogLeNet. Convolutions of few input channels gain with a stride alone, and 1 x 1 before a pool has not been
+ * measured. */
 static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
                   never = {0, 1e3};
 

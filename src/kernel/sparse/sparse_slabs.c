@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_slabs.c: weights as the loops of sparse convolutions want them, copied once a call from whatever order they lie in. */
+/* sparse_slabs.c: weights as the loops of sparse convolutions want them, copied once a call from whatever order they
+ * lie in. */
 #include <string.h>
 
 #include "../crew.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_vector.c: convolutions that skip zeros: the loops of every row. What is summed stays in registers for a whole list; each number is
- * multiplied with vectors straight from memory, one load a product, and how long a list is does not matter to what is in flight:
- * a wrong guess at its end costs little while products of the list before are waiting. Lists are made by put_nonzero of vector.h. */
+/* sparse_vector.c: convolutions that skip zeros: the loops of every row. What is summed stays in registers for a whole
+ * list; each number is multiplied with vectors straight from memory, one load a product, and how long a list is does
+ * not matter to what is in flight: a wrong guess at its end costs little while products of the list before are waiting.
+ * Lists are made by put_nonzero of vector.h. */
 #include "../lanes/lane_loops.h"
 #include "sparse_impl.h"
 
@@ -237,8 +238,8 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-/* What the numbers of one position are multiplied with: nvectors vectors of dout, and as many weights of each place from `base` on behind
- * those that are skipped. */
+/* What the numbers of one position are multiplied with: nvectors vectors of dout, and as many weights of each place
+ * from `base` on behind those that are skipped. */
 typedef struct {
     const float *dout;
     int64_t nvectors, base, skipped;

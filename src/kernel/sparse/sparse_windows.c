@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient: what lies before a max pool has at
- * most one gradient a window that is not zero.
+/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient: what lies
+ * before a max pool has at most one gradient a window that is not zero.
  *
- * A thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be added up. Of a tile of
- * outputs there is a list a channel, and of the inputs that they see a block of channels, channels innermost, zeros around it: the window of
- * an output is then a run of numbers for each row of the kernel, or, where runs would be short (few channels), one run altogether, of columns
- * that hold all rows of the kernel, folded. What is listed is multiplied with the runs, whose sums stay in registers for a whole list. */
+ * A thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be
+ * added up. Of a tile of outputs there is a list a channel, and of the inputs that they see a block of channels,
+ * channels innermost, zeros around it: the window of an output is then a run of numbers for each row of the kernel, or,
+ * where runs would be short (few channels), one run altogether, of columns that hold all rows of the kernel, folded.
+ * What is listed is multiplied with the runs, whose sums stay in registers for a whole list. */
 #include <string.h>
 
 #include "../crew.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file.c: files of what was measured on a processor: made, printed, written, looked up, and held against where they are read. */
+/* tune_file.c: files of what was measured on a processor: made, printed, written, looked up, and held against where
+ * they are read. */
 #include "tune_file.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file.h: what was measured on a processor, as a text: times of kernels' candidates, and trees that choose between ways of a product.
+/* tune_file.h: what was measured on a processor, as a text: times of kernels' candidates, and trees that choose between
+ * ways of a product.
  *
  *   tutti tuned kernels 1
  *   processor: AuthenticAMD 25.17.1 AMD EPYC
@@ -14,8 +15,8 @@
  *   leaf 2 nt
  *   checksum: 8a5edab282632443
  *
- * Words are apart by one blank and hold none; '#' begins a line that is a comment. The last line is the xxh3 of all bytes before it. `tutti
- * tune kernels` writes such files; docs/kernels.md. Threads: frozen once made. */
+ * Words are apart by one blank and hold none; '#' begins a line that is a comment. The last line is the xxh3 of all
+ * bytes before it. `tutti tune kernels` writes such files; docs/kernels.md. Threads: frozen once made. */
 #ifndef TUTTI_TUNE_FILE_H
 #define TUTTI_TUNE_FILE_H
 
@@ -51,7 +52,8 @@ typedef struct tutti_tune_file {
     tutti_arena arena; /* holds the words */
 } tutti_tune_file;
 
-/* Building one: zero-initialise, fill in place, add, print. Words are copied; they must be as the file wants them (no blanks, not empty). */
+/* Building one: zero-initialise, fill in place, add, print. Words are copied; they must be as the file wants them (no
+ * blanks, not empty). */
 void tutti_tune_file_add(tutti_tune_file *f,
                          const tutti_tuned_entry *entry); /* in the place of one of the same words */
 void tutti_tune_file_add_tree(tutti_tune_file *f, const tutti_tune_tree *tree); /* likewise */
@@ -61,11 +63,12 @@ void tutti_tune_file_print(tutti_tune_file *f, tutti_strbuf *out);
 tutti_status tutti_tune_file_write(tutti_tune_file *f, const char *path, tutti_failure *err);
 void tutti_tune_file_release(tutti_tune_file *f);
 
-/* name: of the file, for failures. TUTTI_ERR_DATA: empty, of a newer version, damaged (its checksum is not that of its bytes), or a line
- * that says nothing. nbytes of text, a '\0' behind them. */
+/* name: of the file, for failures. TUTTI_ERR_DATA: empty, of a newer version, damaged (its checksum is not that of its
+ * bytes), or a line that says nothing. nbytes of text, a '\0' behind them. */
 tutti_status tutti_tune_file_parse(const char *name, const char *text, size_t nbytes, tutti_tune_file *out,
                                    tutti_failure *err);
-/* TUTTI_ERR_DATA: it was measured elsewhere: on another processor, with other instructions, another library or other threads. */
+/* TUTTI_ERR_DATA: it was measured elsewhere: on another processor, with other instructions, another library or other
+ * threads. */
 tutti_status tutti_tune_file_check(const char *name, const tutti_tune_file *f, const tutti_tune_place *here,
                                    tutti_failure *err);
 /* Reads, parses, checks. TUTTI_ERR_USAGE: there is no such file. Released by the caller. */

@@ -20,8 +20,8 @@ enum {
     MAX_SIZES = 1024, /* of the grid, DRAWN and HELD together */
     SWEEPS = 3
 };
-/* What others do on the machine lasts longer than it takes to measure a size: all sizes are measured, then all once more. By then ways that
- * were so much longer than the soonest are left out. */
+/* What others do on the machine lasts longer than it takes to measure a size: all sizes are measured, then all once
+ * more. By then ways that were so much longer than the soonest are left out. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
 static const double USUAL_PRODUCTS = 2147483648.0; /* 2^31 */
@@ -54,8 +54,9 @@ static int64_t rounded(int64_t side)
     return (side + ROUND_SIDE / 2) / ROUND_SIDE * ROUND_SIDE;
 }
 
-/* Sizes that are there already are drawn again, so that none is learned from that is judged by. Of those that are learned from n is round in
- * every fourth, k in every fourth, and three of four have 2^31 products at most: more take most of the time and say little that is new. */
+/* Sizes that are there already are drawn again, so that none is learned from that is judged by. Of those that are
+ * learned from n is round in every fourth, k in every fourth, and three of four have 2^31 products at most: more take
+ * most of the time and say little that is new. */
 static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 {
     for (uint64_t try = 0; n > 0 && try < 100000; try++) {
@@ -107,7 +108,8 @@ static void find_ways(asked *a)
         if (all[i]->row && all[i]->row != &tutti_onednn_dense) a->ways[a->nways++] = all[i];
 }
 
-/* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and evens it out. */
+/* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and
+ * evens it out. */
 static int rounds_for(const tutti_nt_size *s)
 {
     const double products = products_of(s);

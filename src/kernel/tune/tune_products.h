@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_products.h: measures every way to dense's forward pass at many sizes and grows the tree that chooses between them (nt_selector.h).
+/* tune_products.h: measures every way to dense's forward pass at many sizes and grows the tree that chooses between
+ * them (nt_selector.h).
  *
- * Sizes that the tree learns from: m in 16, 64, .. 4096, n and k in 128, 512, .. 8192 with m n k <= 2^33, and whole numbers between, drawn
- * evenly on a logarithmic scale; sizes that it is judged by are drawn apart and are none of them.
- * All are measured three times over, minutes apart: what else the machine does lasts longer than it takes to measure one. Threads: owner. */
+ * Sizes that the tree learns from: m in 16, 64, .. 4096, n and k in 128, 512, .. 8192 with m n k <= 2^33, and whole
+ * numbers between, drawn evenly on a logarithmic scale; sizes that it is judged by are drawn apart and are none of
+ * them. All are measured three times over, minutes apart: what else the machine does lasts longer than it takes to
+ * measure one. Threads: owner. */
 #ifndef TUTTI_TUNE_PRODUCTS_H
 #define TUTTI_TUNE_PRODUCTS_H
 
@@ -40,8 +42,8 @@ tutti_status tutti_tune_products(const tutti_products_request *r, tutti_products
 void tutti_tune_products_add(const tutti_products_tuned *t, tutti_tune_file *f);
 /* What always going one way would have taken, and what the tree chose, on the held sizes; way < 0: the shortest. */
 double tutti_tune_products_held_s(const tutti_products_tuned *t, int way);
-/* At how many of the held sizes the way that was the soonest in one sweep is within 2 % of the soonest of the other, the mean of both
- * directions: no choice can be seen to be better than that. */
+/* At how many of the held sizes the way that was the soonest in one sweep is within 2 % of the soonest of the other,
+ * the mean of both directions: no choice can be seen to be better than that. */
 double tutti_tune_products_agree(const tutti_products_tuned *t);
 
 #endif

@@ -28,8 +28,8 @@ static void fill(void *memory, size_t nbytes, tutti_dtype type)
         tutti_convert_from_f32(type, wide, (char *)memory + i * each, (int64_t)(n - i < BLOCK ? n - i : BLOCK));
 }
 
-/* Buffer number i, of at least so many bytes, in huge pages as training's are. No two begin at one place of a page: nor do training's, and
- * they would meet in the same sets of the caches. */
+/* Buffer number i, of at least so many bytes, in huge pages as training's are. No two begin at one place of a page: nor
+ * do training's, and they would meet in the same sets of the caches. */
 static void *take(tutti_trial_memory *m, int i, size_t nbytes, tutti_dtype type)
 {
     const size_t apart = (size_t)i * APART;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_trial.h: passes of kernels, run again and again on memory of their own: what tuning measures by. Threads: owner. */
+/* tune_trial.h: passes of kernels, run again and again on memory of their own: what tuning measures by. Threads:
+ * owner. */
 #ifndef TUTTI_TUNE_TRIAL_H
 #define TUTTI_TUNE_TRIAL_H
 
@@ -20,8 +21,8 @@ typedef struct {
     const tutti_kernel_candidate *of;
     tutti_kernel kernel;
 } tutti_trial_contender;
-/* Those that fit a pass of what is asked as it stands and can be made, but for plain loops; returns how many. The caller destroys their
- * kernels. */
+/* Those that fit a pass of what is asked as it stands and can be made, but for plain loops; returns how many. The
+ * caller destroys their kernels. */
 int tutti_trial_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass,
                            tutti_trial_contender out[TUTTI_TRIAL_CONTENDERS]);
 

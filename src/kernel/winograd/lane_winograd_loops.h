@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_winograd_loops.h: convolutions of 3 x 3 by the products F(4 x 4, 3 x 3) of Winograd, as Lavin and Gray wrote them for networks (CVPR
- * 2016, arXiv 1509.09308): the transforms of a tile and the products, for every row. A vector holds channels of a position, so a transform is
- * additions of whole vectors:
+/* lane_winograd_loops.h: convolutions of 3 x 3 by the products F(4 x 4, 3 x 3) of Winograd, as Lavin and Gray wrote
+ * them for networks (CVPR 2016, arXiv 1509.09308): the transforms of a tile and the products, for every row. A vector
+ * holds channels of a position, so a transform is additions of whole vectors:
  *
  *   Y = A^T [ (G g G^T) . (B^T d B) ] A       d: 6 x 6 of the input, g: 3 x 3 weights, Y: 4 x 4 of the output
  *
- * "." is a product of 36 pairs of numbers, summed over channels: 36 products of matrices. The gradient of the weights is what turns all that
- * around: A (4 x 4 of dout) A^T times the same B^T d B, summed over tiles, and G^T (..) G of the sums. */
+ * "." is a product of 36 pairs of numbers, summed over channels: 36 products of matrices. The gradient of the weights
+ * is what turns all that around: A (4 x 4 of dout) A^T times the same B^T d B, summed over tiles, and G^T (..) G of the
+ * sums. */
 #ifndef TUTTI_LANE_WINOGRAD_LOOPS_H
 #define TUTTI_LANE_WINOGRAD_LOOPS_H
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.h: the three passes of a convolution of stride 1 in f32 by Winograd's products: of 3 x 3 F(4 x 4, 3 x 3), 36 multiplications for 16
- * outputs where the sum as it is written takes 144; of 5 x 5 F(2 x 2, 5 x 5), as many for 4 outputs where that takes 100 (Lavin and Gray,
- * CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h, lane_winograd5_loops.h). All sums, of the transforms too, are f32.
+/* winograd.h: the three passes of a convolution of stride 1 in f32 by Winograd's products: of 3 x 3 F(4 x 4, 3 x 3), 36
+ * multiplications for 16 outputs where the sum as it is written takes 144; of 5 x 5 F(2 x 2, 5 x 5), as many for 4
+ * outputs where that takes 100 (Lavin and Gray, CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h,
+ * lane_winograd5_loops.h). All sums, of the transforms too, are f32.
  *
- * ERROR. No term of an element goes through more than n roundings, n = what is summed (channels; tiles, for weights) plus 30, so its error is at
- * most n u / (1 - n u) times what the same sums of absolute values come to, |A^T| ((|G| |g| |G^T|) . (|B^T| |d| |B|)) |A|, u = 2^-24;
- * tests/kernel/test_winograd.c holds every element to that in float64. Of numbers in [-1, 1] and 16 to 64 channels: 3e-6 to 7e-6 of the largest.
+ * ERROR. No term of an element goes through more than n roundings, n = what is summed (channels; tiles, for weights)
+ * plus 30, so its error is at most n u / (1 - n u) times what the same sums of absolute values come to, |A^T| ((|G| |g|
+ * |G^T|) . (|B^T| |d| |B|)) |A|, u = 2^-24; tests/kernel/test_winograd.c holds every element to that in float64. Of
+ * numbers in [-1, 1] and 16 to 64 channels: 3e-6 to 7e-6 of the largest.
  *
- * Tiles of outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products of matrices) and
- * turned back. What is written does not depend on the number of threads. Infinities and NaN reach the whole of a tile.
+ * Tiles of outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products
+ * of matrices) and turned back. What is written does not depend on the number of threads. Infinities and NaN reach the
+ * whole of a tile.
  *
  * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares. Threads: owner
  * of the scratch; up to `nthreads` of the crew compute. */
@@ -52,7 +55,8 @@ typedef struct {
     void (*input_gradient)(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch);
 } tutti_winograd_size;
 
-/* Of 3 x 3, and of 5 x 5, where channels fill vectors: weights in squares of a vector's width: o within, around it i, then taps. */
+/* Of 3 x 3, and of 5 x 5, where channels fill vectors: weights in squares of a vector's width: o within, around it i,
+ * then taps. */
 extern const tutti_winograd_size tutti_winograd_three, tutti_winograd_five_wide;
 
 #endif

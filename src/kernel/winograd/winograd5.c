@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd5.c: see winograd5.h. Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36 products, of the input
- * and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are convolutions of 1 x 1 by the loops of
- * lane_conv_loops.h, which compute whole vectors and half a one, so rows are as long as there are channels; matrices are a line apart, lest
- * all 36 fall into the same sets of a cache. */
+/* winograd5.c: see winograd5.h. Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36
+ * products, of the input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices
+ * are convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one, so rows are
+ * as long as there are channels; matrices are a line apart, lest all 36 fall into the same sets of a cache. */
 #include "winograd5.h"
 
 #include <string.h>
@@ -141,8 +141,8 @@ static tile tile_at(const passage *p, int64_t i)
     return (tile){p->first + i / p->tiles, at / p->w->right * TILE, at % p->w->right * TILE};
 }
 
-/* Lanes of a tile that are read and written. Without AVX-512 parts of vectors are slow: there whole ones where what is too much belongs to
- * the next tile, which is written after it, and is read from memory that there is. */
+/* Lanes of a tile that are read and written. Without AVX-512 parts of vectors are slow: there whole ones where what is
+ * too much belongs to the next tile, which is written after it, and is read from memory that there is. */
 static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t channel, int64_t channels)
 {
     const int64_t width = p->w->row->width;

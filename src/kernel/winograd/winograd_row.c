@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_row.c: the rows `winograd`, `winograd5-wide` and `winograd5` of conv: 3 x 3 and 5 x 5 of channels that fill vectors (winograd.h),
- * 5 x 5 of others (winograd5.h), stride 1, one group, f32. They have no library under them. A merged ReLU costs nothing forward; backward, the parameters' pass masks dout in place before anything reads it.
+/* winograd_row.c: the rows `winograd`, `winograd5-wide` and `winograd5` of conv: 3 x 3 and 5 x 5 of channels that fill
+ * vectors (winograd.h), 5 x 5 of others (winograd5.h), stride 1, one group, f32. They have no library under them. A
+ * merged ReLU costs nothing forward; backward, the parameters' pass masks dout in place before anything reads it.
  *
- * Weights that are trained lie in the order that the products want: squares of a vector's width, in which oneDNN takes them, too; those of
- * winograd5 tap by tap, outputs innermost. Weights in any other order are brought into it once a call. */
+ * Weights that are trained lie in the order that the products want: squares of a vector's width, in which oneDNN takes
+ * them, too; those of winograd5 tap by tap, outputs innermost. Weights in any other order are brought into it once a
+ * call. */
 #include "../lanes/lane_value.h"
 #include "winograd5.h"
 
@@ -78,12 +80,16 @@ bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return fits(&tutti_winograd_five, k, r);
 }
 
-/* Products, numbers of tiles and of weights that are moved, each at its rate. Of one thread of an EPYC (Zen 4) with AVX-512; with vectors half
- * as long it, and oneDNN beside it, take longer by as much or by less. ms by the rule | measured, forward, gradient of weights, of the input:
+/* Products, numbers of tiles and of weights that are moved, each at its rate. Of one thread of an EPYC (Zen 4) with
+ * AVX-512; with vectors half as long it, and oneDNN beside it, take longer by as much or by less. ms by the rule |
+ * measured, forward, gradient of weights, of the input:
  *
- *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5      512 -> 512, 7 x 7, 16     17.5 23.1 17.5 | 16.3 23.5 16.5
- *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3      512 -> 512, 7 x 7, 1       6.4 12.1  6.4 |  4.6 11.8  5.2
- *   256 -> 256, 14 x 14, 16   14.2 15.6 14.2 | 15.7 18.9 15.6      16 -> 16, 32 x 32, 64      2.9  2.9  2.9 |  2.3  2.2  2.3 */
+ *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5      512 -> 512, 7 x 7, 16     17.5 23.1 17.5 | 16.3 23.5
+ *                             16.5
+ *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3      512 -> 512, 7 x 7, 1       6.4 12.1  6.4 |  4.6 11.8
+ *                             5.2
+ *   256 -> 256, 14 x 14, 16   14.2 15.6 14.2 | 15.7 18.9 15.6      16 -> 16, 32 x 32, 64      2.9  2.9  2.9 |  2.3  2.2
+ *                             2.3 */
 static double seconds(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
                       tutti_kernel_pass pass)
 {
@@ -117,9 +123,10 @@ static int64_t rounded_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Products, of whole vectors and half of one, numbers of tiles, whole vectors of them, and weights, which each block reads anew, each at its
- * rate. Of one thread of an EPYC (Zen 4) with AVX-512, ms by the rule | measured in training steps | the fastest other (`lanes` for the first
- * line, mostly oneDNN for the rest), forward, gradient of weights, of the input:
+/* Products, of whole vectors and half of one, numbers of tiles, whole vectors of them, and weights, which each block
+ * reads anew, each at its rate. Of one thread of an EPYC (Zen 4) with AVX-512, ms by the rule | measured in training
+ * steps | the fastest other (`lanes` for the first line, mostly oneDNN for the rest), forward, gradient of weights, of
+ * the input:
  *
  *   20 -> 50, 12 x 12 (LeNet), 64      1.33 1.33 1.38 | 1.09 1.22 1.28 | 1.82 1.91 1.94
  *   20 -> 36, 12 x 12, pad 2, 64       2.20 2.20 2.30 | 2.31 2.55 2.56 | 3.68 3.24 3.88
@@ -128,8 +135,9 @@ static int64_t rounded_up(int64_t n, int64_t to)
  *   36 -> 24, 12 x 12, pad 3, 64       - | 3.46 4.02 3.82 | 4.83 4.35 5.19
  *   50 -> 20, 8 x 8, pad 4, 64         - | 3.52 3.96 3.06 | 3.17 3.17 2.59
  *
- * With AVX2 (Zen 3) it and the library take longer by half or more, the first line 1.67 1.71 1.59 | 2.93 3.85 4.25: docs/kernels.md. Not
- * calibrated: padding of more than 2, where the library leaves out what is zero; a sample whose tiles the second level does not hold. */
+ * With AVX2 (Zen 3) it and the library take longer by half or more, the first line 1.67 1.71 1.59 | 2.93 3.85 4.25:
+ * docs/kernels.md. Not calibrated: padding of more than 2, where the library leaves out what is zero; a sample whose
+ * tiles the second level does not hold. */
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     enum { MOST_BYTES = 512 << 10, MOST_PAD = 2 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chart.h: charts as SVG text, without fonts or scripts from elsewhere: lines on a page of their own, three panels at most, one above the
- * other, with a common x axis; lines with bands and stacked bars inside a page of HTML, which has the legend. Pure: the same series give the same bytes. Threads: shared. */
+/* chart.h: charts as SVG text, without fonts or scripts from elsewhere: lines on a page of their own, three panels at
+ * most, one above the other, with a common x axis; lines with bands and stacked bars inside a page of HTML, which has
+ * the legend. Pure: the same series give the same bytes. Threads: shared. */
 #ifndef TUTTI_CHART_H
 #define TUTTI_CHART_H
 
@@ -27,12 +28,13 @@ typedef struct {
     int height;         /* of the panel in pixels; 0 = 250 */
 } tutti_chart_panel;
 
-/* At most 4 series a panel (they differ in colour; a pale one has that of the one before). Series without points are named but not drawn. y begins at 0 where no value is
- * below 0 and the least is below half of the most. */
+/* At most 4 series a panel (they differ in colour; a pale one has that of the one before). Series without points are
+ * named but not drawn. y begins at 0 where no value is below 0 and the least is below half of the most. */
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
                      tutti_strbuf *out);
 
-/* The mean of each point and its neighbours, those within n/12 of it on both sides, what is not finite left out; NAN where there is none. */
+/* The mean of each point and its neighbours, those within n/12 of it on both sides, what is not finite left out; NAN
+ * where there is none. */
 void tutti_chart_smooth(const double *y, int n, double *out);
 
 /* ---- inside a page of HTML: narrow, so that words can be read on a telephone ---- */
@@ -44,8 +46,8 @@ typedef struct {
     int n;
 } tutti_chart_band;
 
-/* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. by_powers: y goes by powers of ten; what is not above 0 lies
- * on the lowest level. */
+/* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. by_powers: y goes by powers of ten; what
+ * is not above 0 lies on the lowest level. */
 typedef struct {
     const char *title, *x_title;
     const tutti_chart_band *bands;
@@ -74,13 +76,15 @@ void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out);
 void tutti_chart_mark(int i, tutti_strbuf *out);
 void tutti_chart_square(int i, tutti_strbuf *out);
 
-/* What our pictures share: a white page, text, numbers, colours; no fonts or scripts from elsewhere. Threads: shared. */
+/* What our pictures share: a white page, text, numbers, colours; no fonts or scripts from elsewhere. Threads:
+ * shared. */
 
 enum { TUTTI_SVG_NCOLOURS = 10 };
 const char *tutti_svg_colour(int i); /* i mod 10 */
 
 void tutti_svg_begin(int width, int height, tutti_strbuf *out);
-/* A picture inside a page of HTML, as wide as its place; .grid, .axis, .title and .quiet are the page's. words: what it shows. */
+/* A picture inside a page of HTML, as wide as its place; .grid, .axis, .title and .quiet are the page's. words: what it
+ * shows. */
 void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out);
 /* The same, stretched to its place in both directions: for what has no words in it. */
 void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out);
@@ -95,7 +99,8 @@ void tutti_svg_escape(const char *text, tutti_strbuf *out);
 /* 1, 2 or 5 times a power of ten, about range / wanted. */
 double tutti_svg_tick_step(double range, int wanted);
 
-/* Several curves of one thing as one: their mean, and the least and the most of them, on a common grid. Threads: shared. */
+/* Several curves of one thing as one: their mean, and the least and the most of them, on a common grid. Threads:
+ * shared. */
 
 typedef struct {
     const double *x, *y; /* n points, x growing */
@@ -107,14 +112,14 @@ typedef struct {
     int n;
 } tutti_band;
 
-/* From where every curve has begun to where the last one ends, at up to `most` points: those of the curves where they have the same x,
- * else in equal steps. Between points a curve is a straight line; one that has ended stays at its last point. A curve without points is
- * left out; none: n = 0. */
+/* From where every curve has begun to where the last one ends, at up to `most` points: those of the curves where they
+ * have the same x, else in equal steps. Between points a curve is a straight line; one that has ended stays at its last
+ * point. A curve without points is left out; none: n = 0. */
 tutti_band tutti_band_make(const tutti_curve *curves, int ncurves, int most);
 void tutti_band_release(tutti_band *b);
 
-/* Which class was taken for which: accuracy by class and the confusion matrix, as text and as a picture. Where classes are
- * many, the worst are shown. Threads: owner. */
+/* Which class was taken for which: accuracy by class and the confusion matrix, as text and as a picture. Where classes
+ * are many, the worst are shown. Threads: owner. */
 
 /* So many classes are shown all; of more the worst few. */
 enum { TUTTI_CONFUSION_ALL = 50, TUTTI_CONFUSION_WORST = 20 };
@@ -130,12 +135,13 @@ typedef struct {
 void tutti_confusion_add(tutti_confusion *c, int label, int predicted);
 /* A line a class, the worst first; classes of no samples are left out, in a line that says so. */
 void tutti_confusion_accuracy(const tutti_confusion *c, tutti_strbuf *out);
-/* Rows are labels, columns predictions; of many classes those of the most frequent mistakes, and a column for all others. */
+/* Rows are labels, columns predictions; of many classes those of the most frequent mistakes, and a column for all
+ * others. */
 void tutti_confusion_text(const tutti_confusion *c, tutti_strbuf *out);
 void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
 
-/* What goes on when, as a strip inside a page of HTML that is as wide as its place, however wide that is: no words in it, so
- * that nothing is stretched but time. Threads: shared. */
+/* What goes on when, as a strip inside a page of HTML that is as wide as its place, however wide that is: no words in
+ * it, so that nothing is stretched but time. Threads: shared. */
 
 typedef struct {
     double begin, end; /* in the unit of the lane's length */
@@ -152,8 +158,8 @@ void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_p
 /* Long models: the 40 layers that take longest, in the order of the model, and one row for the others. */
 void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
 
-/* How much of each ReLU's output is zero, as a picture: a row a ReLU, a bar as of the last test, a mark as of the first.
- * Pure: the same rows give the same bytes. Threads: shared. */
+/* How much of each ReLU's output is zero, as a picture: a row a ReLU, a bar as of the last test, a mark as of the
+ * first. Pure: the same rows give the same bytes. Threads: shared. */
 
 typedef struct {
     const char *name;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.h: how a step's exchanges travel, chosen by what the step would take: algorithm, what travels together, who updates and when, and
- * whose turn comes first, all together.
+/* choice.h: how a step's exchanges travel, chosen by what the step would take: algorithm, what travels together, who
+ * updates and when, and whose turn comes first, all together.
  *
- * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies on lines
- * (collective/simulate/events/flows.h). The few that may be the fastest are put into plans with buckets of several kinds, and each plan is played
- * (timeline.h). The fixed rule of tutti_plan_algorithms with buckets of 1 MiB is always among them, and stays unless another is faster by
- * more than the margin.
+ * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies
+ * on lines (collective/simulate/events/flows.h). The few that may be the fastest are put into plans with buckets of
+ * several kinds, and each plan is played (timeline.h). The fixed rule of tutti_plan_algorithms with buckets of 1 MiB is
+ * always among them, and stays unless another is faster by more than the margin.
  *
- * Nothing is measured and nothing is random: equal questions have equal answers. On a host, where nothing is hidden, times of kernels do
- * not matter and are left out, so that it makes no difference who measured them. Threads: shared (pure). */
+ * Nothing is measured and nothing is random: equal questions have equal answers. On a host, where nothing is hidden,
+ * times of kernels do not matter and are left out, so that it makes no difference who measured them. Threads: shared
+ * (pure). */
 #ifndef TUTTI_CHOICE_H
 #define TUTTI_CHOICE_H
 

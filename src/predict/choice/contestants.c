@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contestants.c: about what a step takes by each algorithm: gradients merged so that they end soonest, weights behind the forward pass. */
+/* contestants.c: about what a step takes by each algorithm: gradients merged so that they end soonest, weights behind
+ * the forward pass. */
 #include "contestants.h"
 
 #include <math.h>
@@ -140,7 +141,8 @@ static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduce
     return true;
 }
 
-/* The score of one; infinite: it cannot do what is wanted. What does not reduce hands weights round, behind the forward pass. */
+/* The score of one; infinite: it cannot do what is wanted. What does not reduce hands weights round, behind the forward
+ * pass. */
 static double score(study *s, const char *algorithm, bool replicated, unsigned wanted)
 {
     tutti_exchange_cost sums, weights;

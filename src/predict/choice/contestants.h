@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contestants.h: the algorithms that are worth a plan, from one simulation of each; private to this folder. Threads: shared (pure). */
+/* contestants.h: the algorithms that are worth a plan, from one simulation of each; private to this folder. Threads:
+ * shared (pure). */
 #ifndef TUTTI_CHOICE_CONTESTANTS_H
 #define TUTTI_CHOICE_CONTESTANTS_H
 
@@ -19,7 +20,8 @@ typedef struct {
     int nsimulated;
 } tutti_contestants;
 
-/* base: a plan by the fixed rule that knows its costs, whose items say when gradients are ready. The rule itself comes first. */
+/* base: a plan by the fixed rule that knows its costs, whose items say when gradients are ready. The rule itself comes
+ * first. */
 void tutti_contestants_forget(tutti_choice_memory *m);
 void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_choice_memory *memory,
                             tutti_contestants *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers_file.h: what a step of the network whose layers a file of six columns describes takes at several rank counts, by a schedule and an
- * exchange that are named; no job, no model, no kernel runs. Threads: owner. */
+/* layers_file.h: what a step of the network whose layers a file of six columns describes takes at several rank counts,
+ * by a schedule and an exchange that are named; no job, no model, no kernel runs. Threads: owner. */
 #ifndef TUTTI_PREDICT_LAYERS_FILE_H
 #define TUTTI_PREDICT_LAYERS_FILE_H
 
@@ -35,8 +35,8 @@ typedef struct {
     bool knows_rule; /* and so the states */
 } tutti_layers_question;
 
-/* Answers what is asked. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: the file. Release it also
- * after a failure. */
+/* Answers what is asked. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: the
+ * file. Release it also after a failure. */
 tutti_status tutti_layers_file_predict(tutti_layers_question *q, tutti_failure *err);
 void tutti_layers_file_release(tutti_layers_question *q);
 /* For people; as JSON, an object a rank count and line. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.h: what planners ask of a job and what is found: steps at several rank counts, a whole run's hours, nodes and cost, memory a
- * rank, what bounds a step, other machines, other frameworks, advice. This room lies above job, which drives predict, so that it can load
- * a job with other keys and predict it. A command reads flags into the two structs, asks, and prints the text it gets. Threads: owner. */
+/* planning.h: what planners ask of a job and what is found: steps at several rank counts, a whole run's hours, nodes
+ * and cost, memory a rank, what bounds a step, other machines, other frameworks, advice. This room lies above job,
+ * which drives predict, so that it can load a job with other keys and predict it. A command reads flags into the two
+ * structs, asks, and prints the text it gets. Threads: owner. */
 #ifndef TUTTI_PREDICT_PLANNING_H
 #define TUTTI_PREDICT_PLANNING_H
 
@@ -63,16 +64,18 @@ typedef struct {
     const tutti_predict_answers *answers; /* what planners ask */
     char
         faster[320]; /* what another system's model does faster at the last of the rank counts, and why; "" = nothing */
-    char shared
-        [480]; /* what the job gains there where groups of ranks share a layer, and why that is not chosen; "" = nothing */
+    char shared[480]; /* what the job gains there where groups of ranks share a layer, and why that is not chosen; "" =
+                * nothing */
     double shared_step_s; /* such a step; 0 where nothing is said */
 } tutti_predict_question;
 
 /* ---- before anything is predicted ---- */
 
-/* The samples of an epoch of the job; sets that are read are opened to be counted. The failure says that --samples gives them. */
+/* The samples of an epoch of the job; sets that are read are opened to be counted. The failure says that --samples
+ * gives them. */
 tutti_status tutti_predict_count_samples(const tutti_job *job, int64_t *out, tutti_failure *err);
-/* Adds a machine with other figures, "bandwidth=2x"; text must outlive the answers. TUTTI_ERR_USAGE begins with "--what-if". */
+/* Adds a machine with other figures, "bandwidth=2x"; text must outlive the answers. TUTTI_ERR_USAGE begins with
+ * "--what-if". */
 tutti_status tutti_predict_change_add(const tutti_predict_question *q, const char *text, tutti_predict_answers *a,
                                       tutti_failure *err);
 
@@ -97,7 +100,8 @@ void tutti_predict_answers_release(tutti_predict_answers *a);
 void tutti_predict_print(const tutti_predict_question *q, tutti_strbuf *out);
 void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out);
 
-/* Writes where a->svg and a->html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing else. */
+/* Writes where a->svg and a->html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing
+ * else. */
 tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const tutti_predict_answers *a,
                                           tutti_failure *err);
 

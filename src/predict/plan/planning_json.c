@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_json.c: answers as JSON: one object a rank count, then one a layer, then one an alternative of the advice, a line each. */
+/* planning_json.c: answers as JSON: one object a rank count, then one a layer, then one an alternative of the advice, a
+ * line each. */
 #include <stdlib.h>
 
 #include "advise.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_scaling.h: a training of an SVM that was traced on one rank, on more ranks: times, where they go, what bounds them; beside the trace
- * of a real run on more ranks. Threads: owner. */
+/* trace_scaling.h: a training of an SVM that was traced on one rank, on more ranks: times, where they go, what bounds
+ * them; beside the trace of a real run on more ranks. Threads: owner. */
 #ifndef TUTTI_PREDICT_TRACE_SCALING_H
 #define TUTTI_PREDICT_TRACE_SCALING_H
 
@@ -17,8 +17,8 @@ typedef struct {
     tutti_svm_scaling at[TUTTI_PREDICT_MAX_RANKS];
 } tutti_trace_question;
 
-/* Answers what is asked. TUTTI_ERR_DATA: a trace, or two that are not of one training; TUTTI_ERR_USAGE: the run to check with is of ranks
- * that are not asked for. */
+/* Answers what is asked. TUTTI_ERR_DATA: a trace, or two that are not of one training; TUTTI_ERR_USAGE: the run to
+ * check with is of ranks that are not asked for. */
 tutti_status tutti_trace_scaling_predict(tutti_trace_question *q, tutti_failure *err);
 /* For people; as JSON, an object a rank count and line; as a picture (SVG). */
 void tutti_trace_scaling_print(const tutti_trace_question *q, tutti_strbuf *out);

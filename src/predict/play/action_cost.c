@@ -14,8 +14,8 @@ static double kernel_cost(const tutti_action_costs *p, const tutti_node *n)
     }
 }
 
-/* The profile's update moves 20 bytes an element: it reads three f32 and writes two. What other actions move is scaled by bytes, which is what
- * such loops take. */
+/* The profile's update moves 20 bytes an element: it reads three f32 and writes two. What other actions move is scaled
+ * by bytes, which is what such loops take. */
 static double moving_cost(const tutti_action_costs *p, double bytes)
 {
     return bytes * p->profile->update_s_per_element / 20;

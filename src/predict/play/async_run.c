@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings sets out where it had to wait for that, is there, and looked
- * at, its visit is over, what it takes along has arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
+/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings sets out where it had to
+ * wait for that, is there, and looked at, its visit is over, what it takes along has arrived, it has ended a step. What
+ * travels meanwhile ends between them (flows.h). */
 #include "async_run.h"
 
 #include <math.h>
@@ -88,7 +89,8 @@ static bool is_in_rank_order(const play *p)
     return p->run->admission == TUTTI_ADMIT_IN_RANK_ORDER;
 }
 
-/* Where it is said who is far, what is brought travels before the turn, and what is taken along behind it: rank 0 visits for them. */
+/* Where it is said who is far, what is brought travels before the turn, and what is taken along behind it: rank 0
+ * visits for them. */
 static bool is_turn_whole(const play *p)
 {
     return is_in_rank_order(p) && !p->run->far;
@@ -149,7 +151,8 @@ static void wait_for_turn(play *p, const event *e)
     take_turns(p, e->at);
 }
 
-/* In rank order one worker of another host after the other brings: rank 0 tells the next one when what the one before has brought is there. */
+/* In rank order one worker of another host after the other brings: rank 0 tells the next one when what the one before
+ * has brought is there. */
 static bool brings_in_turn(const play *p, int worker)
 {
     return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by worker.
+/* async_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by
+ * worker.
  *
- * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their speeds.
+ * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their
+ * speeds.
  *
- * On a host a visit moves nothing but memory. On a network it has three parts: what the worker brings travels to rank 0, there the centre is
- * visited, and what the worker takes along travels back, each over the links of its way, shared max-min with the others'. In rank order
- * all three are one turn, as the original goes about it; else they come, are served and leave as they may. Rank 0's own lie there, and where
- * it is said who is far, those of all others that are not; then a turn is the visit alone, as tutti train goes about it between hosts, where in
- * rank order those who are far bring in turn, too: the next one sets out when rank 0 has told it that what the one before has brought is there.
+ * On a host a visit moves nothing but memory. On a network it has three parts: what the worker brings travels to rank
+ * 0, there the centre is visited, and what the worker takes along travels back, each over the links of its way, shared
+ * max-min with the others'. In rank order all three are one turn, as the original goes about it; else they come, are
+ * served and leave as they may. Rank 0's own lie there, and where it is said who is far, those of all others that are
+ * not; then a turn is the visit alone, as tutti train goes about it between hosts, where in rank order those who are
+ * far bring in turn, too: the next one sets out when rank 0 has told it that what the one before has brought is there.
  *
- * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a network a solution of
- * shares for each message. Threads: shared (pure). */
+ * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a
+ * network a solution of shares for each message. Threads: shared (pure). */
 #ifndef TUTTI_ASYNC_RUN_H
 #define TUTTI_ASYNC_RUN_H
 
@@ -23,7 +26,8 @@ typedef struct {
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
-/* Up to so many workers messages that began earlier have more of a link (flows.h), so that workers move apart; to play that for more takes minutes. */
+/* Up to so many workers messages that began earlier have more of a link (flows.h), so that workers move apart; to play
+ * that for more takes minutes. */
 enum { TUTTI_ASYNC_FEW = 64 };
 
 typedef struct {
@@ -37,8 +41,9 @@ typedef struct {
     const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
     const tutti_topology *network;     /* NULL = a host. All workers fit it */
     const tutti_async_far *far; /* NULL: all visit by themselves, and what they bring travels if there is a network */
-    const bool *
-        travels; /* a worker: what it brings and takes along crosses links there; NULL: that of all who are far, or of all */
+    const bool
+        *travels; /* a worker: what it brings and takes along crosses links there; NULL: that of all who are far, or of
+                  * all */
     bool brings_by_turns; /* not in rank order: those who are far bring one after the other, who is ready first first */
     double brought_bytes, taken_bytes; /* there: of a visit */
 } tutti_async_run;

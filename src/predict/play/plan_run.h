@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_run.h: what a whole training takes by the predicted step of each rank count: hours, nodes for a deadline, what it costs, and up
- * to how many ranks it pays. Arithmetic on predictions; nothing else is looked at. Threads: shared (pure). */
+/* plan_run.h: what a whole training takes by the predicted step of each rank count: hours, nodes for a deadline, what
+ * it costs, and up to how many ranks it pays. Arithmetic on predictions; nothing else is looked at. Threads: shared
+ * (pure). */
 #ifndef TUTTI_PLAN_RUN_H
 #define TUTTI_PLAN_RUN_H
 
@@ -43,8 +44,8 @@ typedef struct {
 } tutti_run_choice;
 tutti_run_choice tutti_run_plan_choose(const tutti_run_row *rows, int n);
 
-/* The smallest rank count from which on, itself included, all that were predicted are less efficient than `least`; 0: the largest one
- * is not. Their order does not matter. */
+/* The smallest rank count from which on, itself included, all that were predicted are less efficient than `least`; 0:
+ * the largest one is not. Their order does not matter. */
 int tutti_predict_knee(const tutti_prediction *predicted, int n, double least);
 
 #endif

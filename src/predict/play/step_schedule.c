@@ -75,7 +75,8 @@ static void group(const tutti_step_schedule *s, const tutti_exchange_cost *cost,
         t->starts[i] = i == 0 || s->messages == TUTTI_MESSAGES_EACH;
 }
 
-/* All messages, each whole; and when they end behind the beginning of the backward pass if they go in the order in which they come. */
+/* All messages, each whole; and when they end behind the beginning of the backward pass if they go in the order in
+ * which they come. */
 static int64_t play_in_order(const travel *t, const tutti_exchange_cost *cost, tutti_step_times *out)
 {
     tutti_merge_group *groups = tutti_alloc(sizeof *groups * (size_t)(t->n + 1));
@@ -106,8 +107,8 @@ static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64
     free(sent);
 }
 
-/* From the beginning of a backward pass to that of the next. When it begins, all that was sent before has come, so that every step is as
- * the one before. A layer's share of the update, by its bytes, is done before its forward pass. */
+/* From the beginning of a backward pass to that of the next. When it begins, all that was sent before has come, so that
+ * every step is as the one before. A layer's share of the update, by its bytes, is done before its forward pass. */
 static int64_t play_by_need(const tutti_step_work *w, const travel *t, const tutti_exchange_cost *cost)
 {
     int64_t *there_ns = tutti_alloc(sizeof *there_ns * (size_t)(t->n + 1)), now_ns = t->backward_ns, own_ns = 0,

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_schedule.h: what a step of data-parallel training takes, from what its layers take and how exchanges are scheduled; no job and no
- * model. All ranks are alike and each has its own batch (weak scaling).
+/* step_schedule.h: what a step of data-parallel training takes, from what its layers take and how exchanges are
+ * scheduled; no job and no model. All ranks are alike and each has its own batch (weak scaling).
  *
- * Of Shi, Wang, Chu and Li (arXiv 1805.03812), with io = reading + copying of a batch, f and b the sums over layers, u the update, and t_c
- * what exchanges take:
+ * Of Shi, Wang, Chu and Li (arXiv 1805.03812), with io = reading + copying of a batch, f and b the sums over layers, u
+ * the update, and t_c what exchanges take:
  *   bsp      T = io + f + b + sum t_c(l) + u            one thing after the other, a message a layer
  *   bsp-one  T = io + f + b + t_c(all bytes) + u        ... one message
  *   io       T = max(io, f + b + sum t_c(l) + u)        the next batch is read beside the step
- *   wfbp     T = max(io, f + b + t_no + u)              a layer's exchange begins behind its gradient and the exchange before:
- *            c(L) = b ready of L, c(l) = max(c(l+1) + t_c(l+1), ready of l), t_no: what ends behind the backward pass
- *   mg-wfbp  the same, of neighbours merged so that it ends soonest (training/plan/merge.h: exact, where the paper's walk is greedy)
- *   priority the same as wfbp, but of what is ready the layer next to the input goes first, and the next forward pass waits for each
- *            layer's own exchange only (after ByteScheduler, Peng et al., SOSP 2019). A message that travels is not interrupted
+ *   wfbp     T = max(io, f + b + t_no + u)              a layer's exchange begins behind its gradient and the exchange
+ *            before: c(L) = b ready of L, c(l) = max(c(l+1) + t_c(l+1), ready of l), t_no: what ends behind the
+ *            backward pass
+ *   mg-wfbp  the same, of neighbours merged so that it ends soonest (training/plan/merge.h: exact, where the paper's
+ *            walk is greedy)
+ *   priority the same as wfbp, but of what is ready the layer next to the input goes first, and the next forward pass
+ *   waits for each
+ *            layer's own exchange only (after ByteScheduler, Peng et al., SOSP 2019). A message that travels is not
+ *            interrupted
  * Where the ranks' own cores move the bytes (cost.overlap 0) nothing hides behind compute, whatever the schedule.
  *
  * Whole nanoseconds: answers are exact. Always bsp >= io >= wfbp >= priority, and mg-wfbp <=
@@ -57,7 +61,8 @@ typedef struct {
     int nmessages;
 } tutti_step_times;
 
-/* cost: what a message of so many bytes takes; NULL: there is one rank, and nothing travels. Cost: O(layers^2) for mg-wfbp and priority. */
+/* cost: what a message of so many bytes takes; NULL: there is one rank, and nothing travels. Cost: O(layers^2) for
+ * mg-wfbp and priority. */
 void tutti_step_schedule_play(const tutti_step_schedule *s, const tutti_step_work *work,
                               const tutti_exchange_cost *cost, tutti_step_times *out);
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c: plays the actions of a plan against measured node times and simulated exchanges.
  *
- * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the last one's steps
- * counts.
- * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits until it has
- * ended. Several steps are played, the last one counts (the first has nothing to wait for).
- * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free, and what it makes
- * ready queues behind what was ready before, by need only where the lane would idle. Host: whoever waits plays it, at the first wait for what it makes ready.
- * Host: the rank's own thread moves the bytes, so exchanges take the compute lane; ranks that share a core take turns:
- * compute counts once for each of them (the simulator already shares cores for exchanges). Loading runs on a thread of its
- * own and costs only where ranks leave no core free.
- * Where exchanges are between some ranks, each rank is played, as if the others of an exchange came when it does, and the slowest one
- * counts: what that one waits for while others exchange without it is left out, so that such predictions are low, if anything. */
+ * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the
+ * last one's steps counts.
+ * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits
+ * until it has ended. Several steps are played, the last one counts (the first has nothing to wait for).
+ * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free,
+ * and what it makes ready queues behind what was ready before, by need only where the lane would idle. Host: whoever
+ * waits plays it, at the first wait for what it makes ready. Host: the rank's own thread moves the bytes, so exchanges
+ * take the compute lane; ranks that share a core take turns: compute counts once for each of them (the simulator
+ * already shares cores for exchanges). Loading runs on a thread of its own and costs only where ranks leave no core
+ * free. Where exchanges are between some ranks, each rank is played, as if the others of an exchange came when it does,
+ * and the slowest one counts: what that one waits for while others exchange without it is left out, so that such
+ * predictions are low, if anything. */
 #include "timeline.h"
 
 #include <math.h>
@@ -220,7 +221,8 @@ static tutti_status exchanges_prepare(const player *p, tutti_exchange_times *tim
     return st;
 }
 
-/* Of what a rank exchanges in a step: which link is busy longest and how long, by the names that each exchange has for its own. */
+/* Of what a rank exchanges in a step: which link is busy longest and how long, by the names that each exchange has for
+ * its own. */
 static double find_busiest(const player *p, int rank, const char **name)
 {
     const int n = p->plan->nexchanges;

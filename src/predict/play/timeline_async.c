@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_async.c: from the actions of a plan to what a worker does before, in and behind a visit, and what a play of that says. */
+/* timeline_async.c: from the actions of a plan to what a worker does before, in and behind a visit, and what a play of
+ * that says. */
 #include "timeline_async.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@
 
 #include "async_run.h"
 
-/* What a worker does in a step before its visit, in it and behind it, and in a step without one. Far from the centre, what it waits for
- * takes the place of the visit. */
+/* What a worker does in a step before its visit, in it and behind it, and in a step without one. Far from the centre,
+ * what it waits for takes the place of the visit. */
 static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double *before_s, double *visit_s,
                       double *after_s, double *other_s)
 {
@@ -62,8 +63,8 @@ static tutti_async_run worker_of(const tutti_async_timeline *p, double load_s)
     return r;
 }
 
-/* Seconds of a step of all workers, of which each computes so long in a step of its own, but for its slowness, and then does something
- * else. They wait for the slowest one, or whoever is faster takes more shares. */
+/* Seconds of a step of all workers, of which each computes so long in a step of its own, but for its slowness, and then
+ * does something else. They wait for the slowest one, or whoever is faster takes more shares. */
 static double step_of_all(const tutti_async_run *r, bool they_wait, double computes_s, double other_s)
 {
     double slowest = 1, rate = 0;
@@ -75,8 +76,8 @@ static double step_of_all(const tutti_async_run *r, bool they_wait, double compu
     return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
 }
 
-/* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the first quarter. On a network
- * they must have moved apart by then, where they do. */
+/* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the
+ * first quarter. On a network they must have moved apart by then, where they do. */
 static int64_t steps_to_play(const tutti_async_run *r)
 {
     enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
@@ -85,8 +86,8 @@ static int64_t steps_to_play(const tutti_async_run *r)
     return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
 }
 
-/* Whose visits cross links: of workers on other machines, and of cards of one server, which do not map each other's memory. The caller
- * frees it. */
+/* Whose visits cross links: of workers on other machines, and of cards of one server, which do not map each other's
+ * memory. The caller frees it. */
 static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, const bool *is_far)
 {
     const int n = plan->config.nranks;
@@ -98,7 +99,8 @@ static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, co
     return out;
 }
 
-/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
+/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along:
+ * weights or centre. */
 void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
                           tutti_prediction *out)
 {
@@ -136,7 +138,8 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
     if (!slowness)
-        return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too little */
+        return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too
+                 * little */
     out->lower_s = fmin(out->lower_s, out->step_s);
     out->upper_s = fmax(out->upper_s, out->step_s);
 }

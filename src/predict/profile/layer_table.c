@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What runs between the gradients of a layer's parameters and the next time they are read: the rest of the backward pass and
- * the forward pass up to the layer. */
+/* What runs between the gradients of a layer's parameters and the next time they are read: the rest of the backward
+ * pass and the forward pass up to the layer. */
 static double window_s(const tutti_graph *g, const tutti_profile *profile, int layer)
 {
     double sum = 0;
@@ -37,7 +37,8 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
     return best;
 }
 
-/* Of a layer's parameters that travel, which frozen ones do not: those of their shapes, or all (the kernel's order may have padding). */
+/* Of a layer's parameters that travel, which frozen ones do not: those of their shapes, or all (the kernel's order may
+ * have padding). */
 static int64_t count_elements(const tutti_graph *g, int layer, bool padded)
 {
     int64_t n = 0;

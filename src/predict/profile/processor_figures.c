@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what is. */
+/* processor_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what
+ * is. */
 #include "processor_figures.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and rate. */
+/* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and
+ * rate. */
 static const struct {
     const char *name;
     tutti_processor_model_class like;

@@ -112,8 +112,8 @@ static timed_list gather(const shared_figures *f, const tutti_processor_model_sa
     return list;
 }
 
-/* Of equals those are better that say less of the device: what no sample says of the cache is as with the memory, or the other way round, and
- * what none says of computing is as the peak. */
+/* Of equals those are better that say less of the device: what no sample says of the cache is as with the memory, or
+ * the other way round, and what none says of computing is as the peak. */
 static double cost_of(const timed_list *list, const class_fit *fit)
 {
     const double pull = 1e-6, *share = fit->share;

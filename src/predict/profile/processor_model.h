@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processor_model.h: a processor as data: how long the kernels of a step graph take on one that need not be there.
  *
- * A device is a file of figures with their sources (base/text/sourced.h): src/predict/devices/NAME.txt come with the program, `tutti tune device`
- * writes that of this processor, docs/devices.md describes the keys. A kernel takes
+ * A device is a file of figures with their sources (base/text/sourced.h): src/predict/devices/NAME.txt come with the
+ * program, `tutti tune device` writes that of this processor, docs/devices.md describes the keys. A kernel takes
  *
  *     launch + max(FLOPs / (peak * compute), bytes / (rate * memory)) + (1 - overlap) * min(the same two)
  *
- * where launch, compute, memory and overlap (1 unless the file says otherwise) are the figures of its class in its pass, of the candidate that computes it and of the job's precision
- * where the file tells these apart; peak is that of the precision (of f32 where the work is no product), rate is that of the device's
- * memory, or of its cache where the bytes fit in there (Williams et al., CACM 2009: roofline). FLOPs are those that an op's row counts;
- * bytes are what the kernel is given and makes, each once.
- * Threads: frozen after open. */
+ * where launch, compute, memory and overlap (1 unless the file says otherwise) are the figures of its class in its
+ * pass, of the candidate that computes it and of the job's precision where the file tells these apart; peak is that of
+ * the precision (of f32 where the work is no product), rate is that of the device's memory, or of its cache where the
+ * bytes fit in there (Williams et al., CACM 2009: roofline). FLOPs are those that an op's row counts; bytes are what
+ * the kernel is given and makes, each once. Threads: frozen after open. */
 #ifndef TUTTI_PROCESSOR_MODEL_H
 #define TUTTI_PROCESSOR_MODEL_H
 
@@ -76,8 +76,8 @@ typedef struct {
     int nfigures;                          /* the own ones first */
 } tutti_processor_model;
 
-/* Of a name that comes with the program, else of a file (what contains '/' or '.'); ":tf32" behind it lets products of f32 jobs round
- * to TF32. TUTTI_ERR_USAGE: there is none, or it has no such peak; TUTTI_ERR_DATA names
+/* Of a name that comes with the program, else of a file (what contains '/' or '.'); ":tf32" behind it lets products of
+ * f32 jobs round to TF32. TUTTI_ERR_USAGE: there is none, or it has no such peak; TUTTI_ERR_DATA names
  * the line. Released by the caller. */
 tutti_status tutti_processor_model_open(const char *name_or_path, tutti_processor_model *out, tutti_failure *err);
 /* As a test or fuzz target has it. */
@@ -97,8 +97,8 @@ typedef struct {
 /* false: that pass is not run. */
 bool tutti_processor_model_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass,
                                    tutti_processor_model_work *out);
-/* Of a class the most special figure: what is said of the class counts before what is said of the one that it belongs to, then the kernel
- * counts before the precision and that before the pass. */
+/* Of a class the most special figure: what is said of the class counts before what is said of the one that it belongs
+ * to, then the kernel counts before the precision and that before the pass. */
 double tutti_processor_model_figure_of(const tutti_processor_model *d, tutti_processor_model_term term,
                                        tutti_precision precision, tutti_kernel_pass pass,
                                        const tutti_processor_model_work *work);
@@ -111,10 +111,11 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
 
 /* The figures of a device from times of kernels that were measured on it.
  *
- * Peaks are the fastest products, rates the fastest passes over more bytes than caches hold and over fewer. For each class and pass, apart for
- * other precisions than f32 and for each candidate where several compute the class, launch, overlap and the three efficiencies are those with the least
- * sum of |log(predicted / measured)| over its samples: launches and overlaps of a grid, efficiencies that single samples imply, one after the other until
- * none is better. What samples do not say is as for the device: its launch is the one that would have the least sum over all classes.
+ * Peaks are the fastest products, rates the fastest passes over more bytes than caches hold and over fewer. For each
+ * class and pass, apart for other precisions than f32 and for each candidate where several compute the class, launch,
+ * overlap and the three efficiencies are those with the least sum of |log(predicted / measured)| over its samples:
+ * launches and overlaps of a grid, efficiencies that single samples imply, one after the other until none is better.
+ * What samples do not say is as for the device: its launch is the one that would have the least sum over all classes.
  * Cost: 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure). */
 
 typedef struct {
@@ -128,7 +129,8 @@ typedef struct {
 /* Of all passes of a graph that are run and took time; out has room for TUTTI_NPASSES a layer. How many. */
 int tutti_processor_model_samples(const tutti_graph *graph, const tutti_profile *profile,
                                   tutti_processor_model_sample *out);
-/* Adds the lines of a device's file, all but its texts. TUTTI_ERR_FAILED: no sample is a product, or none is a pass over memory. */
+/* Adds the lines of a device's file, all but its texts. TUTTI_ERR_FAILED: no sample is a product, or none is a pass
+ * over memory. */
 tutti_status tutti_processor_model_fit(const tutti_processor_model_sample *samples, int n, double cache_bytes,
                                        tutti_strbuf *out, tutti_failure *err);
 /* |predicted / measured - 1| of each sample that the device has a peak for; how many. */

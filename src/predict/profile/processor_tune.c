@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_tune.c: times the layers of networks made for it (src/predict/probes) and fits a device to them; compares a device with shipped
- * networks, none of whose layers a fit has seen. */
+/* processor_tune.c: times the layers of networks made for it (src/predict/probes) and fits a device to them; compares a
+ * device with shipped networks, none of whose layers a fit has seen. */
 #include "processor_tune.h"
 
 #include <math.h>
@@ -91,7 +91,8 @@ static tutti_status graph_make(const probe *p, const struct tutti_device *card, 
     return st;
 }
 
-/* Adds the times of its kernels to the set: of each the shorter of two measurements, because a busy machine takes caches away. */
+/* Adds the times of its kernels to the set: of each the shorter of two measurements, because a busy machine takes
+ * caches away. */
 static tutti_status probe_measure(const probe *p, const struct tutti_device *card, sample_set *set, tutti_failure *err)
 {
     enum { REPEATS = 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_tune.h: a device (device.h) measured: fitted to kernels of this machine, or compared with them. Takes minutes and 1 GB. Threads:
- * owner. */
+/* processor_tune.h: a device (device.h) measured: fitted to kernels of this machine, or compared with them. Takes
+ * minutes and 1 GB. Threads: owner. */
 #ifndef TUTTI_PROCESSOR_TUNE_H
 #define TUTTI_PROCESSOR_TUNE_H
 
@@ -15,7 +15,8 @@ typedef struct {
 /* Adds the lines that tutti_processor_model_fit finds. cache_bytes: of the last level of cache. */
 tutti_status tutti_processor_model_tune(const tutti_processor_model_tuning *t, double cache_bytes, tutti_strbuf *out,
                                         tutti_failure *err);
-/* Tells the errors of d for each shipped network and for all; kernels: a line of CSV for each kernel, measured and predicted. */
+/* Tells the errors of d for each shipped network and for all; kernels: a line of CSV for each kernel, measured and
+ * predicted. */
 tutti_status tutti_processor_model_check(const tutti_processor_model_tuning *t, const tutti_processor_model *d,
                                          tutti_strbuf *kernels, tutti_failure *err);
 

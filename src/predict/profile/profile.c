@@ -2,9 +2,9 @@
 /* profile.c: runs the nodes of a step graph on made-up values and takes the time of each. Values of a real batch would
  * not change the times: no kernel of ours looks at what it adds up.
  *
- * Activations, their gradients, saved state and scratch lie as a plan lays them (placement.h), so that a profile takes the memory of a
- * training step, and what a kernel reads is as near or far as there: its input where the kernel before has left it, all else where
- * the step has come by since. */
+ * Activations, their gradients, saved state and scratch lie as a plan lays them (placement.h), so that a profile takes
+ * the memory of a training step, and what a kernel reads is as near or far as there: its input where the kernel before
+ * has left it, all else where the step has come by since. */
 #include "profile.h"
 
 #include <pthread.h>
@@ -98,7 +98,8 @@ static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
             a->dparam[g->params[p].ordinal] = NULL;
 }
 
-/* What a split layer computes with and its neighbours read lies in memory of its own: it is moved between the two, which is no kernel's. */
+/* What a split layer computes with and its neighbours read lies in memory of its own: it is moved between the two,
+ * which is no kernel's. */
 static void *place_or_fill(runner *r, const int64_t *offsets, int i, bool is_split, const tutti_value *v, uint64_t key)
 {
     void *at = is_split ? NULL : place(r, offsets, i);
@@ -208,7 +209,8 @@ static int phase_of(const tutti_node *n)
     }
 }
 
-/* Of what is timed. A kernel of one thread by what that has computed: on a busy machine others take turns on its core. */
+/* Of what is timed. A kernel of one thread by what that has computed: on a busy machine others take turns on its
+ * core. */
 static double node_clock(const runner *r)
 {
     return r->graph->config.nthreads == 1 && !r->card ? tutti_clock_thread_s() : tutti_clock_s();
@@ -275,8 +277,8 @@ static void runner_step(runner *r, double *times)
     }
 }
 
-/* All parameters updated by a rule with one state, when the step's kernels have pushed them out of the nearest caches, as they do in a
- * real step: seconds for all of them. */
+/* All parameters updated by a rule with one state, when the step's kernels have pushed them out of the nearest caches,
+ * as they do in a real step: seconds for all of them. */
 static double runner_update(runner *r)
 {
     const tutti_update update = tutti_update_to_time();

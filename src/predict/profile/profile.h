@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile.h: seconds that the nodes of a step graph take on this machine.
  *
- * All layers are run in order, forward and backward, on values of their own, several times; the lower quartile of each node counts.
- * With several graphs, as many threads do this at once, so that shared caches, memory and sibling hyperthreads are in the
- * figures. Threads: owner. */
+ * All layers are run in order, forward and backward, on values of their own, several times; the lower quartile of each
+ * node counts. With several graphs, as many threads do this at once, so that shared caches, memory and sibling
+ * hyperthreads are in the figures. Threads: owner. */
 #ifndef TUTTI_PROFILE_H
 #define TUTTI_PROFILE_H
 
@@ -32,10 +32,11 @@ typedef struct {
 } tutti_profile;
 
 enum { TUTTI_MAX_BUSY = 64 };
-/* Memory that a graph's nodes are timed in, but for small things: that of a training step, with one state a parameter. */
+/* Memory that a graph's nodes are timed in, but for small things: that of a training step, with one state a
+ * parameter. */
 int64_t tutti_profile_bytes(const tutti_graph *g);
-/* TUTTI_ERR_FAILED: less than nbusy times that is left. graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second, or four steps of a
- * network whose step alone takes as long. */
+/* TUTTI_ERR_FAILED: less than nbusy times that is left. graphs: alike but for their kernels; 1 <= nbusy <=
+ * TUTTI_MAX_BUSY. Takes about half a second, or four steps of a network whose step alone takes as long. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
 /* All its times, as on a machine that takes so many times as long. */
@@ -43,24 +44,24 @@ void tutti_profile_stretch(tutti_profile *p, double factor);
 /* Without those of updates: as if a call had so many times the samples. */
 void tutti_profile_resize(tutti_profile *p, double factor);
 
-/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy, parts), else TUTTI_ERR_DATA saying which are
- * there; layers must be the model's. */
+/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy, parts), else
+ * TUTTI_ERR_DATA saying which are there; layers must be the model's. */
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
                                 tutti_profile *out, tutti_failure *err);
 
-/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say. A function of
- * the trace: what it does not say is assumed. TUTTI_ERR_DATA where its layers are not the model's. */
+/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say.
+ * A function of the trace: what it does not say is assumed. TUTTI_ERR_DATA where its layers are not the model's. */
 #define TUTTI_ASSUMED_UPDATE_S 2e-9 /* an element: 20 bytes at the 10 GB/s that topologies assume of a core */
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
                                     tutti_profile *out, tutti_failure *err);
 
 /* What a plan's exchanges cost on a machine that need not be there, as a plan wants it to merge by.
  *
- * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers are
- * the profile's. overlap is 0 on a host (the ranks' own cores move the bytes); on a star it is the share of those of a bucket's
- * exchanges that are told to be ready before the rule is applied; but 1 where the plan goes by need: what comes later then has the next
- * forward pass to hide behind. Threads: shared (pure). */
+ * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers
+ * are the profile's. overlap is 0 on a host (the ranks' own cores move the bytes); on a star it is the share of those
+ * of a bucket's exchanges that are told to be ready before the rule is applied; but 1 where the plan goes by need: what
+ * comes later then has the next forward pass to hide behind. Threads: shared (pure). */
 
 /* The same of times->plan, by times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
@@ -69,15 +70,15 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
                                  tutti_plan_costs *out, tutti_failure *err);
 /* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
-/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied: on the rank
- * that takes part in the most of it. */
+/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is
+ * applied: on the rank that takes part in the most of it. */
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those of its parameters, by the
- * seconds of each of the plan's exchanges; what it receives by them. */
+/* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those
+ * of its parameters, by the seconds of each of the plan's exchanges; what it receives by them. */
 typedef struct {
     double travel_s, params_s;
     int64_t received_bytes;
@@ -93,9 +94,10 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
 tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                tutti_layer_prediction *out, int *nrows, tutti_failure *err);
 
-/* How many groups of nranks / G ranks give a dense layer the least traffic, if a group splits the layer and groups split
- * the batch: G divides nranks and has the smallest
- *     2 batch / G (activations and errors, inside a group of several)  +  noutputs G / nranks (gradients, between groups).
+/* How many groups of nranks / G ranks give a dense layer the least traffic, if a group splits the layer and groups
+ * split the batch: G divides nranks and has the smallest
+ *     2 batch / G (activations and errors, inside a group of several)  +  noutputs G / nranks (gradients, between
+ *     groups).
  * nranks = data parallel, 1 = model parallel; the smaller of equals. */
 int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
 
@@ -104,8 +106,8 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
 
 /* Cost: a part of each schedule. */
 tutti_rank_memory tutti_rank_memory_of(const tutti_plan *plan);
-/* Of parameters of which nothing but their bytes in f32 is known: weights, gradients and the states of the rule; activations and exchanges
- * are 0. false: there is no such rule, and no state is counted. */
+/* Of parameters of which nothing but their bytes in f32 is known: weights, gradients and the states of the rule;
+ * activations and exchanges are 0. false: there is no such rule, and no state is counted. */
 bool tutti_rank_memory_of_layers(const char *rule, int64_t bytes, tutti_rank_memory *out);
 
 #endif

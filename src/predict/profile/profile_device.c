@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_device.c: a step graph on a device: what each pass of each kernel computes and moves, and how long that takes.
+/* profile_device.c: a step graph on a device: what each pass of each kernel computes and moves, and how long that
+ * takes.
  *
- * Bytes are those of activations as the graph's kernels lay them out and of parameters in f32. Each pass moves what it must read and write,
- * once: forward its inputs, parameters and output; the gradients of parameters the inputs, the gradient of the output and those gradients; the
- * gradient of the inputs that of the output, the parameters or what the kernel says that it reads again, and its result. A
- * kernel that does both backward passes at once (joint_backward) is charged for both products and for each byte once. */
+ * Bytes are those of activations as the graph's kernels lay them out and of parameters in f32. Each pass moves what it
+ * must read and write, once: forward its inputs, parameters and output; the gradients of parameters the inputs, the
+ * gradient of the output and those gradients; the gradient of the inputs that of the output, the parameters or what the
+ * kernel says that it reads again, and its result. A kernel that does both backward passes at once (joint_backward) is
+ * charged for both products and for each byte once. */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_trace.c: a six-column layer trace of a one-rank run as a profile.
  *
- * A trace has one backward time a layer, a plan two kernels: where a layer runs both (the gradients of its parameters, then
- * of its input), each gets half, because both multiply as often (Das et al. 2016: a layer is three products of one size);
- * what sums of gradients took is in it and goes with them.
- * What an update and loading take stands behind the layers. Traces of others say neither: then an update is assumed, and loading left out. */
+ * A trace has one backward time a layer, a plan two kernels: where a layer runs both (the gradients of its parameters,
+ * then of its input), each gets half, because both multiply as often (Das et al. 2016: a layer is three products of one
+ * size); what sums of gradients took is in it and goes with them.
+ * What an update and loading take stands behind the layers. Traces of others say neither: then an update is assumed,
+ * and loading left out. */
 #include "profile.h"
 
 #include <math.h>

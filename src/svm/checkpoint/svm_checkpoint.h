@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint.h: a long training that survives: what it knows is kept in one file, and any number of ranks goes on from it with the
- * same bits.
+/* svm_checkpoint.h: a long training that survives: what it knows is kept in one file, and any number of ranks goes on
+ * from it with the same bits.
  *
- * Rank 0 keeps the file's image in memory: who the training is, and the problems solved so far. A save adds the state of the problem
- * that is being solved, gathered by the samples' numbers, and writes to a temporary name, fsync, rename. A training whose
- * configuration names no file has no checkpoint, and all of these return at once.
+ * Rank 0 keeps the file's image in memory: who the training is, and the problems solved so far. A save adds the state
+ * of the problem that is being solved, gathered by the samples' numbers, and writes to a temporary name, fsync, rename.
+ * A training whose configuration names no file has no checkpoint, and all of these return at once.
  *
- * Memory on rank 0: 8 bytes for each alpha of a solved problem; while it saves, 16 for each sample of the problem. On all ranks,
- * while they go on from a file: the file.
+ * Memory on rank 0: 8 bytes for each alpha of a solved problem; while it saves, 16 for each sample of the problem. On
+ * all ranks, while they go on from a file: the file.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_CHECKPOINT_H
@@ -16,8 +16,8 @@
 #include "../solve/svm_context.h"
 #include "../svm_training.h"
 
-/* Collective. Where the file is there it must be of this data and these options; else it is written, so that a name that cannot be is found
- * now. */
+/* Collective. Where the file is there it must be of this data and these options; else it is written, so that a name
+ * that cannot be is found now. */
 tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_failure *err);
 void tutti_svm_checkpoint_close(tutti_svm_context *context);
 

@@ -3,13 +3,13 @@
  *
  *   head      the words below
  *   identity  lines "name: value": data and options that the result depends on; zeros up to a whole word
- *   entries   problems solved so far, in the order in which a training solves them, each followed by alpha[n]; of the folds that
- *             made a sigmoid only the sigmoid is left
+ *   entries   problems solved so far, in the order in which a training solves them, each followed by alpha[n]; of the
+ *             folds that made a sigmoid only the sigmoid is left
  *   state     of the problem that is being solved, where one is: svm_state.h by the samples' numbers
  *   checksum  of all before
  *
- * All are words of eight bytes in the machine's order: the magic number tells a machine of the other one. What belongs to samples lies by
- * their numbers in the problem (svm_state.h), so the file knows nothing of ranks.
+ * All are words of eight bytes in the machine's order: the magic number tells a machine of the other one. What belongs
+ * to samples lies by their numbers in the problem (svm_state.h), so the file knows nothing of ranks.
  *
  * Pure. Threads: shared. */
 #ifndef TUTTI_SVM_CHECKPOINT_IMPL_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_data_impl.h: lines to rows, and the verdict over all parts of a file.
  *
- * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count within the part, from 1; only the
- * parts before say what they are in the file. A line that begins with '#' is a comment, as scikit-learn writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later one: until then
- * it is pending.
+ * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count within the part, from
+ * 1; only the parts before say what they are in the file. A line that begins with '#' is a comment, as scikit-learn
+ * writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later one: until then it
+ * is pending.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_DATA_IMPL_H
@@ -31,8 +32,8 @@ typedef struct {
 
 /* st, err: how scanning ended. */
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err);
-/* Collective (comm NULL: alone): hands out the rows of the scan, or releases them and says on every rank what is the first thing
- * wrong in the file. */
+/* Collective (comm NULL: alone): hands out the rows of the scan, or releases them and says on every rank what is the
+ * first thing wrong in the file. */
 tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_scan *scan, tutti_svm_report *own,
                                   tutti_svm_data *out, tutti_failure *err);
 

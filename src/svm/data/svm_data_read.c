@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_data_read.c: a file read by all ranks together, each its range of bytes.
  *
- * Of S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its first byte. So a rank
- * looks for the first line that begins in its range, and reads the last one to its end, wherever that is. All ranks then exchange
- * one report each, and all come to the same verdict. A pipe (standard input, `<(zcat set.gz)`)
+ * Of S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its first byte.
+ * So a rank looks for the first line that begins in its range, and reads the last one to its end, wherever that is. All
+ * ranks then exchange one report each, and all come to the same verdict. A pipe (standard input, `<(zcat set.gz)`)
  * has no ranges: it is read by one rank alone. */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ static void source_release(source *s)
     free(s->bytes);
 }
 
-/* Moves what is not used up to the front and reads behind it; a full buffer is doubled (one byte stays free for a '\n'). */
+/* Moves what is not used up to the front and reads behind it; a full buffer is doubled (one byte stays free for a
+ * '\n'). */
 static tutti_status source_fill(source *s, tutti_failure *err)
 {
     const int64_t kept = s->end - s->begin;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_text.c: numbers and rows of LIBSVM's texts.
  *
- * A decimal number is m 10^e with a whole m. (a) m <= 2^53 and |e| <= 22: m and 10^|e| are doubles, one multiplication or division
- * rounds once. (b) m < 2^64 and |e| <= 27: 5^|e| < 2^63, so product or quotient fit into 128 bits, and what is cut off is known
- * exactly. (c) All else is strtod's. */
+ * A decimal number is m 10^e with a whole m. (a) m <= 2^53 and |e| <= 22: m and 10^|e| are doubles, one multiplication
+ * or division rounds once. (b) m < 2^64 and |e| <= 27: 5^|e| < 2^63, so product or quotient fit into 128 bits, and what
+ * is cut off is known exactly. (c) All else is strtod's. */
 #include "svm_text.h"
 
 #include <locale.h>
@@ -30,8 +30,8 @@ static uint64_t power_of_5(int e)
     return power;
 }
 
-/* (v + rest) 2^e, rounded to the nearest double, ties to even; 0 <= rest < 1, known only as zero or not. v has more than 53 bits
- * where rest is not zero. */
+/* (v + rest) 2^e, rounded to the nearest double, ties to even; 0 <= rest < 1, known only as zero or not. v has more
+ * than 53 bits where rest is not zero. */
 static double round_wide(wide_uint v, bool rest, int e)
 {
     const uint64_t high = (uint64_t)(v >> 64);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_text.h: what LIBSVM's data and model files have in common: numbers, and rows of index:value.
  *
- * All of it reads from a pointer into a line that ends in '\n': nothing looks past that. Failures are words alone; the caller puts
- * file and line in front.
+ * All of it reads from a pointer into a line that ends in '\n': nothing looks past that. Failures are words alone; the
+ * caller puts file and line in front.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_TEXT_H
@@ -13,8 +13,9 @@
 
 #include "tutti/svm.h"
 
-/* The number at p, bit for bit what strtod gives in the C locale (so nan, inf and 0x1p3 are numbers); returns where it ends, NULL:
- * there is none at p. Blanks before it are not skipped. Cost: some nanoseconds for up to 19 digits and exponents within +-27. */
+/* The number at p, bit for bit what strtod gives in the C locale (so nan, inf and 0x1p3 are numbers); returns where it
+ * ends, NULL: there is none at p. Blanks before it are not skipped. Cost: some nanoseconds for up to 19 digits and
+ * exponents within +-27. */
 const char *tutti_svm_number(const char *p, double *out);
 /* The same for a whole number within int32. NULL: none, or out of range. */
 const char *tutti_svm_whole(const char *p, int32_t *out);
@@ -43,7 +44,8 @@ typedef struct {
 } tutti_svm_word;
 tutti_svm_word tutti_svm_word_at(const char *p);
 
-/* Rows in the making. data holds the ended ones; start[nrows] is where the one in the making begins; width is that of all so far. */
+/* Rows in the making. data holds the ended ones; start[nrows] is where the one in the making begins; width is that of
+ * all so far. */
 typedef struct {
     tutti_svm_data data;
     int64_t nentries; /* of ended rows and of the one in the making */
@@ -52,12 +54,13 @@ typedef struct {
 
 /* Room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED: no memory. */
 tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tutti_failure *err);
-/* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the row in the making; room was reserved. On failure those before the bad one
- * are there. */
+/* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the row in the making; room was
+ * reserved. On failure those before the bad one are there. */
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err);
 void tutti_svm_growing_end_row(tutti_svm_growing *g, double label);
-/* Hands the rows over, cut to their size; g is empty afterwards. first and total are those of all rows of a whole set. */
+/* Hands the rows over, cut to their size; g is empty afterwards. first and total are those of all rows of a whole
+ * set. */
 tutti_svm_data tutti_svm_growing_finish(tutti_svm_growing *g);
 
 #endif

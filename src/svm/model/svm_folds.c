@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_folds.c: cross validation. Who is in which fold is a pure function (a permutation of the class's samples that needs no memory), so
- * ranks agree without a word. */
+/* svm_folds.c: cross validation. Who is in which fold is a pure function (a permutation of the class's samples that
+ * needs no memory), so ranks agree without a word. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "../svm_training.h"
 #include "svm_probability.h"
 
-/* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other within one. */
+/* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other
+ * within one. */
 static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, tutti_svm_split split)
 {
     const int64_t place = tutti_sample_order_at(split.seed, k, c->count[k], true, number);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_platt.c: the sigmoid of a pair of classes, from decisions that were made without knowing the sample: five folds. */
+/* svm_platt.c: the sigmoid of a pair of classes, from decisions that were made without knowing the sample: five
+ * folds. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

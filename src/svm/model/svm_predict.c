@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_predict.c: labels, decision values and probabilities of rows.
  *
- * A block of rows meets one tile of support vectors of one class after the other. A vector of class i counts in the decisions of all
- * pairs with i: its kernel values are made once and summed for each pair. Blocks are dealt out to threads; sums run in the order of
- * the support vectors, so neither threads nor blocks show in the result. */
+ * A block of rows meets one tile of support vectors of one class after the other. A vector of class i counts in the
+ * decisions of all pairs with i: its kernel values are made once and summed for each pair. Blocks are dealt out to
+ * threads; sums run in the order of the support vectors, so neither threads nor blocks show in the result. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,8 +128,8 @@ static void predict_part(void *arg, int64_t part, int64_t end_part)
     }
 }
 
-/* A precomputed kernel's value is an entry of the row, the one whose index is the vector's number: the inner product with a vector that
- * has a one there. The caller releases. */
+/* A precomputed kernel's value is an entry of the row, the one whose index is the vector's number: the inner product
+ * with a vector that has a one there. The caller releases. */
 static tutti_svm_data unit_vectors(const tutti_svm_data *sv)
 {
     const size_t n = (size_t)sv->nrows;

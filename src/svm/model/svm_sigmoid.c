@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_sigmoid.c: the sigmoid from decisions to probabilities, and the one of greatest likelihood by Newton's method with a line search. */
+/* svm_sigmoid.c: the sigmoid from decisions to probabilities, and the one of greatest likelihood by Newton's method
+ * with a line search. */
 #include <math.h>
 
 #include "svm_probability.h"

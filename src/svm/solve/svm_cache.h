@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_cache.h: rows of the kernel matrix, kept as long as there is room; the one unused for longest goes first.
  *
- * A row holds values at positions 0 .. length - 1 of the solver's order of its own samples (active ones first). When elimination moves
- * samples behind, permute() moves the values with them, so that rows stay usable; a row that is too short is completed by the solver.
+ * A row holds values at positions 0 .. length - 1 of the solver's order of its own samples (active ones first). When
+ * elimination moves samples behind, permute() moves the values with them, so that rows stay usable; a row that is too
+ * short is completed by the solver.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_CACHE_H
@@ -13,15 +14,15 @@
 
 typedef struct tutti_svm_cache tutti_svm_cache;
 
-/* nbytes for rows of up to `most` values, f32 or f64 by value_bytes; keys are 0 .. nkeys - 1 (numbers of samples in the whole set). Room
- * for less than two rows: nothing is kept. */
+/* nbytes for rows of up to `most` values, f32 or f64 by value_bytes; keys are 0 .. nkeys - 1 (numbers of samples in the
+ * whole set). Room for less than two rows: nothing is kept. */
 tutti_svm_cache *tutti_svm_cache_create(size_t nbytes, int64_t nkeys, int64_t most, size_t value_bytes);
 void tutti_svm_cache_destroy(tutti_svm_cache *cache);
 /* The row of a key and how many of its values are there; NULL: not kept. Counts as used now. */
 void *tutti_svm_cache_find(tutti_svm_cache *cache, int64_t key, int64_t *length);
-/* Memory for `length` values of a key (its old values stay, up to the old length); rows used longest ago go, but none that was found
- * or made since the last tutti_svm_cache_turn. NULL: no room; a row that was there stays as it was. 1 <= length <= most. The memory
- * stays where it is until this key is made again or a row is made in a later turn. */
+/* Memory for `length` values of a key (its old values stay, up to the old length); rows used longest ago go, but none
+ * that was found or made since the last tutti_svm_cache_turn. NULL: no room; a row that was there stays as it was. 1 <=
+ * length <= most. The memory stays where it is until this key is made again or a row is made in a later turn. */
 void *tutti_svm_cache_make(tutti_svm_cache *cache, int64_t key, int64_t length);
 void tutti_svm_cache_turn(tutti_svm_cache *cache);
 /* Position i of the first n holds what was at from[i]; all rows have length >= n or are forgotten. */

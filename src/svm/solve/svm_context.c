@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_context.c: what a rank keeps for all problems of one training: numbers of the rows in the tile's type, the tile, the threads,
- * requests that every round uses again. */
+/* svm_context.c: what a rank keeps for all problems of one training: numbers of the rows in the tile's type, the tile,
+ * the threads, requests that every round uses again. */
 #include "svm_context.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
     return b->at;
 }
 
-/* As a target a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear kernel. */
+/* As a target a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear
+ * kernel. */
 static void make_targets(tutti_svm_context *e)
 {
     const tutti_svm_data *d = e->data;
@@ -36,8 +37,9 @@ static void make_targets(tutti_svm_context *e)
     e->targets = (tutti_svm_rows){start, index, one, one32, one};
 }
 
-/* What this rank's rows take besides themselves: copies as f32, lengths, and in a solver alphas, gradients, places, orders of all samples,
- * and of those of all ranks a word each; the set's matrix. Rows that travel and the cache come later, and do with less. */
+/* What this rank's rows take besides themselves: copies as f32, lengths, and in a solver alphas, gradients, places,
+ * orders of all samples, and of those of all ranks a word each; the set's matrix. Rows that travel and the cache come
+ * later, and do with less. */
 static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
 {
     enum { A_SAMPLE = 96 };

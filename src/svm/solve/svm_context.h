@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_context.h: what the files of the solver share.
  *
- *   context  rows, tile, threads and buffers, for all problems of a training        svm_context.c, svm_travel.c, svm_sum.c
+ *   context  rows, tile, threads and buffers, for all problems of a training        svm_context.c, svm_travel.c,
+ *            svm_sum.c
  *   solver  one problem: the state and what is made from it                        svm_solve.c, svm_finish.c
  *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
  *   update  of all gradients, from rows computed or kept                           svm_update.c
@@ -82,8 +83,8 @@ struct tutti_svm_context {
     tutti_request *offer_request;
 };
 
-/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), t < ntargets: tile after tile, each by all
- * threads. */
+/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), t < ntargets: tile after tile,
+ * each by all threads. */
 void tutti_svm_context_add(tutti_svm_context *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
                            int64_t ntargets, const int32_t *target, double *sum);
 /* all[2 * nranks] = both of each rank. Collective. */
@@ -92,7 +93,8 @@ tutti_status tutti_svm_context_share(tutti_svm_context *e, const int64_t mine[2]
 tutti_status tutti_svm_context_count(tutti_svm_context *e, int64_t *values, int n, tutti_failure *err);
 
 /* --- svm_travel.c --- */
-/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows, e->entries_of[r] entries. */
+/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows,
+ * e->entries_of[r] entries. */
 tutti_status tutti_svm_travel(tutti_svm_context *e, tutti_svm_store *store, const int32_t *row, int64_t n,
                               tutti_failure *err);
 /* What so many rows take on their way, without padding: the same for any number of ranks. */
@@ -172,8 +174,8 @@ static inline int tutti_svm_set_renewal(int block)
 void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
 /* Collective. The picks join the newest `keep` members; rows travel; the matrix is completed. */
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
-/* Collective. The members of a checkpoint, which are the picks in the order of the slots: rows travel, the matrix is made. TUTTI_ERR_DATA:
- * there is no such set. */
+/* Collective. The members of a checkpoint, which are the picks in the order of the slots: rows travel, the matrix is
+ * made. TUTTI_ERR_DATA: there is no such set. */
 tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err);
 /* Optimises the set until its gap is below `until`, updates all active gradients. */
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);

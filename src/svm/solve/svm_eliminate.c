@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_eliminate.c: samples that will not matter are dropped, and come back.
  *
- * A sample at a bound can only be moved one way; while its gamma lies beyond the other side's extreme no pair with it violates anything,
- * so it is dropped: gradients are no longer kept up for it and it is offered no more. Wrong guesses are repaired by making the
- * gradients anew, from samples with alpha > 0 alone. Members of the working set stay. Rules after Vishnu et al. (CLUSTER 2015): how
- * many iterations before samples are dropped (and after how many again), and whether once or several times they come back. */
+ * A sample at a bound can only be moved one way; while its gamma lies beyond the other side's extreme no pair with it
+ * violates anything, so it is dropped: gradients are no longer kept up for it and it is offered no more. Wrong guesses
+ * are repaired by making the gradients anew, from samples with alpha > 0 alone. Members of the working set stay. Rules
+ * after Vishnu et al. (CLUSTER 2015): how many iterations before samples are dropped (and after how many again), and
+ * whether once or several times they come back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,10 @@ enum { NRULES = sizeof rules / sizeof *rules };
  *   samples:50%      3.12    4.58    1.06    0.73
  *   none                 6.41            0.73
  *
- * `multi` is ahead because most rounds come after the gap is below 10 eps, where `single` drops nothing any more. Dropping after 2 to 1000
- * iterations is early enough to be wrong: samples come back twice. A short solve (the right half: 2 values in 3 are spent before
- * anything can be dropped) pays for one reconstruction what dropping has saved, whatever the rule; a long one gains more than half. */
+ * `multi` is ahead because most rounds come after the gap is below 10 eps, where `single` drops nothing any more.
+ * Dropping after 2 to 1000 iterations is early enough to be wrong: samples come back twice. A short solve (the right
+ * half: 2 values in 3 are spent before anything can be dropped) pays for one reconstruction what dropping has saved,
+ * whatever the rule; a long one gains more than half. */
 #define DEFAULT_RULE "multi,samples:5%"
 
 const tutti_svm_elimination *tutti_svm_eliminations(int *n)

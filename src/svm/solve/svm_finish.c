@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_finish.c: objective, threshold and counts of a solution, as LIBSVM has them.
  *
- * Sums run over the samples in the order of the file, whoever holds them: each rank gives its terms, and every rank adds them all. */
+ * Sums run over the samples in the order of the file, whoever holds them: each rank gives its terms, and every rank
+ * adds them all. */
 #include "svm_context.h"
 
 /* What a sample adds. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_gather.c: support vectors come to rank 0, which arranges them class by class. Each rank sends four vectors (entries a row,
- * coefficients, indices, values), its rows class by class, in file order within a class. */
+/* svm_gather.c: support vectors come to rank 0, which arranges them class by class. Each rank sends four vectors
+ * (entries a row, coefficients, indices, values), its rows class by class, in file order within a class. */
 #include <stdlib.h>
 #include <string.h>
 

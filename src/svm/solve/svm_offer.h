@@ -11,8 +11,8 @@ typedef struct {
     int64_t number, entries;
 } tutti_svm_candidate;
 
-/* Candidates of each side that a rank offers at first, for a set of `block`. Of a full set a quarter is chosen, half of it from each side; a
- * rank offers twice its share: seldom too few. */
+/* Candidates of each side that a rank offers at first, for a set of `block`. Of a full set a quarter is chosen, half of
+ * it from each side; a rank offers twice its share: seldom too few. */
 static inline int tutti_svm_offer_of(int block, int nranks)
 {
     const int offer = block / 4 / nranks + 16;

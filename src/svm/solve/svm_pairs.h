@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs.h: sequential minimal optimisation within a working set whose kernel matrix is at hand: pairs by second-order selection
- * (Fan, Chen, Lin 2005), until the gap within the set is below `until`.
+/* svm_pairs.h: sequential minimal optimisation within a working set whose kernel matrix is at hand: pairs by
+ * second-order selection (Fan, Chen, Lin 2005), until the gap within the set is below `until`.
  *
- * All ranks run it on equal input and get equal bits. Loops over the set run in vector lanes (avx512, avx2, generic: equal bits).
- * Ties: the last member wins, which is LIBSVM's choice where members lie in the problem's order. Cost: O(n) an iteration.
+ * All ranks run it on equal input and get equal bits. Loops over the set run in vector lanes (avx512, avx2, generic:
+ * equal bits). Ties: the last member wins, which is LIBSVM's choice where members lie in the problem's order. Cost:
+ * O(n) an iteration.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_PAIRS_H
@@ -28,7 +29,8 @@ typedef struct {
     double *gradient; /* [n] G_i = sum_j y_i y_j K_ij alpha_j - 1; in, out. gamma_i = y_i G_i */
 } tutti_svm_pairs;
 
-/* *iterations: how many were done. A pair with K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix: TUTTI_ERR_DATA. */
+/* *iterations: how many were done. A pair with K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix:
+ * TUTTI_ERR_DATA. */
 tutti_status tutti_svm_pairs_run(const tutti_svm_pairs *p, int64_t *iterations, tutti_failure *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_pairs_vector.c: the loops of every row: DOUBLES members at once.
  *
- * Extremes are found first and their places in a second look; four of each at a time, since one would wait for the one before. */
+ * Extremes are found first and their places in a second look; four of each at a time, since one would wait for the one
+ * before. */
 #include <math.h>
 #include <string.h>
 
@@ -105,8 +106,8 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best so far. A division takes as long as all else together; it is needed only where the numerator may reach the best quotient times the
- * denominator: `least` is so much smaller than the best (2^-40) that no rounding matters. */
+/* The best so far. A division takes as long as all else together; it is needed only where the numerator may reach the
+ * best quotient times the denominator: `least` is so much smaller than the best (2^-40) that no rounding matters. */
 typedef struct {
     double gamma, diagonal; /* of the first of the pair */
     const void *row;

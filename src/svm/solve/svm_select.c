@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_select.c: the most violating pair of all ranks, and who joins the working set.
  *
- * A violator on the up side has gamma < b_low, on the low side gamma > b_up; a free sample may be both and counts where it is the worse one,
- * so the sides share no sample. Each rank offers its worst of both sides; from the union the worst are taken, exactly: ties go to the
- * highest number, and where all that a rank offered was taken while it has more, all ranks offer twice as many. Selection is linear
- * in the samples: nothing but the chosen few is ever sorted. */
+ * A violator on the up side has gamma < b_low, on the low side gamma > b_up; a free sample may be both and counts where
+ * it is the worse one, so the sides share no sample. Each rank offers its worst of both sides; from the union the worst
+ * are taken, exactly: ties go to the highest number, and where all that a rank offered was taken while it has more, all
+ * ranks offer twice as many. Selection is linear in the samples: nothing but the chosen few is ever sorted. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_set.c: the working set: who is in which slot, the kernel matrix of the members, and what their optimisation does to all gradients.
+/* svm_set.c: the working set: who is in which slot, the kernel matrix of the members, and what their optimisation does
+ * to all gradients.
  *
- * In a full set most members stay where they are, and the slots of the oldest ones change hands, so most of the matrix stays too:
+ * In a full set most members stay where they are, and the slots of the oldest ones change hands, so most of the matrix
+ * stays too:
  *
- *          kept    new                 new rows are computed against all members; what the kept ones have in the new columns is
- *   kept    .    mirrored              their mirror image. Otherwise (the first round, few violators left) the kept ones move to the
+ *          kept    new                 new rows are computed against all members; what the kept ones have in the new
+ *                  columns is
+ *   kept    .    mirrored              their mirror image. Otherwise (the first round, few violators left) the kept
+ *           ones move to the
  *   new   computed  computed           front, the new ones follow, and the whole matrix is computed.
  *
- * A precomputed matrix need not be symmetric, so it is always computed whole: what the set's matrix is follows from its members alone.
+ * A precomputed matrix need not be symmetric, so it is always computed whole: what the set's matrix is follows from its
+ * members alone.
  *
- * A member's gradient on all ranks is that of the local optimisation: the same number everywhere, and what the sum over all changed
- * members would give but for rounding. */
+ * A member's gradient on all ranks is that of the local optimisation: the same number everywhere, and what the sum over
+ * all changed members would give but for rounding. */
 #include <string.h>
 
 #include "svm_context.h"
@@ -76,7 +81,8 @@ static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int e
                 mirror_f64(s->matrix, s->stride, row, column);
 }
 
-/* Rows [first, first + n) against all members; and the other rows' part in these columns: then all are whole squares. */
+/* Rows [first, first + n) against all members; and the other rows' part in these columns: then all are whole
+ * squares. */
 static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
     tutti_svm_context *e = s->e;
@@ -141,7 +147,8 @@ static void put_members(tutti_svm_solver *s, int first)
     }
 }
 
-/* The slots from[0 .. n - 1] come to the front, in this order. Eight bytes a member are enough for everything a slot has. */
+/* The slots from[0 .. n - 1] come to the front, in this order. Eight bytes a member are enough for everything a slot
+ * has. */
 static void move_slots(tutti_svm_solver *s, const int32_t *from, int n)
 {
     tutti_svm_state *state = &s->state;
@@ -205,13 +212,14 @@ tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
 
 /* --- optimisation --- */
 
-/* A round that brings the objective down by less than this part of the whole works on rounding errors: a gap of g is worth about g^2, and
- * doubles resolve gaps to 1e-15. */
+/* A round that brings the objective down by less than this part of the whole works on rounding errors: a gap of g is
+ * worth about g^2, and doubles resolve gaps to 1e-15. */
 static const double STEP = 1e-26;
 
-/* What changed, in the order of the slots: slot, place among the sources, y times the step. Returns how much lower the objective is: it is
- * quadratic, so the mean of both gradients gives it exactly. Steps of y alpha sum to zero, so any number may be taken off all gammas; what
- * is left after the middle of the gap is no larger than the gap, and neither are its rounding errors. */
+/* What changed, in the order of the slots: slot, place among the sources, y times the step. Returns how much lower the
+ * objective is: it is quadratic, so the mean of both gradients gives it exactly. Steps of y alpha sum to zero, so any
+ * number may be taken off all gammas; what is left after the middle of the gap is no larger than the gap, and neither
+ * are its rounding errors. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
     const tutti_svm_state *state = &s->state;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_solve.c: rounds until the gap over all samples is below eps.
  *
- * What ends a solve otherwise: LIBSVM's limit of iterations, or rounds that bring the objective no further down because steps are
- * smaller than doubles resolve. Then the gap of the result says so. */
+ * What ends a solve otherwise: LIBSVM's limit of iterations, or rounds that bring the objective no further down because
+ * steps are smaller than doubles resolve. Then the gap of the result says so. */
 #include <assert.h>
 
 #include "../../base/clock.h"
 #include "../checkpoint/svm_checkpoint.h"
 
-/* A round ends when the set's gap is this part of the whole gap. With 0.3 and three quarters of the set kept, a9a (-c 10 -g 0.1, the
- * default rule) takes 2.6 10^9 kernel values and 160,000 pairs; with one half kept 2.7 10^9 and twice as many in the set's matrix, which
- * every rank computes; with 0.15 a third more pairs, with 0.5 twice the rounds. Sets of 512, 1024, 2048 take 3.2, 2.7, 2.5 10^9. */
+/* A round ends when the set's gap is this part of the whole gap. With 0.3 and three quarters of the set kept, a9a (-c
+ * 10 -g 0.1, the default rule) takes 2.6 10^9 kernel values and 160,000 pairs; with one half kept 2.7 10^9 and twice as
+ * many in the set's matrix, which every rank computes; with 0.15 a third more pairs, with 0.5 twice the rounds. Sets of
+ * 512, 1024, 2048 take 3.2, 2.7, 2.5 10^9. */
 static const double UNTIL = 0.3;
 enum {
     MOST_STALLED = 8,
@@ -168,7 +169,8 @@ static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
     return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
 }
 
-/* Whether what was dropped comes back now: the rule `single` does it once, before the end, and drops nothing afterwards. */
+/* Whether what was dropped comes back now: the rule `single` does it once, before the end, and drops nothing
+ * afterwards. */
 static bool comes_back(tutti_svm_solver *s, double gap)
 {
     const tutti_svm_config *config = s->e->config;

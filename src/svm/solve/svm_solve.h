@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_solve.h: one problem of two classes, solved by all ranks together.
  *
- * Rows stay where they are; each rank holds y, alpha, gradient and the active flag of its own samples. A round: (1) one allreduce of
- * (gamma, index), the most violating pair; (2) a working set: the newest three quarters of the last one and the worst violators of
- * all ranks, chosen from an all-gather of candidates; (3) its new rows travel to all ranks in one all-gather; (4) every rank solves the
- * same small problem (svm_pairs.h); (5) every rank updates the gradients of its own active samples (svm_tile.h, svm_cache.h); (6) by
- * the elimination rule, samples are dropped, and what was dropped is reconstructed before the end, from rows with alpha > 0 only.
+ * Rows stay where they are; each rank holds y, alpha, gradient and the active flag of its own samples. A round: (1) one
+ * allreduce of (gamma, index), the most violating pair; (2) a working set: the newest three quarters of the last one
+ * and the worst violators of all ranks, chosen from an all-gather of candidates; (3) its new rows travel to all ranks
+ * in one all-gather; (4) every rank solves the same small problem (svm_pairs.h); (5) every rank updates the gradients
+ * of its own active samples (svm_tile.h, svm_cache.h); (6) by the elimination rule, samples are dropped, and what was
+ * dropped is reconstructed before the end, from rows with alpha > 0 only.
  *
  * Threads: owner; runs config->nthreads of its own. */
 #ifndef TUTTI_SVM_SOLVE_H
@@ -17,7 +18,8 @@
 
 /* What a rank keeps for all problems of one training: made once. */
 typedef struct tutti_svm_context tutti_svm_context;
-/* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see engine_kernel). */
+/* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see
+ * engine_kernel). */
 tutti_status tutti_svm_context_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       tutti_svm_context **out, tutti_failure *err);
 void tutti_svm_context_destroy(tutti_svm_context *context);
@@ -31,8 +33,8 @@ typedef struct {
     int pair, npairs; /* for events */
 } tutti_svm_problem;
 
-/* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the same on all ranks. A
- * problem that has one class only over all ranks is TUTTI_ERR_DATA. */
+/* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the
+ * same on all ranks. A problem that has one class only over all ranks is TUTTI_ERR_DATA. */
 tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
@@ -43,9 +45,9 @@ typedef struct {
     const double *weight;
 } tutti_svm_weighted;
 
-/* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64: gradients made anew,
- * decision values of left-out folds. own: this rank's samples; ntargets own rows target[] (either may be none). Rows travel in
- * chunks, so memory is bounded. */
+/* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64:
+ * gradients made anew, decision values of left-out folds. own: this rank's samples; ntargets own rows target[] (either
+ * may be none). Rows travel in chunks, so memory is bounded. */
 tutti_status tutti_svm_sum_rows(tutti_svm_context *context, const tutti_svm_weighted *own, int64_t ntargets,
                                 const int32_t *target, double *sum, tutti_failure *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_state.h: all that an interrupted solve needs to go on with the same bits.
  *
- * Held between rounds. What belongs to samples lies by position: the active ones first, then those that were dropped. Positions are
- * this rank's own affair and leave no trace in the result, so a state may be dealt out anew to any number of ranks by the samples'
- * numbers. A number is a sample's place in the problem's order: the samples of +1 in the order of the file, then those of -1.
+ * Held between rounds. What belongs to samples lies by position: the active ones first, then those that were dropped.
+ * Positions are this rank's own affair and leave no trace in the result, so a state may be dealt out anew to any number
+ * of ranks by the samples' numbers. A number is a sample's place in the problem's order: the samples of +1 in the order
+ * of the file, then those of -1.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_STATE_H

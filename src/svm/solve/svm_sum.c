@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_sum.c: sums of kernel values over weighted rows of all ranks.
  *
- * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is cut into chunks of
- * whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and with it every rounding,
- * depends on the data alone. */
+ * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is
+ * cut into chunks of whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and
+ * with it every rounding, depends on the data alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static tutti_status gather_weights(tutti_svm_context *e, const double *mine, dou
     return st;
 }
 
-/* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before` rows. */
+/* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before`
+ * rows. */
 static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin)
 {
     const int64_t low = first > before ? first - before : 0;

@@ -215,8 +215,9 @@ double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows 
     return 0;
 }
 
-/* The error of a value when u'v, and where it counts |u|^2 and |v|^2, are wrong by `off`: the kernel's slope, and its own rounding. A long sum's
- * errors grow with the root of its length and are of both signs; four roundings of the whole stand for them. */
+/* The error of a value when u'v, and where it counts |u|^2 and |v|^2, are wrong by `off`: the kernel's slope, and its
+ * own rounding. A long sum's errors grow with the root of its length and are of both signs; four roundings of the whole
+ * stand for them. */
 static double error_of(const tutti_svm_kernel *kernel, double unit, double largest_square)
 {
     const double off = 4 * unit * largest_square, base = kernel->gamma * largest_square + fabs(kernel->coef0);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile.h: the inner loop of everything: kernel values between a tile of sources (support vectors, members of a working set) and
- * many target rows, in vector lanes.
+/* svm_tile.h: the inner loop of everything: kernel values between a tile of sources (support vectors, members of a
+ * working set) and many target rows, in vector lanes.
  *
- * A tile holds up to `lanes` source rows dense and side by side: entry f of source c lies at dense[slot(f) * lanes + c]. A target row
- * then needs one broadcast and a few contiguous multiply-adds for each of its entries: no gathers, no merge of indices, and lanes values come out together. Where the
- * data are wide only features that some source has get a slot; slot 0 is zeros.
+ * A tile holds up to `lanes` source rows dense and side by side: entry f of source c lies at dense[slot(f) * lanes +
+ * c]. A target row then needs one broadcast and a few contiguous multiply-adds for each of its entries: no gathers, no
+ * merge of indices, and lanes values come out together. Where the data are wide only features that some source has get
+ * a slot; slot 0 is zeros.
  *
- * Bits: a value depends on its two rows, the kernel and the number type alone (entries are summed in ascending order, one fused
- * multiply-add each), not on the tile, lane, batch or thread, and K(u, v) = K(v, u). avx2 and avx512 give equal bits.
+ * Bits: a value depends on its two rows, the kernel and the number type alone (entries are summed in ascending order,
+ * one fused multiply-add each), not on the tile, lane, batch or thread, and K(u, v) = K(v, u). avx2 and avx512 give
+ * equal bits.
  *
  * Threads: a tile is filled by its owner; then shared. */
 #ifndef TUTTI_SVM_TILE_H
@@ -43,26 +45,28 @@ typedef struct {
 
 typedef struct tutti_svm_tile tutti_svm_tile;
 
-/* precision: F32 or F64 (of values and their sums). width: largest index. A degree or gamma below 0, or what is not finite, is
- * TUTTI_ERR_USAGE. */
+/* precision: F32 or F64 (of values and their sums). width: largest index. A degree or gamma below 0, or what is not
+ * finite, is TUTTI_ERR_USAGE. */
 tutti_status tutti_svm_tile_create(const tutti_svm_kernel *kernel, tutti_svm_precision precision, int32_t width,
                                    tutti_svm_tile **out, tutti_failure *err);
 void tutti_svm_tile_destroy(tutti_svm_tile *tile);
 int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* 64 for f32, 32 for f64 */
 
-/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; which NULL: rows first .. first + n - 1. The rows may go afterwards. */
+/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; which NULL: rows first .. first + n - 1. The rows may go
+ * afterwards. */
 void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t first, int n);
 /* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order fixed by c alone. */
 void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight,
                         double *sum);
 /* out[c * stride + t] = K(source c, target t) for each source c: f32 or f64, the tile's precision. */
 void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
-/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of the given precision that
- * tile_values made. */
+/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of the given
+ * precision that tile_values made. */
 void tutti_svm_kept_sum(tutti_svm_precision precision, const tutti_svm_kept *kept, const double *weight, double *sum);
 /* K(row, row). */
 double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row);
-/* f64 where f32 would cost accuracy: eps < 1e-5, or a bound of the error of f32 values, from the largest |row|^2 and the kernel's parameters, over 1e-6. */
+/* f64 where f32 would cost accuracy: eps < 1e-5, or a bound of the error of f32 values, from the largest |row|^2 and
+ * the kernel's parameters, over 1e-6. */
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square);
 /* |row|^2 of n rows, and value32 where wanted (may be NULL). */
 void tutti_svm_rows_measure(const tutti_svm_data *data, double *square, float *value32);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_impl.h: what lies behind svm_tile.h: the memory of a tile, and the rows that compute with it, one an instruction set and
- * number type, made of svm_tile_f32_vector.c and svm_tile_f64_vector.c.
+/* svm_tile_impl.h: what lies behind svm_tile.h: the memory of a tile, and the rows that compute with it, one an
+ * instruction set and number type, made of svm_tile_f32_vector.c and svm_tile_f64_vector.c.
  *
- * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has, found by a
- * hash table with linear probing, at most a quarter full; slot 0 is what is not found.
+ * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has,
+ * found by a hash table with linear probing, at most a quarter full; slot 0 is what is not found.
  *
- * Narrow data that are dense enough and larger than the first cache are walked in strips of slots: a strip serves a batch of targets before
- * the next one is touched, and two targets with the same features load it once. */
+ * Narrow data that are dense enough and larger than the first cache are walked in strips of slots: a strip serves a
+ * batch of targets before the next one is touched, and two targets with the same features load it once. */
 #ifndef TUTTI_SVM_TILE_IMPL_H
 #define TUTTI_SVM_TILE_IMPL_H
 

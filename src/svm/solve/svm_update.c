@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_update.c: what the changed members mean to the gradients of all active samples.
  *
- * Rows of the kernel matrix over the active samples may be kept: the missing ones are computed, tiles full, into the cache; then each
- * group of members is added from what is kept, or computed and added at once where there is no room for one of them. Both give the same
- * bits. It pays where rows have many entries and enough of them find room: with 12,000 samples of 32, 64, 128 entries a value took 1.5,
- * 2.0, 5.2 ns when computed and added at once, 0.7 when kept, and when computed in order to be kept 1.25 times as much and 1.4; with
- * room for one row in 6 half of the rows were found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
+ * Rows of the kernel matrix over the active samples may be kept: the missing ones are computed, tiles full, into the
+ * cache; then each group of members is added from what is kept, or computed and added at once where there is no room
+ * for one of them. Both give the same bits. It pays where rows have many entries and enough of them find room: with
+ * 12,000 samples of 32, 64, 128 entries a value took 1.5, 2.0, 5.2 ns when computed and added at once, 0.7 when kept,
+ * and when computed in order to be kept 1.25 times as much and 1.4; with room for one row in 6 half of the rows were
+ * found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
 #include <string.h>
 
 #include "svm_context.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cards_seats.c: cards as NVML sees them (detect_cards.c) as a topology with a seat for each.
  *
- * Rates are those of NCCL's topology code, as everywhere here. NCCL takes an NVLink's rate from the card's compute capability, and so do we: the
- * version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has 0.1875 GB/s a lane in generation 1, so 12 in generation 3
- * x16. The slowest card counts. Between sockets NVML says nothing: the preset stands.
- * Cards under one PCIe switch, or on one board, share a switch of the tree; a switch behind another one stands beside it, under the
- * socket, which bounds their ways as well: all links of the tree have one rate. */
+ * Rates are those of NCCL's topology code, as everywhere here. NCCL takes an NVLink's rate from the card's compute
+ * capability, and so do we: the version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has
+ * 0.1875 GB/s a lane in generation 1, so 12 in generation 3 x16. The slowest card counts. Between sockets NVML says
+ * nothing: the preset stands. Cards under one PCIe switch, or on one board, share a switch of the tree; a switch behind
+ * another one stands beside it, under the socket, which bounds their ways as well: all links of the tree have one
+ * rate. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,8 +93,8 @@ static void take_pcie_rate(const seating *s)
     set_figure(s, TUTTI_FIGURE_PCIE, slowest);
 }
 
-/* Puts cards into one group if ways no longer than `level` join them, through other cards too. group[i]: the number of card i's group; groups
- * are numbered by their first cards. Returns the number of groups. */
+/* Puts cards into one group if ways no longer than `level` join them, through other cards too. group[i]: the number of
+ * card i's group; groups are numbered by their first cards. Returns the number of groups. */
 static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 {
     int ngroups = 0;

@@ -5,10 +5,11 @@
  *              |
  *             NIC -- switch between servers
  *
- * Cables of a server, in this order: GPU to PCIe switch; PCIe switch to socket; socket to socket; NICs; pairs with NVLinks.
- * A NIC sits under a PCIe switch; its cable has the rate of the slower of NIC and PCIe. GPU g uses NIC g * nics / GPUs: with
- * a NIC each that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair with several NVLinks is one
- * cable with their rates together; a way over NVLinks only goes over other GPUs where there is no direct one, the fewest. */
+ * Cables of a server, in this order: GPU to PCIe switch; PCIe switch to socket; socket to socket; NICs; pairs with
+ * NVLinks. A NIC sits under a PCIe switch; its cable has the rate of the slower of NIC and PCIe. GPU g uses NIC g *
+ * nics / GPUs: with a NIC each that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair with
+ * several NVLinks is one cable with their rates together; a way over NVLinks only goes over other GPUs where there is
+ * no direct one, the fewest. */
 #include "server.h"
 
 #include <math.h>
@@ -137,8 +138,8 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
 
-/* The way from a GPU to a PCIe switch of its server, over the sockets if it is another than the GPU's own; cables are given
- * as links in the upward direction, `up` false turns all round (the caller reverses the order). */
+/* The way from a GPU to a PCIe switch of its server, over the sockets if it is another than the GPU's own; cables are
+ * given as links in the upward direction, `up` false turns all round (the caller reverses the order). */
 static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)
 {
     int32_t host = seat / l->ngpus, base = 2 * host * l->ncables, i = seat % l->ngpus, own = gpu_of(s, i) / s->slots;

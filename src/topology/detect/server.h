@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h: servers of GPUs under PCIe switches, root complexes and a link between two sockets, optionally with NVLinks
- * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p, dgx1v and cards share.
- * Threads: shared (pure functions). */
+ * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p, dgx1v and cards
+ * share. Threads: shared (pure functions). */
 #ifndef TUTTI_TOPOLOGY_SERVER_H
 #define TUTTI_TOPOLOGY_SERVER_H
 

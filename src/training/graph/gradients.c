@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gradients.c: which gradients of layers' outputs there are in a step, who writes each and who reads it.
  *
- * Layers are looked at from the last to the first, as backward runs. A layer's own gradient is what its readers have left:
- * of one reader that very gradient, of several their sum, added up in the order of the readers so that its bits depend on
- * nothing else. What a layer leaves for an input is a gradient of its own, or the one that it was given, where its kernel
- * passes that on (add).
+ * Layers are looked at from the last to the first, as backward runs. A layer's own gradient is what its readers have
+ * left: of one reader that very gradient, of several their sum, added up in the order of the readers so that its bits
+ * depend on nothing else. What a layer leaves for an input is a gradient of its own, or the one that it was given,
+ * where its kernel passes that on (add).
  *
  * So one gradient may have several readers, and a kernel that changes the gradient that it is given (a mask, in place)
- * spoils it for whoever reads it later. `unread` counts them: where it is not zero, that kernel gets a copy, made by a sum of
- * one part. What the kernel makes of it counts as another gradient in the same memory, so that nobody can take one for the
- * other. */
+ * spoils it for whoever reads it later. `unread` counts them: where it is not zero, that kernel gets a copy, made by a
+ * sum of one part. What the kernel makes of it counts as another gradient in the same memory, so that nobody can take
+ * one for the other. */
 #include <string.h>
 
 #include "graph_impl.h"

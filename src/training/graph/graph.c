@@ -115,8 +115,8 @@ static tutti_value input_value(const tutti_model *m, int64_t batch)
     return tutti_value_plain(&v.shape);
 }
 
-/* In which order convolutions leave their outputs: one for all of the model, so that what lies between them never moves. Shapes that do
- * not fit are for create_kernels to tell. */
+/* In which order convolutions leave their outputs: one for all of the model, so that what lies between them never
+ * moves. Shapes that do not fit are for create_kernels to tell. */
 static tutti_order find_order(const tutti_graph *g)
 {
     const tutti_model *m = g->model;
@@ -138,7 +138,8 @@ static tutti_order find_order(const tutti_graph *g)
     return order;
 }
 
-/* Which inputs of a layer a ReLU made, or what keeps its zeros, as a request has it; outputs: those of the layers before that are such. */
+/* Which inputs of a layer a ReLU made, or what keeps its zeros, as a request has it; outputs: those of the layers
+ * before that are such. */
 static unsigned find_rectified(const tutti_layer *layer, bool *outputs, int l)
 {
     unsigned inputs = 0;

@@ -10,7 +10,8 @@
  * The two external conditions of an exchange follow from the graph:
  *   ready(p) = the last writer of p's gradient is done        (it may be exchanged)
  *   free(p)  = the last reader of p's value is done            (it may be overwritten)
- * Layers that ranks share (split.h) have nodes of two more kinds: moves between activations and what travels, and travels themselves.
+ * Layers that ranks share (split.h) have nodes of two more kinds: moves between activations and what travels, and
+ * travels themselves.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_GRAPH_H
@@ -51,8 +52,8 @@ typedef struct {
     int index;
 } tutti_datum;
 
-/* Parameters that keep the value they begin with: no gradient, no exchange, no update. Patterns of names (name_pattern.h) and "true" or
- * "false" by turns; the last that fits counts. */
+/* Parameters that keep the value they begin with: no gradient, no exchange, no update. Patterns of names
+ * (name_pattern.h) and "true" or "false" by turns; the last that fits counts. */
 typedef struct {
     tutti_texts patterns; /* borrowed */
     const char *said;     /* where they were said, which refusals begin with; NULL = nowhere */
@@ -74,8 +75,8 @@ static inline bool tutti_param_is_learned(const tutti_param *p)
     return p->desc.kind != TUTTI_PARAM_STATISTIC && !p->is_frozen;
 }
 
-/* The gradient of a layer's output as it lies in memory; it is shaped as that output. Where a kernel passes the gradient
- * that it is given on to an input, both are one: the one of the layer that comes later. */
+/* The gradient of a layer's output as it lies in memory; it is shaped as that output. Where a kernel passes the
+ * gradient that it is given on to an input, both are one: the one of the layer that comes later. */
 typedef struct {
     int layer;    /* whose output's */
     int reader;   /* the layer that writes it as its part of a sum; -1 = the whole gradient */
@@ -127,8 +128,8 @@ struct tutti_graph {
     /* These four only where training. */
     /* A layer: its backward_params is run: it has learned parameters, or backward_data goes on from it. */
     bool *runs_params;
-    /* A layer: its backward_data is run (not before the first layer with learned parameters, nor where backward_params does its work:
-     * joint_backward). */
+    /* A layer: its backward_data is run (not before the first layer with learned parameters, nor where backward_params
+     * does its work: joint_backward). */
     bool *needs_input_grad;
     tutti_grad *grads;
     int ngrads;
@@ -147,11 +148,12 @@ struct tutti_graph {
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
-/* Once before the calling thread runs kernels of g: refuses where there can be fewer threads than these count on (tutti_crew_prepare). */
+/* Once before the calling thread runs kernels of g: refuses where there can be fewer threads than these count on
+ * (tutti_crew_prepare). */
 tutti_status tutti_graph_prepare_threads(const tutti_graph *g, tutti_failure *err);
-/* Memory that the kernel of a node wants for itself. In a layer of which some parameters are frozen and others are not, backward_params
- * leaves the gradients of the frozen ones there too, because kernels make all of them at once: that of p from which byte on. -1: nobody
- * makes it. */
+/* Memory that the kernel of a node wants for itself. In a layer of which some parameters are frozen and others are not,
+ * backward_params leaves the gradients of the frozen ones there too, because kernels make all of them at once: that of
+ * p from which byte on. -1: nobody makes it. */
 size_t tutti_graph_scratch_bytes(const tutti_graph *g, int node);
 int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
 /* Does nobody but max pools read the output of a layer? Then most of its gradient is zero. */
@@ -160,7 +162,8 @@ int tutti_graph_losses(const tutti_graph *g);                 /* how many loss l
 int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
 /* A layer's output as the rank's activations have it: kernels[layer].out, or all outputs of a split layer. */
 const tutti_value *tutti_graph_out(const tutti_graph *g, int layer);
-/* What split->layers would be, from a graph that trains and does not split them: split->nlayers entries, without `in` and `out`. */
+/* What split->layers would be, from a graph that trains and does not split them: split->nlayers entries, without `in`
+ * and `out`. */
 void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *split, tutti_split_layer *out);
 int tutti_graph_parts(const tutti_graph *g);                  /* ranks that share a split layer; 1: there is none */
 int tutti_graph_split_of(const tutti_graph *g, int layer);    /* its number among these; -1 = it is none */
@@ -169,8 +172,8 @@ const char *tutti_hop_name(tutti_hop h);
 char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
 /* Which candidates compute the layers, and why: a table of the layers that had a choice, `before` each line. */
 void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_strbuf *sb);
-/* In one line how many passes each computes, of ops that had a choice, "conv by onednn 1, lanes 5"; of a graph that trains. NULL: none had.
- * The caller frees it. */
+/* In one line how many passes each computes, of ops that had a choice, "conv by onednn 1, lanes 5"; of a graph that
+ * trains. NULL: none had. The caller frees it. */
 char *tutti_graph_say_choices(const tutti_graph *g);
 /* Of one layer, pass after pass where they differ: "onednn", "lanes/onednn". */
 enum { TUTTI_KERNEL_NAME = 64 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_choices.c: which kernels compute the layers of a graph and why, in words: a row a layer, of several where passes differ. */
+/* graph_choices.c: which kernels compute the layers of a graph and why, in words: a row a layer, of several where
+ * passes differ. */
 #include <stdio.h>
 #include <string.h>
 

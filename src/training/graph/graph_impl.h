@@ -5,7 +5,8 @@
 
 #include "graph.h"
 
-/* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE with the place: a pattern that fits nothing, or nothing is left to learn. */
+/* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE with the place: a pattern that fits nothing, or nothing is
+ * left to learn. */
 tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err);
 /* Which layers are split (split.c). Failures name the layer. */
 tutti_status tutti_graph_find_split(tutti_graph *g, tutti_failure *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_text.c: a step graph for people: one line a node, and the same as a drawing for Graphviz.
  *
- * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l) the
- * part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l) what a
- * kernel keeps for its backward pass; blocks of(l) and such what a split layer l has where others touch it. */
+ * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l)
+ * the part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l)
+ * what a kernel keeps for its backward pass; blocks of(l) and such what a split layer l has where others touch it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,10 @@
 /* nodes.c: the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer with
  * learned parameters.
  *
- * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an update
- * right after the last reader of the parameter, a sum of gradients right before the layer whose output's gradient it is.
- * Invariant: every datum that a node reads was written by an earlier node of the list, or is a parameter. */
+ * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an
+ * update right after the last reader of the parameter, a sum of gradients right before the layer whose output's
+ * gradient it is. Invariant: every datum that a node reads was written by an earlier node of the list, or is a
+ * parameter. */
 #include <string.h>
 
 #include "graph_impl.h"

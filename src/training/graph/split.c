@@ -188,7 +188,8 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
                             request->engine);
         s->nparams += parts * k->params[i].elements;
     }
-    /* What goes on around the kernel is the business of moves and travels, not of who reads or writes the layer's output. */
+    /* What goes on around the kernel is the business of moves and travels, not of who reads or writes the layer's
+     * output. */
     s->masks = !st && k->writes_dout;
     k->writes_dout = k->joint_backward = k->in_place = false;
     k->max_dout_parts = 0;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h: layers whose outputs some ranks share, as hybrid parallelism has them (Das et al. 2016, PCL-DNN, arXiv 1602.06709).
+/* split.h: layers whose outputs some ranks share, as hybrid parallelism has them (Das et al. 2016, PCL-DNN, arXiv
+ * 1602.06709).
  *
- * `parts` neighbouring ranks are a group. Of a split layer each of them computes one part of the outputs, but of the samples of the whole
- * group; every other layer it runs on its own samples. So a split layer is a kernel between four exchanges of the group:
+ * `parts` neighbouring ranks are a group. Of a split layer each of them computes one part of the outputs, but of the
+ * samples of the whole group; every other layer it runs on its own samples. So a split layer is a kernel between four
+ * exchanges of the group:
  *
  *   forward    own inputs -> inputs of all             gathered: each member's samples at their place
  *              own outputs of all samples -> blocks    swapped: all outputs of the own samples
  *   backward   gradients in blocks -> of own outputs   swapped
  *              parts of the inputs' gradients -> own   summed, each member its samples; where somebody wants them
  *
- * What lies in memory that others touch is row-major f32, in places of its own (tutti_split_place); moves bring it there from the
- * rank's activations and back. A block is (own samples, outputs of one member). Threads: frozen with the graph. */
+ * What lies in memory that others touch is row-major f32, in places of its own (tutti_split_place); moves bring it
+ * there from the rank's activations and back. A block is (own samples, outputs of one member). Threads: frozen with the
+ * graph. */
 #ifndef TUTTI_SPLIT_H
 #define TUTTI_SPLIT_H
 
@@ -61,16 +64,16 @@ typedef struct {
     int64_t nparams; /* elements of all its parameters, whole */
 } tutti_split_layer;
 
-/* Memory for what travels, one after the other of the data that are in it. Places of one layer, then those that all share because
- * what is in them is read at once. */
+/* Memory for what travels, one after the other of the data that are in it. Places of one layer, then those that all
+ * share because what is in them is read at once. */
 typedef struct {
     const char *name;
     int64_t elements;
 } tutti_split_place;
 enum { TUTTI_SPLIT_OWN_PLACES = 2, TUTTI_SPLIT_SHARED_PLACES = 3 };
 
-/* How many elements a rank receives in a step for one split layer of `nranks` ranks and a batch, in groups of `parts`: its activations and
- * their gradients, its parameters' gradients and the parameters. parts 1: data parallel. */
+/* How many elements a rank receives in a step for one split layer of `nranks` ranks and a batch, in groups of `parts`:
+ * its activations and their gradients, its parameters' gradients and the parameters. parts 1: data parallel. */
 typedef struct {
     int64_t activations, params;
 } tutti_split_volume;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By this share of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
+/* By this share of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors
+ * (mpiT). */
 static const double AUTO_MOVE = 0.9;
 
 void tutti_centre_settle(tutti_centre *c, int nworkers, double largest_rate)

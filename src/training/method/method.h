@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al. (2020) (what is
- * divided, who optimises, how ranks are scheduled, what travels in which pattern) and with its rules, that emits plans; with the rates of a
- * run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
+/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al.
+ * (2020) (what is divided, who optimises, how ranks are scheduled, what travels in which pattern) and with its rules,
+ * that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared
+ * (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
@@ -9,8 +10,8 @@
 
 enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
 
-/* A key of jobs that a method brings: "method.period". Methods that mean the same by it share one. What a job says goes to the plan or to the
- * centre; a key that neither knows goes to a number of tutti_plan_config.own. */
+/* A key of jobs that a method brings: "method.period". Methods that mean the same by it share one. What a job says goes
+ * to the plan or to the centre; a key that neither knows goes to a number of tutti_plan_config.own. */
 typedef struct {
     tutti_field field; /* its offset is in tutti_plan_config, or in tutti_centre */
     bool of_centre;
@@ -24,8 +25,8 @@ typedef union {
     const char *text;
 } tutti_method_value;
 
-/* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the centre's, g the
- * gradient of the worker's own samples, P the number of workers, r the rate of the step. */
+/* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the
+ * centre's, g the gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
     const char *name; /* "sync-sgd" */
     const char
@@ -54,7 +55,8 @@ typedef struct {
     const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL: nothing */
     /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);
-    /* The same of the numbers of its centre, between so many workers, at the largest rate of the schedule; NULL: it has none. */
+    /* The same of the numbers of its centre, between so many workers, at the largest rate of the schedule; NULL: it has
+     * none. */
     tutti_status (*accept_centre)(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
     unsigned (*collectives)(
         const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must serve */
@@ -67,16 +69,19 @@ const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);
 /* All different keys of all methods, in the order of the table; NULL beyond the last. */
 const tutti_method_key *tutti_method_key_at(int i);
-/* The i-th key of a job that is for the method: its own ones, then those that concern it besides; NULL beyond the last. */
+/* The i-th key of a job that is for the method: its own ones, then those that concern it besides; NULL beyond the
+ * last. */
 const char *tutti_method_key_name(const tutti_method_row *row, int i);
 bool tutti_method_takes(const tutti_method_row *row, const tutti_method_key *key);
 /* Whether some method keeps a vector of this name (n letters) beside its centre. */
 bool tutti_method_has_state(const char *name, size_t n);
 
-/* Whether the workers of the row's paper have other rules than this one; then *words is one line on it, without a newline. */
+/* Whether the workers of the row's paper have other rules than this one; then *words is one line on it, without a
+ * newline. */
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words);
-/* What a plan of the row does, in ten words at most: "sync-sgd, 2 ranks: sharded all-reduce by direct, f32". Of what travels in two types
- * both are said, sums first: "bf16/f32". The plan is proved, or made with prove_later; `out` grows. */
+/* What a plan of the row does, in ten words at most: "sync-sgd, 2 ranks: sharded all-reduce by direct, f32". Of what
+ * travels in two types both are said, sums first: "bf16/f32". The plan is proved, or made with prove_later; `out`
+ * grows. */
 void tutti_method_say(const tutti_method_row *row, const tutti_plan *p, tutti_strbuf *out);
 
 typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
@@ -93,9 +98,10 @@ double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch,
 /* That no step of any run exceeds. */
 double tutti_rate_largest(const tutti_rate *r);
 
-/* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the update divides
- * by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped and halves it, to 1
- * at least; it doubles after `interval` clean steps. A pure function of verdicts: the same on all ranks. */
+/* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the
+ * update divides by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped
+ * and halves it, to 1 at least; it doubles after `interval` clean steps. A pure function of verdicts: the same on all
+ * ranks. */
 typedef struct {
     bool dynamic;
     double start;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_diloco.c: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's rule, the inner one; then the way from
- * the centre to the mean of all weights is the gradient of an outer step, SGD with Nesterov momentum, and every rank goes on from the
- * centre with the states that its rule has.
+/* method_diloco.c: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's rule, the inner
+ * one; then the way from the centre to the mean of all weights is the gradient of an outer step, SGD with Nesterov
+ * momentum, and every rank goes on from the centre with the states that its rule has.
  *
- * Weights are averaged in place by an allreduce of any algorithm, and every rank does the outer step to all of them: the same mean, so
- * the same centre and the same momentum on every rank, which nobody else touches. The other way, owners of slices, would save two
- * vectors a rank and cost a second exchange; once in H steps the arithmetic is nothing. A bucket's outer step is done while later buckets
- * travel. What is tested and saved is the centre. With an outer rate of 1 and no momentum it is local SGD but for rounding. */
+ * Weights are averaged in place by an allreduce of any algorithm, and every rank does the outer step to all of them:
+ * the same mean, so the same centre and the same momentum on every rank, which nobody else touches. The other way,
+ * owners of slices, would save two vectors a rank and cost a second exchange; once in H steps the arithmetic is
+ * nothing. A bucket's outer step is done while later buckets travel. What is tested and saved is the centre. With an
+ * outer rate of 1 and no momentum it is local SGD but for rounding. */
 #include "method_impl.h"
 
 static const char momentum_name[] = "outer-momentum";

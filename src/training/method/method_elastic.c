@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_elastic.c: what the synchronous elastic-averaging methods share.
  *
- * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period, all by what was there before the
- * step, its rule also pulls it towards the centre C, and C moves towards all workers: C <- C + alpha (sum of W - P C). The weights that
- * are summed are those that the step's kernels read too, so sums of them need not wait for the gradients; the centre that workers are
- * pulled to is the one of the period before, which has had a whole period to arrive.
+ * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period, all by what was
+ * there before the step, its rule also pulls it towards the centre C, and C moves towards all workers: C <- C + alpha
+ * (sum of W - P C). The weights that are summed are those that the step's kernels read too, so sums of them need not
+ * wait for the gradients; the centre that workers are pulled to is the one of the period before, which has had a whole
+ * period to arrive.
  *
- * Sums travel from the weights to a memory that the centre's owners read. What is tested and saved is the centre, whole on every rank once
- * its exchange has ended. */
+ * Sums travel from the weights to a memory that the centre's owners read. What is tested and saved is the centre, whole
+ * on every rank once its exchange has ended. */
 #include "method_elastic.h"
 
 typedef struct {
@@ -130,9 +131,9 @@ tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err
     return tutti_method_accept_own_weights(c, "elastic averaging", "exchanges with the centre", err);
 }
 
-/* The mean of the workers and the centre, along a direction of curvature h, with e = rate * h: the next (mean, centre) is
- * [1 - e - a, a; a P, 1 - a P] times this one, whose eigenvalues lie in the unit circle while a < (4 - 2 e) / (2 + P (2 - e)). That is
- * largest at e = 0. */
+/* The mean of the workers and the centre, along a direction of curvature h, with e = rate * h: the next (mean, centre)
+ * is [1 - e - a, a; a P, 1 - a P] times this one, whose eigenvalues lie in the unit circle while a < (4 - 2 e) / (2 + P
+ * (2 - e)). That is largest at e = 0. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate, bound = 2 / (nworkers + 1.0);

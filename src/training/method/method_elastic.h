@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_elastic.h: what the synchronous elastic-averaging methods share (You, Buluc and Demmel 2017, arXiv 1708.02983). They differ in who
- * has the centre and in what travels beside the computing. */
+/* method_elastic.h: what the synchronous elastic-averaging methods share (You, Buluc and Demmel 2017, arXiv
+ * 1708.02983). They differ in who has the centre and in what travels beside the computing. */
 #ifndef TUTTI_METHOD_ELASTIC_H
 #define TUTTI_METHOD_ELASTIC_H
 
 #include "method_impl.h"
 
 typedef struct {
-    bool
-        at_root; /* rank 0 has the centre: weights are reduced to it, the centre is broadcast; else owners of slices have it */
+    bool at_root;  /* rank 0 has the centre: weights are reduced to it, the centre is broadcast; else owners of slices
+                  * have it */
     bool overlaps; /* sums of weights, and the centre, travel beside forward and backward passes */
 } tutti_elastic;
 

@@ -6,7 +6,8 @@
 #include "../plan/plan_builder.h"
 #include "method.h"
 
-/* Keys that several methods take: steps between two exchanges of weights; the elasticity, whose refusal is the other one's. */
+/* Keys that several methods take: steps between two exchanges of weights; the elasticity, whose refusal is the other
+ * one's. */
 extern const tutti_method_key tutti_method_period, tutti_method_rho;
 tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
 
@@ -30,8 +31,8 @@ typedef struct {
 /* The first that a method declares. Returns what it keeps. */
 void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
-/* A centre that other ranks write to, which is what is tested and saved. common: rank 0's, which all touch; else every rank has it whole
- * after a period. Returns its number. */
+/* A centre that other ranks write to, which is what is tested and saved. common: rank 0's, which all touch; else every
+ * rank has it whole after a period. Returns its number. */
 int tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 
 /* Numbers of one rank's looks, by themselves; returns theirs. */
@@ -47,31 +48,34 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
     return c->only_finite || c->norms;
 }
-/* Then: flag, verdict and the sum of all flags (i64, exact: the same bits however gradients lie on the ranks); alone: every rank sees all that it needs
- * to know, so that its flag is its verdict. */
+/* Then: flag, verdict and the sum of all flags (i64, exact: the same bits however gradients lie on the ranks); alone:
+ * every rank sees all that it needs to know, so that its flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
-/* The same where every rank has weights of its own, and so sees all norms itself: what they tell each other is whether all skip the step. */
+/* The same where every rank has weights of its own, and so sees all norms itself: what they tell each other is whether
+ * all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
 /* An action on the numbers of a whole bucket, from a memory to a memory. */
 tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
-/* The rule to a whole bucket, from sums over all ranks, without a verdict; and the look at what an update goes by, before it. */
+/* The rule to a whole bucket, from sums over all ranks, without a verdict; and the look at what an update goes by,
+ * before it. */
 tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to);
 void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights);
 /* Where every rank has weights of its own: the rule to a whole bucket, by the rank's own gradients. */
 tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_method_handles *h, int bucket);
-/* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them
- * skip a step, or none does. */
+/* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks,
+ * so all of them skip a step, or none does. */
 void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h);
 /* The exchange of verdicts alone, where there is one. */
 void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h);
 /* ... and what all of these refuse. who: "diloco"; exchanges: "outer steps", which a period lies between. */
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
                                              tutti_failure *err);
-/* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one; returns the first. */
+/* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one; returns
+ * the first. */
 int tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                    tutti_operation op);
-/* Where gradients are rounded to travel (config.sent): the memory that they are rounded into, and a bucket's way there, or back: of all
- * of it, or where each rank has slices, of its own. */
+/* Where gradients are rounded to travel (config.sent): the memory that they are rounded into, and a bucket's way there,
+ * or back: of all of it, or where each rank has slices, of its own. */
 static inline bool tutti_method_rounds(const tutti_plan_config *c)
 {
     return c->sent != TUTTI_F32;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_local_sgd.c: local SGD (Stich 2019; post-local and hierarchical kin: Lin et al. 2020): every rank takes steps of its own, by the
- * mean gradient of its own samples, and every H steps the weights of all ranks are averaged (and the rule's states, if asked).
+/* method_local_sgd.c: local SGD (Stich 2019; post-local and hierarchical kin: Lin et al. 2020): every rank takes steps
+ * of its own, by the mean gradient of its own samples, and every H steps the weights of all ranks are averaged (and the
+ * rule's states, if asked).
  *
- * Weights and states are whole and a rank's own: so many copies as ranks. What is tested and saved is the mean of all weights, which has
- * a memory of its own: looking at it changes nothing, also inside a period. H = 1 with sgd is synchronous SGD but for rounding: the mean
- * of w - r g_i is w - r mean(g_i).
+ * Weights and states are whole and a rank's own: so many copies as ranks. What is tested and saved is the mean of all
+ * weights, which has a memory of its own: looking at it changes nothing, also inside a period. H = 1 with sgd is
+ * synchronous SGD but for rounding: the mean of w - r g_i is w - r mean(g_i).
  *
- * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard within a step. */
+ * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard
+ * within a step. */
 #include "method_impl.h"
 
 typedef struct {
     tutti_method_handles shared;
     int averages, means,
-        end; /* exchanges: of a period's weights, and of its states; from means to end: the mean of all weights for tests */
+        end; /* exchanges: of a period's weights, and of its states; from means to end: the mean of all weights for
+              * tests */
 } handles;
 
 /* ---- what there is ---- */

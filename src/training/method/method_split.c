@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_split.c: synchronous SGD where groups of ranks share some layers (hybrid parallelism, PCL-DNN): sharded, as method_sync_sgd.c has
- * it, but that what belongs to a part of a split layer is summed, updated and gathered by the ranks that have that part, one of each group.
+/* method_split.c: synchronous SGD where groups of ranks share some layers (hybrid parallelism, PCL-DNN): sharded, as
+ * method_sync_sgd.c has it, but that what belongs to a part of a split layer is summed, updated and gathered by the
+ * ranks that have that part, one of each group.
  *
- * What a split layer has travels inside its group where the graph says, and is waited for at once: the next kernel reads it. With one
- * group nobody else has a rank's part, and nothing of it travels. A rank has room for whole parameters and keeps its part of them
- * current; before a test or a checkpoint the group gathers them. */
+ * What a split layer has travels inside its group where the graph says, and is waited for at once: the next kernel
+ * reads it. With one group nobody else has a rank's part, and nothing of it travels. A rank has room for whole
+ * parameters and keeps its part of them current; before a test or a checkpoint the group gathers them. */
 #include <stdio.h>
 
 #include "method_impl.h"
@@ -14,8 +15,8 @@ enum { MOST_NAME = 96 };
 typedef struct {
     tutti_method_handles shared;
     int parts, ngroups; /* ranks of a group; groups */
-    /* First exchanges of what has one a part, or one a group. Of a bucket: the sums of its gradients, the gathers of its weights, -1 where
-     * nobody else has a rank's part, and its whole parameters; of a node: what travels there. */
+    /* First exchanges of what has one a part, or one a group. Of a bucket: the sums of its gradients, the gathers of
+     * its weights, -1 where nobody else has a rank's part, and its whole parameters; of a node: what travels there. */
     int *sums, *gathers, *wholes, *travels;
 } handles;
 
@@ -49,7 +50,8 @@ static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int 
                                  .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
 }
 
-/* What of a bucket is exchanged: its word, the vector in which it lies, and how; where the first number of each bucket is kept. */
+/* What of a bucket is exchanged: its word, the vector in which it lies, and how; where the first number of each bucket
+ * is kept. */
 typedef struct {
     const char *what;
     int memory;

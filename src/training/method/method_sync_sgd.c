@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_sync_sgd.c: synchronous SGD (Goyal et al. 2017): every gradient is summed over all ranks while the backward pass goes on.
+/* method_sync_sgd.c: synchronous SGD (Goyal et al. 2017): every gradient is summed over all ranks while the backward
+ * pass goes on.
  *
- * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices; each owner updates its slice, with states
- * that nobody else keeps, and the slices are gathered. Nothing waits at the end of a step: the first reader of the next one does. Before
- * a checkpoint rank 0 gathers the states.
- * Replicated: a bucket is summed on every rank by one allreduce, which any algorithm serves that has one, and every rank updates all of
- * it: the same sums and the same rule, so the same weights, and the proof asks that the sums are the same expressions.
+ * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices; each owner updates its
+ * slice, with states that nobody else keeps, and the slices are gathered. Nothing waits at the end of a step: the first
+ * reader of the next one does. Before a checkpoint rank 0 gathers the states.
+ * Replicated: a bucket is summed on every rank by one allreduce, which any algorithm serves that has one, and every
+ * rank updates all of it: the same sums and the same rule, so the same weights, and the proof asks that the sums are
+ * the same expressions.
  *
- * Early, which is for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels, as soon as
- * the sums have come and the last kernel that reads the bucket's weights has run, so that gathers travel during the backward pass too.
+ * Early, which is for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its
+ * kernels, as soon as the sums have come and the last kernel that reads the bucket's weights has run, so that gathers
+ * travel during the backward pass too.
  *
- * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their place; the sums
- * of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums travel too, these are rounded once
- * more, so that all ranks go by the same. Between hosts of several ranks it is the hosts' sums that are rounded, on their way.
- * Each sum rounded (exchange.rounding: each): what travels is summed in place in 16 bits, by any algorithm, and widened where it is used.
+ * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their
+ * place; the sums of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums
+ * travel too, these are rounded once more, so that all ranks go by the same. Between hosts of several ranks it is the
+ * hosts' sums that are rounded, on their way. Each sum rounded (exchange.rounding: each): what travels is summed in
+ * place in 16 bits, by any algorithm, and widened where it is used.
  *
- * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
- * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
- * some numbers of each rank are summed, and only if all were finite the rule is applied; what is gathered else are the old weights, so
- * the loop does not depend on the verdict. Replicated, each rank has seen all sums itself.
+ * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds
+ * nobody up. Where gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first.
+ * Sharded, each owner looks at its slices, some numbers of each rank are summed, and only if all were finite the rule
+ * is applied; what is gathered else are the old weights, so the loop does not depend on the verdict. Replicated, each
+ * rank has seen all sums itself.
  *
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"

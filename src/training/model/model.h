@@ -29,8 +29,8 @@ typedef struct {
 
 /* name_or_path: a shipped name, or a path if it contains '/' or ends in ".yaml" (relative to `folder`). */
 tutti_status tutti_model_load(const char *name_or_path, const char *folder, tutti_model **out, tutti_failure *err);
-/* The same network in fewer layers, for a step graph (model_fuse.c). Borrows from m, which must outlive it; text, names and
- * parameters are those of m. */
+/* The same network in fewer layers, for a step graph (model_fuse.c). Borrows from m, which must outlive it; text, names
+ * and parameters are those of m. */
 tutti_model *tutti_model_fuse(const tutti_model *m);
 /* As a test or fuzz target has it. `name` serves failures. */
 tutti_status tutti_model_parse(const char *name, const char *text, size_t nbytes, tutti_model **out,

@@ -4,8 +4,8 @@
  *   conv, dense, batch-norm -> relu            the op with its ReLU
  *   batch-norm -> add (of two) -> relu         batch norm with a second input and a ReLU: the end of a residual block
  *
- * Which ops can take a ReLU and an addend says the ops table. A merged layer has the name, parameters and number of the op with
- * the parameters, and stands where the last of the layers stood, behind everything that it reads. */
+ * Which ops can take a ReLU and an addend says the ops table. A merged layer has the name, parameters and number of the
+ * op with the parameters, and stands where the last of the layers stood, behind everything that it reads. */
 #include <stdlib.h>
 #include <string.h>
 

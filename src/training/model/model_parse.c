@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_parse.c: text of a model file -> tutti_model (format: docs/models.md).
  *
- * A layer is a map of one entry, the op; its value holds the op's attributes, read through the op's own field table, and
- * beside them `name` and `from`, which every layer has. Layers read only layers above them, so the list is in topological
- * order by construction. Files are not trusted: counts, names and every product of sizes are bounded here. */
+ * A layer is a map of one entry, the op; its value holds the op's attributes, read through the op's own field table,
+ * and beside them `name` and `from`, which every layer has. Layers read only layers above them, so the list is in
+ * topological order by construction. Files are not trusted: counts, names and every product of sizes are bounded
+ * here. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

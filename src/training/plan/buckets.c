@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers, or where
- * merge.h says that the exchanges end soonest.
+/* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers,
+ * or where merge.h says that the exchanges end soonest.
  *
- * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do: they lie
- * behind all buckets. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is zero on every rank.
- * Parameters of split layers come last, a bucket each: their parts travel between other ranks. */
+ * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do:
+ * they lie behind all buckets. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is
+ * zero on every rank. Parameters of split layers come last, a bucket each: their parts travel between other ranks. */
 #include <math.h>
 
 #include "plan_impl.h"

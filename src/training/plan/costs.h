@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* costs.h: what exchanges and backward kernels cost, as measured or predicted: what a plan merges gradients by (merge.h).
+/* costs.h: what exchanges and backward kernels cost, as measured or predicted: what a plan merges gradients by
+ * (merge.h).
  *
- * A value in text: it travels from rank 0 to all ranks, so that all merge alike, and lies in checkpoints, so that a resumed
- * run has the buckets it had. Threads: frozen once made. */
+ * A value in text: it travels from rank 0 to all ranks, so that all merge alike, and lies in checkpoints, so that a
+ * resumed run has the buckets it had. Threads: frozen once made. */
 #ifndef TUTTI_COSTS_H
 #define TUTTI_COSTS_H
 

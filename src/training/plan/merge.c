@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c: the grouping that ends soonest, by dynamic programming over prefixes.
  *
- * A grouping of the first i items leaves two numbers behind: when the lane of exchanges is free again, and how much work
- * nothing hid. A next group (i .. j) makes of them
+ * A grouping of the first i items leaves two numbers behind: when the lane of exchanges is free again, and how much
+ * work nothing hid. A next group (i .. j) makes of them
  *     lane' = max(lane, ready of item j) + hidden part,   own' = own + the other part,
  * and the end is lane + own at last. Both grow with what they came from, so of two groupings of a prefix one that is no
  * better in either number can be forgotten, whatever follows: what is left is exact. With overlap 0 or 1 one of the two

@@ -43,7 +43,8 @@ typedef struct {
     int64_t bytes, begin_ns, end_ns, own_ns;
 } tutti_merge_group;
 
-/* starts[i]: item i begins a group (starts[0] is true). groups: n entries or NULL; *ngroups may be NULL. Returns the end. */
+/* starts[i]: item i begins a group (starts[0] is true). groups: n entries or NULL; *ngroups may be NULL. Returns the
+ * end. */
 int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_exchange_cost *cost, const bool *starts,
                          tutti_merge_group *groups, int *ngroups);
 

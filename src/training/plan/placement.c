@@ -83,8 +83,8 @@ static bool hand_on(packing *p, int *earlier, int *later)
     return true;
 }
 
-/* A sum lies over one of its parts, whoever makes it, what a kernel makes of the gradient that it is given over that, the gradient of the
- * first input over the output's where the kernel works in place. */
+/* A sum lies over one of its parts, whoever makes it, what a kernel makes of the gradient that it is given over that,
+ * the gradient of the first input over the output's where the kernel works in place. */
 static void hand_gradients_on(packing *p, int l)
 {
     const tutti_graph *g = p->graph;

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: how this run does its steps: memories, exchanges and loops of actions. A frozen value, equal on all ranks (its hash is
- * compared in the handshake), but for `mine`, which follows from the rank, and the loops.
+/* plan.h: how this run does its steps: memories, exchanges and loops of actions. A frozen value, equal on all ranks
+ * (its hash is compared in the handshake), but for `mine`, which follows from the rank, and the loops.
  *
- * A method writes it (plan_builder.h): the plan knows what a memory, an exchange, a loop and an action are, and proves, prints, times
- * and binds them by going through the arrays; it does not know what any of them are for.
+ * A method writes it (plan_builder.h): the plan knows what a memory, an exchange, a loop and an action are, and proves,
+ * prints, times and binds them by going through the arrays; it does not know what any of them are for.
  *
- * Memory. Parameters are packed in exchange order (the order in which their gradients become ready) into one vector of `total`
- * elements, each bucket a contiguous range, starts aligned to 16 elements. Memories of the roles weights, gradients and state hold such
- * vectors, so that one offset serves them all. Frozen parameters, which nobody exchanges or writes, lie behind it: weights, and centres
- * that are tested, have `nweights` elements. Control numbers (@loss, @correct, @stop) lie apart, packed in memories of the role
- * numbers. Activations, their gradients, saved state and scratch share one private memory by life time.
+ * Memory. Parameters are packed in exchange order (the order in which their gradients become ready) into one vector of
+ * `total` elements, each bucket a contiguous range, starts aligned to 16 elements. Memories of the roles weights,
+ * gradients and state hold such vectors, so that one offset serves them all. Frozen parameters, which nobody exchanges
+ * or writes, lie behind it: weights, and centres that are tested, have `nweights` elements. Control numbers (@loss,
+ * @correct, @stop) lie apart, packed in memories of the role numbers. Activations, their gradients, saved state and
+ * scratch share one private memory by life time.
  *
- * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nins <= 2 log2 S subtree roots; it runs forward and
- * backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot gradients are written into numbered
- * copies of their memory: copy i < roots is root i (the schedule's IN buffer of ordinal i), the others are temporary. A root of 2^m
- * slots at place i needs copies i .. i + m while it is summed (a binary counter: equal subtrees are folded, older += newer), so there
- * are ncopies = max over ranks and roots of i + m + 1 of them. Everything that a slot writes (statistics and control numbers too) goes
- * to copy `dst` of its kernel actions; a temporary copy holds old values until then, so all of a slot's parts must be written.
+ * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nins <= 2 log2 S subtree roots; it
+ * runs forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot
+ * gradients are written into numbered copies of their memory: copy i < roots is root i (the schedule's IN buffer of
+ * ordinal i), the others are temporary. A root of 2^m slots at place i needs copies i .. i + m while it is summed (a
+ * binary counter: equal subtrees are folded, older += newer), so there are ncopies = max over ranks and roots of i + m
+ * + 1 of them. Everything that a slot writes (statistics and control numbers too) goes to copy `dst` of its kernel
+ * actions; a temporary copy holds old values until then, so all of a slot's parts must be written.
  *
- * Micro-batches (accumulate = N) are slots of a rank whose sum is no tree: the first is written into copy 0, each later one into copy 1,
- * which is then folded into copy 0.
+ * Micro-batches (accumulate = N) are slots of a rank whose sum is no tree: the first is written into copy 0, each later
+ * one into copy 1, which is then folded into copy 0.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_PLAN_H
@@ -52,7 +54,8 @@ enum { TUTTI_PLAN_OWN = 2 };
 /* What a method makes of a configuration: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
 
-/* Schedules that several plans of one configuration and hosts share while these are compared. Zero-initialise; release after the plans. */
+/* Schedules that several plans of one configuration and hosts share while these are compared. Zero-initialise; release
+ * after the plans. */
 typedef struct {
     struct tutti_shelved *list;
     int n, room;
@@ -92,9 +95,10 @@ typedef struct {
     int nthreads;
 } tutti_plan_config;
 
-/* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "rule", or "auto" where nobody has
- * chosen: direct, or split-rail between hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018):
- * hierarchical for small exchanges, ring for large ones. Else the one that it names. */
+/* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "rule", or
+ * "auto" where nobody has chosen: direct, or split-rail between hosts of several ranks; large exchanges between three
+ * or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018): hierarchical for small exchanges,
+ * ring for large ones. Else the one that it names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 
 /* What is rounded to travel is rounded once, so that sums are of all ranks' own, or of groups' sums, in one step. */
@@ -198,11 +202,13 @@ const char *tutti_admission_words(tutti_admission a); /* "one at a time, in orde
 /* When a loop is gone through. */
 typedef enum {
     TUTTI_EACH_STEP,
-    TUTTI_EACH_END, /* of exchanges that a step starts: parts, each of which begins with the wait for one of them. Whoever moves bytes
-                        * plays them beside the other loops; nothing orders a part but what it waits for */
-    TUTTI_EACH_ARRIVAL, /* at rank 0, beside its other loops: parts, one for each worker of another host, which is gone through for each of that
-                         * worker's local steps that ends a period. What stands before a part's first exchange is done before the worker begins
-                         * the step. Parts are ordered by nothing but visits */
+    /* of exchanges that a step starts: parts, each of which begins with the wait for one of them. Whoever moves bytes
+     * plays them beside the other loops; nothing orders a part but what it waits for */
+    TUTTI_EACH_END,
+    /* at rank 0, beside its other loops: parts, one for each worker of another host, which is gone through for each of
+     * that worker's local steps that ends a period. What stands before a part's first exchange is done before the
+     * worker begins the step. Parts are ordered by nothing but visits */
+    TUTTI_EACH_ARRIVAL,
     TUTTI_EACH_PERIOD, /* after config.period steps */
     TUTTI_EACH_TEST,   /* between two steps, before a test or a checkpoint: the answer is made whole */
     TUTTI_EACH_SAVE,   /* after that, before a checkpoint */
@@ -278,12 +284,14 @@ static inline int tutti_plan_naccumulated(const tutti_plan_config *c)
 
 /* The fewest slots of canonical sums that so many ranks share: a power of two. */
 int tutti_plan_slots_for(int nranks);
-/* Samples in one kernel call, after checking that batch, ranks, slots and micro-batches go together: what the graph is built for.
- * TUTTI_ERR_USAGE: the words begin with the job's key that is to blame, and say what would do: "slots: 6 is no power of two; use 8". */
+/* Samples in one kernel call, after checking that batch, ranks, slots and micro-batches go together: what the graph is
+ * built for. TUTTI_ERR_USAGE: the words begin with the job's key that is to blame, and say what would do: "slots: 6 is
+ * no power of two; use 8". */
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
-/* Of split layers: the ranks that share them are neighbours, the first tutti_graph_parts of them, the next ones, ...; a rank's place among
- * these; where the rank's part of a parameter begins, and how much it is (of others: all); the memory of a datum of theirs. */
+/* Of split layers: the ranks that share them are neighbours, the first tutti_graph_parts of them, the next ones, ...; a
+ * rank's place among these; where the rank's part of a parameter begins, and how much it is (of others: all); the
+ * memory of a datum of theirs. */
 static inline int tutti_plan_group(const tutti_plan *p, int rank)
 {
     return rank / tutti_graph_parts(p->graph);
@@ -313,16 +321,17 @@ int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
 /* Where a parameter's gradient goes, and where its value is: memories. */
 int tutti_plan_gradient_memory(const tutti_plan *p, int param);
 int tutti_plan_value_memory(const tutti_plan *p, int param);
-/* How many numbers a look counts into, and where in there the squares of a tensor begin: TUTTI_SQUARES_LIMBS of its weights, then as many
- * of what these are held against. -1: it is scaled by no norm, as biases, batch norm's scale and shift, and statistics are. */
+/* How many numbers a look counts into, and where in there the squares of a tensor begin: TUTTI_SQUARES_LIMBS of its
+ * weights, then as many of what these are held against. -1: it is scaled by no norm, as biases, batch norm's scale and
+ * shift, and statistics are. */
 int64_t tutti_plan_nlooked(const tutti_plan *p);
 int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */
-/* Of all that the proof reads: of what is alike on all ranks, and of one rank's loops. Two plans with the same hashes for all their ranks have
- * the same proof. Before the schedules are hashed (tutti_plan_prove) it says nothing. */
+/* Of all that the proof reads: of what is alike on all ranks, and of one rank's loops. Two plans with the same hashes
+ * for all their ranks have the same proof. Before the schedules are hashed (tutti_plan_prove) it says nothing. */
 uint64_t tutti_plan_covered(const tutti_plan *p);
 uint64_t tutti_plan_covered_loops(const tutti_plan *p, int rank);
 /* The same as if all ranks were on one host: of what decides the bits of a run. */
@@ -330,8 +339,8 @@ tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tut
 /* Checks each lowered schedule of the plan once; the failure names what travels by it. */
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
 
-/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks); of a split layer its group's
- * slice of the rank's part. */
+/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks); of a
+ * split layer its group's slice of the rank's part. */
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count);
 /* Some rank has actions in it. */
 static inline bool tutti_plan_has_loop(const tutti_plan *p, tutti_loop_driver driver)
@@ -344,7 +353,8 @@ static inline bool tutti_plan_has_period(const tutti_plan *p)
 {
     return p->config.period > 1 || tutti_plan_has_loop(p, TUTTI_EACH_PERIOD);
 }
-/* What ranks divide: "data", samples alone; "model", every layer that has parameters, among all ranks; "hybrid", both. */
+/* What ranks divide: "data", samples alone; "model", every layer that has parameters, among all ranks; "hybrid",
+ * both. */
 const char *tutti_plan_parallelism(const tutti_plan *p);
 /* What an exchange of so many bytes would travel by, where one of another size goes by `schedule`. */
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
@@ -368,16 +378,19 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
         if (tutti_plan_is_far(p, r)) return true;
     return false;
 }
-/* The exchange by which such a worker brings what its visit is about, and the one by which it takes along what came of it; -1: none. */
+/* The exchange by which such a worker brings what its visit is about, and the one by which it takes along what came of
+ * it; -1: none. */
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
-/* Not in rank order, several of them, and what they bring is more than the port into rank 0's host holds: they bring one after the other. */
+/* Not in rank order, several of them, and what they bring is more than the port into rank 0's host holds: they bring
+ * one after the other. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p);
 /* Its part of the loop of arrivals; actions NULL: there is none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
 /* Those of the first nworkers; the caller frees them. */
 tutti_loop *tutti_loop_parts(const tutti_loop *arrivals, int nworkers);
-/* ... and who takes which share follows from the plan: rank r of P takes r, r + P, ..; else who comes first takes the next one. */
+/* ... and who takes which share follows from the plan: rank r of P takes r, r + P, ..; else who comes first takes the
+ * next one. */
 static inline bool tutti_plan_deals_in_order(const tutti_plan *p)
 {
     return p->admission == TUTTI_ADMIT_IN_RANK_ORDER || p->is_paced;
@@ -393,14 +406,15 @@ typedef struct {
 enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
-/* For ranks that take steps of their own, in place of the order of their visits, which nobody knows, any two of them are looked at: a
- * common memory is touched in visits alone, visits are not nested and nothing is waited for in one, so that who is let in alone is alone
- * and leaves; in rank order all visit equally often. A worker of another host and the part that serves it are proved together: they take
- * turns, and what the worker takes along is what its visit has made of what it brought.
+/* For ranks that take steps of their own, in place of the order of their visits, which nobody knows, any two of them
+ * are looked at: a common memory is touched in visits alone, visits are not nested and nothing is waited for in one, so
+ * that who is let in alone is alone and leaves; in rank order all visit equally often. A worker of another host and the
+ * part that serves it are proved together: they take turns, and what the worker takes along is what its visit has made
+ * of what it brought.
  *
- * Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping accesses to
- * memories, one of them a write, are ordered by happens-before, and that memories hold what the method declares. The failure is a
- * counter-example with both accesses. */
+ * Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping
+ * accesses to memories, one of them a write, are ordered by happens-before, and that memories hold what the method
+ * declares. The failure is a counter-example with both accesses. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
 /* The same; headway, which may be NULL, hears now and then that it goes on, without counts. */
 tutti_status tutti_plan_check_told(const tutti_plan *p, const tutti_headway *headway, tutti_failure *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_builder.c: takes down what a method declares and lists.
  *
- * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are done, so that a plan is frozen in
- * one place and is given back at once. */
+ * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are done, so that a
+ * plan is frozen in one place and is given back at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +78,8 @@ static void take_members(tutti_plan *p, tutti_plan_exchange *x)
     x->members = own;
 }
 
-/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. Where each sum is, all is of the memory's type. */
+/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. Where each sum is, all is of the
+ * memory's type. */
 static tutti_dtype sent_by(const tutti_plan *p, const tutti_plan_exchange *x)
 {
     const tutti_dtype in = p->memories[x->in.memory].type, sent = p->config.sent;
@@ -142,7 +143,8 @@ static tutti_status add_schedule(tutti_plan_builder *b, const tutti_builder_requ
     return TUTTI_OK;
 }
 
-/* What goes by size is not the method's business: it gets one number, and each exchange that bears it finds its own schedule. */
+/* What goes by size is not the method's business: it gets one number, and each exchange that bears it finds its own
+ * schedule. */
 static void add_pair(tutti_plan_builder *b, tutti_size_pair pair)
 {
     tutti_plan *p = b->plan;

@@ -5,9 +5,11 @@
 
 #include "plan_builder.h"
 
-/* Exchange order, packed offsets, buckets (buckets.c). TUTTI_ERR_USAGE: config.cut is of another number of parameters. */
+/* Exchange order, packed offsets, buckets (buckets.c). TUTTI_ERR_USAGE: config.cut is of another number of
+ * parameters. */
 tutti_status tutti_plan_pack_params(tutti_plan *p, tutti_failure *err);
-/* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers, TUTTI_NO_BUCKET for frozen parameters. */
+/* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers, TUTTI_NO_BUCKET for frozen
+ * parameters. */
 int tutti_plan_bucket_of(const tutti_plan *p, int param);
 const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket);
 /* Fills in tutti_bucket.turn (plan_walk.c). */
@@ -29,7 +31,8 @@ tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_r
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
-/* Members (plan_members.c). The rank that is asked about an exchange: the plan's own if it is a member, else the first one. */
+/* Members (plan_members.c). The rank that is asked about an exchange: the plan's own if it is a member, else the first
+ * one. */
 int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x);
 bool tutti_plan_is_spokesman(const tutti_plan *p, int rank); /* of some exchange; the plan's own rank in any case */
 void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
@@ -37,7 +40,8 @@ void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                       tutti_failure *err);
-/* What a rank may do with common memories, and when (plan_visits.c); of all ranks: that they visit equally often, where that must be. */
+/* What a rank may do with common memories, and when (plan_visits.c); of all ranks: that they visit equally often, where
+ * that must be. */
 tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                      tutti_failure *err);
 tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);

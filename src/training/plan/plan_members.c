@@ -52,7 +52,8 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
-/* A port holds a MiB at best (docs/topologies.md), so that much may come as it is ready: a turn costs a trip there and back. */
+/* A port holds a MiB at best (docs/topologies.md), so that much may come as it is ready: a turn costs a trip there and
+ * back. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p)
 {
     enum { HELD = 1 << 20 };
@@ -114,7 +115,8 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
 
 /* ---- in which loops ---- */
 
-/* Of each exchange the first start counts; what only last steps start belongs to the period. started: of each exchange, false. */
+/* Of each exchange the first start counts; what only last steps start belongs to the period. started: of each exchange,
+ * false. */
 static void note_starts(tutti_plan *p, int rank, const tutti_loop *l, bool *started)
 {
     for (int i = 0; i < l->nactions; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_schedules.c: compiles, lowers and proves what travels. Schedules speak of slices, not of elements, so that exchanges of any
- * size share one value. */
+/* plan_schedules.c: compiles, lowers and proves what travels. Schedules speak of slices, not of elements, so that
+ * exchanges of any size share one value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
     return 2;
 }
 
-/* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first; canonical
- * sums have one order only, which direct keeps; what is rounded is summed in one step at each level. */
+/* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first;
+ * canonical sums have one order only, which direct keeps; what is rounded is summed in one step at each level. */
 static void choose(const tutti_plan_config *c, bool sums_once, const int32_t *host_of, int nranks,
                    char name[TUTTI_ALGORITHM_TEXT])
 {
@@ -83,9 +83,10 @@ static bool are_all_apart(const int32_t *host_of, int n)
     return host_of != NULL;
 }
 
-/* By direct everybody sends to everybody, and who is a little ahead sends into a port into which others still do: what that cannot hold is
- * lost, and of a slice of 256 KiB it cannot hold several. By ring nobody has two senders, however many exchanges are in flight, and
- * so much more than a message's way takes the slice itself. Sums of one step are direct's. */
+/* By direct everybody sends to everybody, and who is a little ahead sends into a port into which others still do: what
+ * that cannot hold is lost, and of a slice of 256 KiB it cannot hold several. By ring nobody has two senders, however
+ * many exchanges are in flight, and so much more than a message's way takes the slice itself. Sums of one step are
+ * direct's. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers)
 {
     enum { SLICE = 256 << 10 };
@@ -116,7 +117,8 @@ static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
     }
 }
 
-/* Groups' sums are made of what lies in memory of one host, and there are several groups: else nothing would be rounded. */
+/* Groups' sums are made of what lies in memory of one host, and there are several groups: else nothing would be
+ * rounded. */
 static tutti_status check_groups(const tutti_schedule *lowered, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(lowered);

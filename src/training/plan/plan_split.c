@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_split.c: layers that ranks share: whose part is where, what travels, what that costs, and the proof of it.
  *
- * The proof has two halves. Each travel: it is of the collective that its hop is, between the group's ranks in their order, over all that
- * there is, from and to the places of what it reads and writes; what the collective does is its schedule's proof. Each rank: its step is
- * played twice on tags. A place holds the datum that was written there last, nothing while it travels, and whoever reads finds there
- * what the graph says. So kernels get all samples of the group, of these the outputs or gradients of all members, each at its place. That nobody
- * writes what another one reads is the business of the composition (plan_compose.h). */
+ * The proof has two halves. Each travel: it is of the collective that its hop is, between the group's ranks in their
+ * order, over all that there is, from and to the places of what it reads and writes; what the collective does is its
+ * schedule's proof. Each rank: its step is played twice on tags. A place holds the datum that was written there last,
+ * nothing while it travels, and whoever reads finds there what the graph says. So kernels get all samples of the group,
+ * of these the outputs or gradients of all members, each at its place. That nobody writes what another one reads is the
+ * business of the composition (plan_compose.h). */
 #include <inttypes.h>
 
 #include "../../base/text/strbuf.h"

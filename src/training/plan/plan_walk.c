@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_walk.c: the kernels of one rank's step, slot after slot, and the places between them at which something can be exchanged.
+/* plan_walk.c: the kernels of one rank's step, slot after slot, and the places between them at which something can be
+ * exchanged.
  *
- * The graph says where: its exchange node of a parameter stands right after the last writer of the gradient, its update node right
- * after the last reader of the value. A bucket's turn has come when the last of its nodes has been passed; in the last slot only, but
- * for the folds of its gradients.
+ * The graph says where: its exchange node of a parameter stands right after the last writer of the gradient, its update
+ * node right after the last reader of the value. A bucket's turn has come when the last of its nodes has been passed;
+ * in the last slot only, but for the folds of its gradients.
  *
  * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
  * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a

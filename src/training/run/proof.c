@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proof.c: nothing is played that is not proved. Rank 0 proves the plan of all ranks; each of the others compares what it will play with what
- * was proved, so that one proof is enough.
+/* proof.c: nothing is played that is not proved. Rank 0 proves the plan of all ranks; each of the others compares what
+ * it will play with what was proved, so that one proof is enough.
  *
- * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file is believed only where it is, byte for byte,
- * what this build would write of the plan at hand: it names a hash of all that the proof reads, and the build, since another one may prove
- * otherwise. Any other file is passed over and the plan proved anew. */
+ * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file is believed only
+ * where it is, byte for byte, what this build would write of the plan at hand: it names a hash of all that the proof
+ * reads, and the build, since another one may prove otherwise. Any other file is passed over and the plan proved
+ * anew. */
 #include "proof.h"
 
 #include <stdio.h>
@@ -93,7 +94,8 @@ static void say(const tutti_train_config *c, bool was_kept, double seconds)
     tutti_start_say(c, TUTTI_TRAIN_PROVED, words);
 }
 
-/* A plan that is wrong is refused as a job is: nothing has been begun. *text: what is to be kept, NULL = nothing; free() */
+/* A plan that is wrong is refused as a job is: nothing has been begun. *text: what is to be kept, NULL = nothing;
+ * free() */
 static tutti_status judge(tutti_group *g, const tutti_train_config *c, uint64_t common, uint64_t *loops, char **text,
                           tutti_failure *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save when due, end in good order.
+/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save
+ * when due, end in good order.
  *
- * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A signal on one
- * rank travels as a control number of the next step, so all ranks end after the same step. */
+ * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A
+ * signal on one rank travels as a control number of the next step, so all ranks end after the same step. */
 #include "train.h"
 
 #include <inttypes.h>
@@ -121,7 +122,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
 
 /* ---- set-up ---- */
 
-/* All that is known before it is asked for, of all ranks of this host, which ask at the same time: before the first of them does. */
+/* All that is known before it is asked for, of all ranks of this host, which ask at the same time: before the first of
+ * them does. */
 static tutti_status check_memory(const tutti_stepping *s, tutti_failure *err)
 {
     const tutti_plan *p = s->plan;
@@ -251,7 +253,8 @@ typedef struct {
     tutti_replaced replaced;
 } last_words;
 
-/* Rank 0: while its thread is at the centre for a worker of another host, that one waits for what comes of it. Returns the seconds. */
+/* Rank 0: while its thread is at the centre for a worker of another host, that one waits for what comes of it. Returns
+ * the seconds. */
 static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_NCOSTS])
 {
     static const tutti_cost_part parts[] = {TUTTI_COST_CENTRE, TUTTI_COST_UPDATE};
@@ -341,8 +344,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_status st = tutti_train_begin(group, config, &t.keeping.start, &own);
     if (!st) {
         st = train(&t, &result, &own);
-        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who may resign does
-         * nothing any more when the others hear of it. */
+        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who
+         * may resign does nothing any more when the others hear of it. */
         const bool alone = st && st != TUTTI_ERR_PEER && !(t.telling.has_diverged && !config->outlives_nan),
                    resigns = alone && tutti_lost_resigns(group, st);
         if (alone && !resigns) tutti_group_abort(group, own.text);

@@ -76,11 +76,11 @@ typedef struct {
     uint64_t seed;
     tutti_init_config init; /* where nothing is resumed */
     int64_t nsteps, steps_per_epoch;
-    double eval_every_epochs;       /* 0 = only at the end */
-    int64_t eval_points;            /* tests of a run, at least; 0 = as many as that makes */
-    int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
-    double
-        checkpoint_every_minutes; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with record or replay */
+    double eval_every_epochs;        /* 0 = only at the end */
+    int64_t eval_points;             /* tests of a run, at least; 0 = as many as that makes */
+    int64_t checkpoint_every_steps;  /* 0 = at ends of epochs; always at the end */
+    double checkpoint_every_minutes; /* besides, when rank 0 has not saved for so long; 0 = not by the clock. Not with
+                                   * record or replay */
     int checkpoint_keep;
     int64_t log_every;
     bool tensorboard;                  /* what metrics.jsonl says of steps and tests, as event files too. Needs dir */
@@ -94,14 +94,16 @@ typedef struct {
     const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
     /* A job of an earlier version as this one would print it (the caller frees), NULL = it is none; may be NULL. */
     char *(*renew_job)(const char *text);
-    /* Where ranks take steps of their own, one at a time in visits: a file that takes down who took which share and who visited when, at the
-     * end; a file of that kind to go by, which gives the same bits. NULL = none. */
+    /* Where ranks take steps of their own, one at a time in visits: a file that takes down who took which share and who
+     * visited when, at the end; a file of that kind to go by, which gives the same bits. NULL = none. */
     const char *record, *replay;
     tutti_handicap handicap; /* this rank's */
-    /* A layer of the graph: kernels wait for so long instead of computing, and all else is done as ever. Nothing is learned, losses are NaN, nothing
-     * is saved; a folder with checkpoints is refused. test is NULL then. NULL = kernels compute. */
+    /* A layer of the graph: kernels wait for so long instead of computing, and all else is done as ever. Nothing is
+     * learned, losses are NaN, nothing is saved; a folder with checkpoints is refused. test is NULL then. NULL =
+     * kernels compute. */
     const tutti_pretended_layer *pretended;
-    /* Whether the run goes on when its loss or its weights are not finite any more; what else could be done then, for people, NULL = nothing. */
+    /* Whether the run goes on when its loss or its weights are not finite any more; what else could be done then, for
+     * people, NULL = nothing. */
     bool outlives_nan;
     const char *if_diverged;
     bool fresh; /* do not resume: remove what the folder holds of an earlier run */
@@ -109,7 +111,8 @@ typedef struct {
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     int64_t began_ns; /* clock_ns when this rank began to prepare; 0 = now. Only says how long initialisation took */
-    /* Asked once a step, and once a block of a test: number of a signal that asks this rank for an orderly end, 0 = none; may be NULL. */
+    /* Asked once a step, and once a block of a test: number of a signal that asks this rank for an orderly end, 0 =
+     * none; may be NULL. */
     int (*stop_asked)(void *arg);
     void *stop_arg;
 } tutti_train_config;
@@ -127,19 +130,20 @@ typedef struct {
     uint64_t weights_hash;
     tutti_replaced replaced; /* of all ranks, since this process began */
     bool was_done;           /* nothing was left to do */
-    int stop_signal; /* asked for by one of the ranks; a checkpoint was saved if there is a folder. 0 = ran to the end */
+    int stop_signal; /* asked for by one of the ranks; a checkpoint was saved if there is a folder. 0 = ran to the
+                      * end */
 } tutti_train_result;
 
-/* A failure that rank 0 has found for all (a locked folder, another job's checkpoint, a run that has diverged) comes with an empty text on the other
- * ranks: it is said once. */
+/* A failure that rank 0 has found for all (a locked folder, another job's checkpoint, a run that has diverged) comes
+ * with an empty text on the other ranks: it is said once. */
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
                          tutti_failure *err);
 
 /* Samples of the set must be what the model reads, its labels what it tells apart: TUTTI_ERR_USAGE with both. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
-/* Packed weights, borrowed. `like`: a graph of the model; the weights lie in its orders of parameters, param_offset is by its indices; its engine,
- * threads and precision compute. */
+/* Packed weights, borrowed. `like`: a graph of the model; the weights lie in its orders of parameters, param_offset is
+ * by its indices; its engine, threads and precision compute. */
 typedef struct {
     const tutti_graph *like;
     const float *weights;
@@ -153,8 +157,8 @@ typedef struct {
     tutti_replaced replaced;
     int32_t stopped; /* the signal that ended it early, or 0 */
 } tutti_eval_result;
-/* What came out for one sample of the set: a probability a class, and the class of the largest logit, the first of equals, which
- * `correct` counts. */
+/* What came out for one sample of the set: a probability a class, and the class of the largest logit, the first of
+ * equals, which `correct` counts. */
 typedef struct {
     int64_t index; /* in the set */
     int32_t label, predicted;

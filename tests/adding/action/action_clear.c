@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_clear.c: elements of `to` become 0, as if nothing had been kept; `from` is the same memory. It writes 4 bytes an element. */
+/* action_clear.c: elements of `to` become 0, as if nothing had been kept; `from` is the same memory. It writes 4 bytes
+ * an element. */
 #include <string.h>
 
 #include "../../../base/text/strbuf.h"

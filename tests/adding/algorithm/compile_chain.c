@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_chain.c: every rank has one neighbour on its way to the root: the tree of fewest children. Chunks follow each other along it, so
- * that p - 1 + c steps carry c chunks: next to nothing at few ranks and long vectors, too many steps at many.
+/* compile_chain.c: every rank has one neighbour on its way to the root: the tree of fewest children. Chunks follow each
+ * other along it, so that p - 1 + c steps carry c chunks: next to nothing at few ranks and long vectors, too many steps
+ * at many.
  *
  * Ranks below the root hang on one side of it, those above on the other. Two invocations: compile_rooted.h. */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_lookahead.c: the slow step of Lookahead (Zhang et al. 2019, arXiv 1907.08610) to elements of the centre `to`, from the mean of all
- * workers' weights in `from`, which become the centre's:
+/* action_lookahead.c: the slow step of Lookahead (Zhang et al. 2019, arXiv 1907.08610) to elements of the centre `to`,
+ * from the mean of all workers' weights in `from`, which become the centre's:
  *   C <- C + rate * (mean of W_i - C);  W_i <- C
  * The centre's running statistics are the mean that came. It reads and writes 16 bytes an element. */
 #include "element_loop.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stripes.c: ten classes of 28x28 stripes: the class is the direction that they run in; phase, width and contrast are drawn. */
+/* stripes.c: ten classes of 28x28 stripes: the class is the direction that they run in; phase, width and contrast are
+ * drawn. */
 #include "../dataset_impl.h"
 #include "dice.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_central_sgd.c: synchronous SGD with one owner of everything: gradients are reduced to rank 0, which alone updates, with states that
- * nobody else keeps, and broadcasts the weights. The other ranks never see a sum.
+/* method_central_sgd.c: synchronous SGD with one owner of everything: gradients are reduced to rank 0, which alone
+ * updates, with states that nobody else keeps, and broadcasts the weights. The other ranks never see a sum.
  *
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"

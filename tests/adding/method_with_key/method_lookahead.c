@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_lookahead.c: Lookahead over ranks (Zhang et al. 2019): every rank takes H steps of its own by the job's rule; then the centre goes a
- * part of the way to the mean of all weights, and every rank goes on from the centre, if the job says so with states that begin anew.
+/* method_lookahead.c: Lookahead over ranks (Zhang et al. 2019): every rank takes H steps of its own by the job's rule;
+ * then the centre goes a part of the way to the mean of all weights, and every rank goes on from the centre, if the job
+ * says so with states that begin anew.
  *
  * The part is a number of the centre. Whether states begin anew nobody but this method knows: config.own[0]. */
 #include "method_impl.h"

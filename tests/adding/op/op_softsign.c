@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_softsign.c: out = in / (1 + |in|), of any shape (Bergstra et al. 2009): a sigmoid with tails that fall slowly.
  *
- * 1 - |out| is 1 / (1 + |in|), whose square is the slope: the gradient follows from the output alone, and the kernel works in place. */
+ * 1 - |out| is 1 / (1 + |in|), whose square is the slope: the gradient follows from the output alone, and the kernel
+ * works in place. */
 #include <math.h>
 
 #include "../kernel_impl.h"

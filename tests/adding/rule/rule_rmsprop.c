@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_rmsprop.c: gradients by the root of an average of their squares (Tieleman and Hinton 2012), as torch.optim.RMSprop:
+/* rule_rmsprop.c: gradients by the root of an average of their squares (Tieleman and Hinton 2012), as
+ * torch.optim.RMSprop:
  *
  *   g = sum + decay * w
  *   v = alpha * v + (1 - alpha) * g * g          square_avg

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_ring.c: hosts in a ring, one rank each, a duplex cable between neighbours (one between two hosts). Cable c joins c and c + 1.
- * Routing takes the shorter way round; where both are equal, the way up. Every link costs `lat`. */
+/* topology_ring.c: hosts in a ring, one rank each, a duplex cable between neighbours (one between two hosts). Cable c
+ * joins c and c + 1. Routing takes the shorter way round; where both are equal, the way up. Every link costs `lat`. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_direct_wire.c: the wire tcp, with every put received in place: a round trip before the bytes go, whatever their number, and never a
- * copy where they arrive. */
+/* tcp_direct_wire.c: the wire tcp, with every put received in place: a round trip before the bytes go, whatever their
+ * number, and never a copy where they arrive. */
 #include "wire_impl.h"
 
 extern const tutti_wire_row tutti_wire_tcp_direct;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor.c: every algorithm of the table, every collective, 1..9 ranks as threads, awkward element counts, several
- * invocations: whole-number inputs, so that the sums are exact and == is the test. */
+/* test_executor.c: every algorithm of the table, every collective, 1..9 ranks as threads, awkward element counts,
+ * several invocations: whole-number inputs, so that the sums are exact and == is the test. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_each.c: sums of 16 bits by algorithms that pass partial sums on, each of which is rounded: exact where every partial sum has a
- * place in the type, within P u sum |g| where not (u = 2^-8 for bf16, 2^-11 for f16), the same bits on all ranks, half of f32's bytes. Ranks are
- * threads, over shared memory and over the wire tcp. */
+/* test_executor_each.c: sums of 16 bits by algorithms that pass partial sums on, each of which is rounded: exact where
+ * every partial sum has a place in the type, within P u sum |g| where not (u = 2^-8 for bf16, 2^-11 for f16), the same
+ * bits on all ranks, half of f32's bytes. Ranks are threads, over shared memory and over the wire tcp. */
 #include "testing.h"
 
 #include <math.h>

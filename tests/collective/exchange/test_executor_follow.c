@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_follow.c: an exchange that is made ready by the end of another, whoever sees that end: what is done in between is done once
- * an invocation, on what has come, before anything of the second travels; and who waits in vain is told for what. */
+/* test_executor_follow.c: an exchange that is made ready by the end of another, whoever sees that end: what is done in
+ * between is done once an invocation, on what has come, before anything of the second travels; and who waits in vain is
+ * told for what. */
 #include "testing.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_members.c: exchanges over some ranks of a group, ranks as threads: every set of them by every algorithm, all
- * partitions at once, the other collectives, refusals, and the words of a hang. Processes and wires: test_ranks_members.c. */
+/* test_executor_members.c: exchanges over some ranks of a group, ranks as threads: every set of them by every
+ * algorithm, all partitions at once, the other collectives, refusals, and the words of a hang. Processes and wires:
+ * test_ranks_members.c. */
 #include "testing.h"
 
 #include "base/clock.h"

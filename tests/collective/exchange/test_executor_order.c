@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_order.c: who gets the next turn of several exchanges in flight: the log of completions on one rank, where an
- * exchange is a copy of several blocks and nothing depends on timing; and that order never holds up what others wait for. */
+/* test_executor_order.c: who gets the next turn of several exchanges in flight: the log of completions on one rank,
+ * where an exchange is a copy of several blocks and nothing depends on timing; and that order never holds up what
+ * others wait for. */
 #include "testing.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_rounded.c: f32 sums of what was rounded to 16 bits to travel, over shared memory and over the wire tcp: exact where
- * rounding changes nothing, within P u max |g| where it does (u = 2^-8 for bf16, 2^-11 for f16), half of the bytes; and what is refused.
- * Ranks are threads. */
+/* test_executor_rounded.c: f32 sums of what was rounded to 16 bits to travel, over shared memory and over the wire tcp:
+ * exact where rounding changes nothing, within P u max |g| where it does (u = 2^-8 for bf16, 2^-11 for f16), half of
+ * the bytes; and what is refused. Ranks are threads. */
 #include "testing.h"
 
 #include <math.h>
@@ -173,7 +173,8 @@ static void sums_are_exact_where_rounding_changes_nothing_and_half_the_bytes_tra
             assert_true(sum_on(nranks, true, (tutti_dtype)sent, true) == 0);
 }
 
-/* A half of the last place of eight bits is 2^-8 of what lies just above a power of two: half of that bound is not kept. */
+/* A half of the last place of eight bits is 2^-8 of what lies just above a power of two: half of that bound is not
+ * kept. */
 static void sums_are_within_the_bound_of_one_rounding_and_not_within_half_of_it(void **state)
 {
     (void)state;
@@ -188,8 +189,8 @@ static void sums_are_within_the_bound_of_one_rounding_and_not_within_half_of_it(
     assert_true(rounded(&bf16, 1 + 1.0f / 256) == 1 && rounded(&bf16, 1 + 3.0f / 256) == 1 + 4.0f / 256);
 }
 
-/* Two groups of two: what a group has is summed as it is, and each sum is rounded on its way to the other. So of two sums of two the error is
- * that of two roundings of numbers twice as large. */
+/* Two groups of two: what a group has is summed as it is, and each sum is rounded on its way to the other. So of two
+ * sums of two the error is that of two roundings of numbers twice as large. */
 static void groups_sums_are_rounded_where_they_leave_the_group(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_executor_types.c: every algorithm with every type and operation, evenly and unevenly divided vectors, 2 to 5 ranks as
- * threads: the bits of the reduction expression that the schedule states (reference_run.h), also when steps are delayed at
- * random. TUTTI_LONG=1: every combination instead of a walk through them. */
+/* test_executor_types.c: every algorithm with every type and operation, evenly and unevenly divided vectors, 2 to 5
+ * ranks as threads: the bits of the reduction expression that the schedule states (reference_run.h), also when steps
+ * are delayed at random. TUTTI_LONG=1: every combination instead of a walk through them. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_bits.c: every algorithm that sums, over every wire, between processes: the bits are those of the reduction expression that
- * its schedule states, evaluated by reference_run.h, and delays of steps change none. 2, 3 and 5 ranks; TUTTI_LONG=1: 2 to 9. */
+/* test_ranks_bits.c: every algorithm that sums, over every wire, between processes: the bits are those of the reduction
+ * expression that its schedule states, evaluated by reference_run.h, and delays of steps change none. 2, 3 and 5 ranks;
+ * TUTTI_LONG=1: 2 to 9. */
 #include "testing.h"
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_members.c: exchanges over some ranks of a group of processes: all partitions at once over shared memory, between hosts and
- * over wires alone, and who dies or stops in one of them. */
+/* test_ranks_members.c: exchanges over some ranks of a group of processes: all partitions at once over shared memory,
+ * between hosts and over wires alone, and who dies or stops in one of them. */
 #include "testing.h"
 
 #include <signal.h>

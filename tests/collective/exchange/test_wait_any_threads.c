@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wait_any_threads.c: between hosts exchanges may be other threads' than the owner's: at rank 0 a thread for each other rank takes what
- * it brings and gives it back changed, asleep as long as nothing has come, while the owner calls the group. Ranks are threads, each with its
- * wire's thread, so ThreadSanitizer sees all of them. */
+/* test_wait_any_threads.c: between hosts exchanges may be other threads' than the owner's: at rank 0 a thread for each
+ * other rank takes what it brings and gives it back changed, asleep as long as nothing has come, while the owner calls
+ * the group. Ranks are threads, each with its wire's thread, so ThreadSanitizer sees all of them. */
 #include "testing.h"
 
 #include <string.h>

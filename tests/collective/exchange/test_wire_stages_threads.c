@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wire_stages_threads.c: a rank that serves several over a wire one after the other, as the root of a tree does, begins the next one's put when
- * the wire has taken that of the one before: else all share its link, and who should be first is served with the last. When the wire has taken a
- * put is the test's to say. Ranks are threads, each with its wire's thread. */
+/* test_wire_stages_threads.c: a rank that serves several over a wire one after the other, as the root of a tree does,
+ * begins the next one's put when the wire has taken that of the one before: else all share its link, and who should be
+ * first is served with the last. When the wire has taken a put is the test's to say. Ranks are threads, each with its
+ * wire's thread. */
 #include "testing.h"
 
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wire_turns_threads.c: over a wire, too, what is needed sooner goes first: a long put of an exchange that gives way is cut into pieces,
- * and a short one that is started behind it does not wait for all of them. Ranks are threads, each with its wire's thread. How many pieces
- * the wire has room for is the test's to say, so that nothing hangs on who runs when. */
+/* test_wire_turns_threads.c: over a wire, too, what is needed sooner goes first: a long put of an exchange that gives
+ * way is cut into pieces, and a short one that is started behind it does not wait for all of them. Ranks are threads,
+ * each with its wire's thread. How many pieces the wire has room for is the test's to say, so that nothing hangs on who
+ * runs when. */
 #include "testing.h"
 
 #include "collective/exchange/executor_impl.h"

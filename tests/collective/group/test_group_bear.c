@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_group_bear.c: a group of threads that outlives the deaths of its ranks. To die is here to close what the system would close. */
+/* test_group_bear.c: a group of threads that outlives the deaths of its ranks. To die is here to close what the system
+ * would close. */
 #include "testing.h"
 
 #include <string.h>

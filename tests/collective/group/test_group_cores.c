@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_group_cores.c: who meets whom on a core, who goes, who stays. One thread plays all ranks and moves between two cores. */
+/* test_group_cores.c: who meets whom on a core, who goes, who stays. One thread plays all ranks and moves between two
+ * cores. */
 #include "testing.h"
 
 #include <sched.h>
@@ -88,8 +89,8 @@ static void a_rank_that_waits_elsewhere_takes_its_mark_along(void **state)
     }
 }
 
-/* The higher meets the lower n times on core 0, `apart_ns` apart from `now_ns` on, and may go to core 1 each time. Whether it went the last
- * time, and only then. The scheduler may move the thread, too: *disturbed. */
+/* The higher meets the lower n times on core 0, `apart_ns` apart from `now_ns` on, and may go to core 1 each time.
+ * Whether it went the last time, and only then. The scheduler may move the thread, too: *disturbed. */
 static bool meet(tutti_group *low, tutti_group *high, const cores *c, int n, int64_t now_ns, int64_t apart_ns,
                  bool *disturbed)
 {

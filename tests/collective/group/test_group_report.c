@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_group_report.c: what a hang says of itself: the flight recorder, and reports of ranks that are threads. Processes that are
- * stopped or asked by a signal: tests/training/run/test_ranks_hangs.c. */
+/* test_group_report.c: what a hang says of itself: the flight recorder, and reports of ranks that are threads.
+ * Processes that are stopped or asked by a signal: tests/training/run/test_ranks_hangs.c. */
 #include "testing.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_group.c: groups of real processes: deaths, refusals, deadlines, shared memory. The test starts itself as ranks; a
- * rank tells what it saw through a pipe, one line each. */
+/* test_ranks_group.c: groups of real processes: deaths, refusals, deadlines, shared memory. The test starts itself as
+ * ranks; a rank tells what it saw through a pipe, one line each. */
 #include "testing.h"
 
 #include <dirent.h>

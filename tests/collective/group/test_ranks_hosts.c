@@ -124,8 +124,8 @@ static void await_reset(tutti_group *g, int rank)
     }
 }
 
-/* Sums of long vectors, in the middle of one of which rank 0 loses its connection to the last rank, which says only then that its memory may
- * be written: so neither can have ended before. */
+/* Sums of long vectors, in the middle of one of which rank 0 loses its connection to the last rank, which says only
+ * then that its memory may be written: so neither can have ended before. */
 static tutti_status losing_sum(tutti_group *g, tutti_failure *err)
 {
     enum { LONGER = 20000000 };
@@ -271,7 +271,8 @@ static void ranks_of_several_hosts_find_each_other(void **state)
     }
 }
 
-/* Shared memory is mostly refused huge pages (shmem_enabled), and copies out of sockets into small ones take a quarter longer. */
+/* Shared memory is mostly refused huge pages (shmem_enabled), and copies out of sockets into small ones take a quarter
+ * longer. */
 static void memory_that_no_peer_maps_is_private_in_huge_pages(void **state)
 {
     (void)state;
@@ -293,7 +294,8 @@ static void every_algorithm_sums_exactly_over_every_wire_between_hosts(void **st
         }
 }
 
-/* tcp receives in place, and so does ucx where a transport fetches what is put; over TCP it copies the pieces where they arrive. */
+/* tcp receives in place, and so does ucx where a transport fetches what is put; over TCP it copies the pieces where
+ * they arrive. */
 static void copies_at_the_target_are_counted(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_once.c: what is the same for all ranks is made by one of them: bytes that a host shares, the proof of a schedule, exchanges
- * of one plan in one round; and the cores that bound ranks have together. */
+/* test_ranks_once.c: what is the same for all ranks is made by one of them: bytes that a host shares, the proof of a
+ * schedule, exchanges of one plan in one round; and the cores that bound ranks have together. */
 #include "testing.h"
 
 #include <sched.h>

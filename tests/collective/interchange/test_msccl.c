@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_msccl.c: MSCCL XML in and out: programs made by tests/oracle/msccl_golden.py, and every schedule of the table there and
- * back again. */
+/* test_msccl.c: MSCCL XML in and out: programs made by tests/oracle/msccl_golden.py, and every schedule of the table
+ * there and back again. */
 #include "testing.h"
 
 #include <glob.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_join.c: how processes find each other: hundreds of them, some that never come, some that go, and too few open files. */
+/* test_ranks_join.c: how processes find each other: hundreds of them, some that never come, some that go, and too few
+ * open files. */
 #include "testing.h"
 
 #include <arpa/inet.h>
@@ -29,8 +30,9 @@ static void limit_files(rlim_t soft, rlim_t hard)
     if (setrlimit(RLIMIT_NOFILE, &limit)) say("cannot set the limit");
 }
 
-/* Every local socket that listens under a name of the kernel's choice, those of the ranks among them, is connected and told nothing. Those
- * that were accepted bear the name, too: another run of hundreds of ranks has tens of thousands of them. */
+/* Every local socket that listens under a name of the kernel's choice, those of the ranks among them, is connected and
+ * told nothing. Those that were accepted bear the name, too: another run of hundreds of ranks has tens of thousands of
+ * them. */
 static void disturb(void)
 {
     char line[256], *name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packings: bounds against all partitions and cuts, the two ways of packing against the bounds, few trees, the text form. */
+/* Packings: bounds against all partitions and cuts, the two ways of packing against the bounds, few trees, the text
+ * form. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -180,7 +181,8 @@ static void trunks_are_shared_exactly(void **state)
     tutti_network_release(&g);
 }
 
-/* Some of the nodes of a random network are switches; between any two nodes it is as wide both ways, so all splits are possible. */
+/* Some of the nodes of a random network are switches; between any two nodes it is as wide both ways, so all splits are
+ * possible. */
 static void switches_are_split_off_without_loss(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVLink and PCIe as one schedule with channels of two kinds: routes of even channels keep to NVLinks, those of odd ones to PCIe; large
- * vectors end sooner than over NVLinks alone by what PCIe carries beside them, in rounds and played. */
+/* NVLink and PCIe as one schedule with channels of two kinds: routes of even channels keep to NVLinks, those of odd
+ * ones to PCIe; large vectors end sooner than over NVLinks alone by what PCIe carries beside them, in rounds and
+ * played. */
 #include "testing.h"
 
 #include <stdio.h>

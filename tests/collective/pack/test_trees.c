@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules on packed trees: proved on networks with and without switches, loads equal to the packing's, times beside the
- * ring's where rings do not exist; every connected subset of both DGX-1. */
+/* Schedules on packed trees: proved on networks with and without switches, loads equal to the packing's, times beside
+ * the ring's where rings do not exist; every connected subset of both DGX-1. */
 #include "testing.h"
 
 #include <stdio.h>

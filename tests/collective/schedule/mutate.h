@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mutate.h: one small mistake in a schedule, of each kind that authors of algorithms and of lowerings make.
  *
- * A mutant may by chance mean the same as before (an extra nop, a dep that another one implies): whether it is wrong is for
- * the interpreter to say. */
+ * A mutant may by chance mean the same as before (an extra nop, a dep that another one implies): whether it is wrong is
+ * for the interpreter to say. */
 #ifndef TUTTI_TESTS_MUTATE_H
 #define TUTTI_TESTS_MUTATE_H
 

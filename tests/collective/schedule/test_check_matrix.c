@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check_matrix.c: the matrix of `tutti coll verify-all` (src/collective/verify): every algorithm x collective x variant
- * x rank count, unlowered and lowered: minutes on one core. Without TUTTI_LONG=1 a few rank counts of it. */
+/* test_check_matrix.c: the matrix of `tutti coll verify-all` (src/collective/verify): every algorithm x collective x
+ * variant x rank count, unlowered and lowered: minutes on one core. Without TUTTI_LONG=1 a few rank counts of it. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_check_wild.c: the checker takes parts from anywhere: whatever numbers stand in them, it answers, and touches nothing
- * that is not there (run it with -fsanitize=address,undefined). */
+/* test_check_wild.c: the checker takes parts from anywhere: whatever numbers stand in them, it answers, and touches
+ * nothing that is not there (run it with -fsanitize=address,undefined). */
 #include "testing.h"
 
 #include "collective/schedule/made.h"

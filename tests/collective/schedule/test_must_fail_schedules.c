@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_must_fail_schedules.c: schedule files with one mistake each (tests/must_fail/sched_*.sched). The checker must refuse
- * each with the words that its second line promises, and the interpreter must see it go wrong. */
+/* test_must_fail_schedules.c: schedule files with one mistake each (tests/must_fail/sched_*.sched). The checker must
+ * refuse each with the words that its second line promises, and the interpreter must see it go wrong. */
 #include "testing.h"
 
 #include <glob.h>

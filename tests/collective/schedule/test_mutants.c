@@ -2,9 +2,9 @@
 /* test_mutants.c: no mutant that the interpreter finds wrong may pass the checker.
  *
  * Every schedule that is not mutated passes both. A mutant that passes the checker is tried by the interpreter in many
- * random interleavings and, for few ranks, in all of them; one that the checker refuses is tried shortly, to count how many
- * refusals are mistakes that an execution shows. Mutants that are refused and never go wrong are no failure: a race need
- * not show on a machine where memory is sequentially consistent. */
+ * random interleavings and, for few ranks, in all of them; one that the checker refuses is tried shortly, to count how
+ * many refusals are mistakes that an execution shows. Mutants that are refused and never go wrong are no failure: a
+ * race need not show on a machine where memory is sequentially consistent. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sums_once.c: what rows of the table say of partial sums is what their steps do, at 2 to 9 ranks, and who asks for sums that are
- * made once is told which rows make them. */
+/* test_sums_once.c: what rows of the table say of partial sums is what their steps do, at 2 to 9 ranks, and who asks
+ * for sums that are made once is told which rows make them. */
 #include "testing.h"
 
 #include <stdio.h>

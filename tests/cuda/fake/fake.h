@@ -44,8 +44,8 @@ enum { /* cuda.h's CUresult */
 /* Counts a report and says it by fake_say. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* FAKE_CALL takes the lock and counts the call; the end of the scope releases it. A call that is to fail, or that needs a context and has none,
- * returns at once: fake_enter says its code. FAKE_CALL_ANYWHERE needs no context. */
+/* FAKE_CALL takes the lock and counts the call; the end of the scope releases it. A call that is to fail, or that needs
+ * a context and has none, returns at once: fake_enter says its code. FAKE_CALL_ANYWHERE needs no context. */
 typedef struct {
     int code;
 } fake_guard;
@@ -98,8 +98,8 @@ static inline uint8_t *fake_marks(uint64_t at)
 {
     return (uint8_t *)(uintptr_t)(at - fake_arena + fake_shadow);
 }
-/* Checks a range of nbytes and marks it as written where `writes` says so. Host memory must be registered unless `any` is set. NULL: the access was
- * reported in the name of `who`. */
+/* Checks a range of nbytes and marks it as written where `writes` says so. Host memory must be registered unless `any`
+ * is set. NULL: the access was reported in the name of `who`. */
 uint8_t *fake_range(uint64_t at, size_t nbytes, bool writes, bool any, const char *who);
 /* Writes into `out`, of `size` bytes, what stands at the nbytes behind the address. */
 void fake_describe(uint64_t at, size_t nbytes, char *out, size_t size);
@@ -168,10 +168,12 @@ struct fake_graph {
     fake_graph *next;
 };
 
-/* Finds the stream behind a handle. NULL: there is none or it was destroyed, which was reported in the name of `call`. */
+/* Finds the stream behind a handle. NULL: there is none or it was destroyed, which was reported in the name of
+ * `call`. */
 fake_stream *fake_stream_of(void *handle, const char *call);
 fake_event *fake_event_of(void *handle, const char *call);
-/* Puts a copy of the op and of its arg_bytes of arguments onto the stream, or into the graph that the stream captures. */
+/* Puts a copy of the op and of its arg_bytes of arguments onto the stream, or into the graph that the stream
+ * captures. */
 int fake_enqueue(fake_stream *s, const fake_op *op, size_t arg_bytes);
 void fake_free_op(fake_op *op);
 fake_op *fake_copy_op(const fake_op *op, size_t arg_bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_memory.c: device memory: real addresses that the host must not follow.
  *
- * An arena of addresses is reserved. An allocation is a memfd that is mapped twice: in the arena without access, and in an alias of the arena,
- * through which the fake itself works. A third map holds a byte for each byte: not allocated, unwritten or written. Addresses are not used again,
- * so what is used after it was freed is found. */
+ * An arena of addresses is reserved. An allocation is a memfd that is mapped twice: in the arena without access, and in
+ * an alias of the arena, through which the fake itself works. A third map holds a byte for each byte: not allocated,
+ * unwritten or written. Addresses are not used again, so what is used after it was freed is found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

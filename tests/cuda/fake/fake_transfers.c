@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_transfers.c: the driver's calls that allocate, register, copy and fill memory, and share it with other processes. */
+/* fake_transfers.c: the driver's calls that allocate, register, copy and fill memory, and share it with other
+ * processes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cublaslt_calls.c: which products there are, what a caller was told of them, and the product itself.
  *
- * A product of 16 bits with an epilogue needs columns that begin at multiples of 16 bytes: whoever has others must do without the epilogue. */
+ * A product of 16 bits with an epilogue needs columns that begin at multiples of 16 bytes: whoever has others must do
+ * without the epilogue. */
 #include <string.h>
 
 #include "fake_cublaslt_calls.h"
@@ -154,7 +155,8 @@ static void tell(const told *what, tutti_cublaslt_found *out)
         .algorithm = {{MAGIC, t->number}}, .workspace_bytes = t->workspace_bytes, .status = FAKE_CUBLAS_OK, .waves = 1};
 }
 
-/* Says the bytes of workspace, an odd size, for the parts of a long sum of few numbers. 0: the sum is computed in one. */
+/* Says the bytes of workspace, an odd size, for the parts of a long sum of few numbers. 0: the sum is computed in
+ * one. */
 static size_t parts_of(const fake_cublaslt_problem *p)
 {
     const int64_t numbers = p->d.rows * p->d.columns, inner = fake_cublaslt_inner(p);

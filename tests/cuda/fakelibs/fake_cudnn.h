@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cudnn.h: what the files of the fake libcudnn.so.9 share: descriptors, one convolution, what can be computed of it, and the work itself. */
+/* fake_cudnn.h: what the files of the fake libcudnn.so.9 share: descriptors, one convolution, what can be computed of
+ * it, and the work itself. */
 #ifndef FAKELIBS_FAKE_CUDNN_H
 #define FAKELIBS_FAKE_CUDNN_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cudnn_algorithms.c: which convolutions there are, by which algorithms, in how much workspace, and what a caller was told of them.
+/* fake_cudnn_algorithms.c: which convolutions there are, by which algorithms, in how much workspace, and what a caller
+ * was told of them.
  *
- * Advice begins, as the real one's often does, with what is soon: not deterministic in the gradients, then of another math than the convolution's.
- * Algorithms that do not compute the problem stand at the end, with a status that says so. */
+ * Advice begins, as the real one's often does, with what is soon: not deterministic in the gradients, then of another
+ * math than the convolution's. Algorithms that do not compute the problem stand at the end, with a status that says
+ * so. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +103,8 @@ static bool has_winograd(const fake_cudnn_problem *p)
     return is_three && !steps && !dilated && p->c.groups == 1 && p->w.format == FAKE_CUDNN_NCHW;
 }
 
-/* Some algorithms are always there: number 1, number 0 but for products of 16 bits forward, and the filter's number 3 for products of f32. */
+/* Some algorithms are always there: number 1, number 0 but for products of 16 bits forward, and the filter's number 3
+ * for products of f32. */
 static bool has_plain(const fake_cudnn_problem *p, int algorithm)
 {
     const bool is_half = p->x.type != TUTTI_CUDNN_DATA_FLOAT;

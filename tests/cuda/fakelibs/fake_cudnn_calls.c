@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cudnn_calls.c: what the fake libcudnn.so.9 does with a convolution: asks for algorithms, and the three passes. */
+/* fake_cudnn_calls.c: what the fake libcudnn.so.9 does with a convolution: asks for algorithms, and the three
+ * passes. */
 #include <string.h>
 
 #include "fake_cudnn.h"

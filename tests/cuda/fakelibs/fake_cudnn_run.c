@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cudnn_run.c: convolutions as products of windows, sample by sample and group by group, in f32. f32 is rounded to TF32 first, unless the
- * convolution's math forbids it. */
+/* fake_cudnn_run.c: convolutions as products of windows, sample by sample and group by group, in f32. f32 is rounded to
+ * TF32 first, unless the convolution's math forbids it. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fakelib.h: what the fake libcudnn.so.9 and libcublasLt.so.13 share. They compute on the processor, on the streams of the fake libcuda.so.1
- * (../fake/fake_cuda.h), and refuse what the real ones refuse.
+/* fakelib.h: what the fake libcudnn.so.9 and libcublasLt.so.13 share. They compute on the processor, on the streams of
+ * the fake libcuda.so.1 (../fake/fake_cuda.h), and refuse what the real ones refuse.
  *
  * Environment, as of the fake libcuda:
- *   TUTTI_FAKE_CUDA_FATAL=0             a report is a line on stderr; otherwise the first one ends the process with code 97
- *   TUTTI_FAKE_CUDA_FAIL=NAME:N[:CODE]  the Nth call of this name fails with the code (execution failed); several after commas
+ *   TUTTI_FAKE_CUDA_FATAL=0             a report is a line on stderr; otherwise the first one ends the process with
+ *                                       code 97
+ *   TUTTI_FAKE_CUDA_FAIL=NAME:N[:CODE]  the Nth call of this name fails with the code (execution failed); several after
+ *                                       commas
  *
- * Reported ("fake cudnn: ...", "fake cublasLt: ...") is what a caller does wrong and what a card computes rubbish with or runs only by luck:
- * descriptors that were destroyed or are of another kind, what is left at the end (once the context of the last handle is released), algorithms that
- * were not asked for with these descriptors, workspaces that are too small or lie in operands, outputs in inputs, addresses that are not aligned as
- * was promised. What a library may refuse (shapes, types, orders) is a status alone. Accesses are checked by the fake libcuda when the work runs.
+ * Reported ("fake cudnn: ...", "fake cublasLt: ...") is what a caller does wrong and what a card computes rubbish with
+ * or runs only by luck: descriptors that were destroyed or are of another kind, what is left at the end (once the
+ * context of the last handle is released), algorithms that were not asked for with these descriptors, workspaces that
+ * are too small or lie in operands, outputs in inputs, addresses that are not aligned as was promised. What a library
+ * may refuse (shapes, types, orders) is a status alone. Accesses are checked by the fake libcuda when the work runs.
  *
- * What differs from the real ones, on purpose: a workspace is asked for more often, is filled with rubbish before the work, and its size is odd; what
- * is called non-deterministic is so from one run to the next; only what tutti's declarations name (src/kernel/cuda/library/cudnn_api.h, cublaslt_api.h) is
- * there.
+ * What differs from the real ones, on purpose: a workspace is asked for more often, is filled with rubbish before the
+ * work, and its size is odd; what is called non-deterministic is so from one run to the next; only what tutti's
+ * declarations name (src/kernel/cuda/library/cudnn_api.h, cublaslt_api.h) is there.
  *
  * Threads: any; calls hold one lock a library, which the work itself never takes. */
 #ifndef FAKELIBS_FAKELIB_H
@@ -39,8 +42,8 @@ extern const fakelib_library fakelib_self;
 
 void fakelib_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* FAKELIB_CALL takes the lock, which the end of the scope releases; a call that is to fail returns at once. fakelib_enter says the status of the
- * failure, 0 where there is none. */
+/* FAKELIB_CALL takes the lock, which the end of the scope releases; a call that is to fail returns at once.
+ * fakelib_enter says the status of the failure, 0 where there is none. */
 int fakelib_enter(const char *name);
 void fakelib_leave(const int *code);
 #define FAKELIB_CALL()                                                                                                 \
@@ -52,7 +55,8 @@ void fakelib_leave(const int *code);
 enum { FAKELIB_HANDLE = 0 };
 void *fakelib_new(int kind,
                   size_t nbytes); /* zeroed; kept to the end of the process, so that none is taken for another */
-/* Finds the object of this kind behind a handle. NULL: the handle is NULL, or reported as no object, destroyed or of another kind. */
+/* Finds the object of this kind behind a handle. NULL: the handle is NULL, or reported as no object, destroyed or of
+ * another kind. */
 void *fakelib_of(const void *object, int kind, const char *call);
 bool fakelib_destroy(void *object, int kind, const char *call);
 bool fakelib_has_context(void); /* the thread has a current one; remembered for the end */

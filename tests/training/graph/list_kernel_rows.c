@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list_kernel_rows.c: prints which candidates `auto` takes for the layers of each network that ships (tests/oracle/kernel_rows.py).
+/* list_kernel_rows.c: prints which candidates `auto` takes for the layers of each network that ships
+ * (tests/oracle/kernel_rows.py).
  *
- * usage: list_kernel_rows PRECISION THREADS LIBRARY. oneDNN says that it has the instructions LIBRARY (sse41, avx2, avx512, bf16, amx), so
- * that rules answer as on such a processor. A graph of f32 is built, kernels and all. The library cannot make kernels of bf16 on a
- * processor that does not multiply it, so there the rules of convolutions are asked alone. A line: network, op, candidate, how many
- * passes (forward, params, data) and how many layers it has. */
+ * usage: list_kernel_rows PRECISION THREADS LIBRARY. oneDNN says that it has the instructions LIBRARY (sse41, avx2,
+ * avx512, bf16, amx), so that rules answer as on such a processor. A graph of f32 is built, kernels and all. The
+ * library cannot make kernels of bf16 on a processor that does not multiply it, so there the rules of convolutions are
+ * asked alone. A line: network, op, candidate, how many passes (forward, params, data) and how many layers it has. */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>

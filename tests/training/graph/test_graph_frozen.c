@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_graph_frozen.c: what a frozen parameter leaves out of a step: its gradient, exchange and update, and the passes that would serve it alone. */
+/* test_graph_frozen.c: what a frozen parameter leaves out of a step: its gradient, exchange and update, and the passes
+ * that would serve it alone. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_centre.c: elastic averaging and the outer step against numbers worked out by hand (exact in f32), equal bits in all cuts and
- * instruction sets, and on which side of its bound elastic averaging is stable. */
+/* test_centre.c: elastic averaging and the outer step against numbers worked out by hand (exact in f32), equal bits in
+ * all cuts and instruction sets, and on which side of its bound elastic averaging is stable. */
 #include "testing.h"
 
 #include <math.h>
@@ -38,7 +38,8 @@ static void step_all(int nworkers, float w[][N], float *centre, float g[][N], do
              .alpha = tutti_centre_alpha(&rule, lr), .nworkers = nworkers, .to = centre, .from = sum, .n = n});
 }
 
-/* lr 0.5, alpha 0.25, two workers: 8 - 0.5 * 2 - 0.25 * (8 - 4) = 6; 2 + 0.5 - 0.25 * (2 - 4) = 3; 4 + 0.25 * (10 - 2 * 4) = 4.5 */
+/* lr 0.5, alpha 0.25, two workers: 8 - 0.5 * 2 - 0.25 * (8 - 4) = 6; 2 + 0.5 - 0.25 * (2 - 4) = 3; 4 + 0.25 * (10 - 2 *
+ * 4) = 4.5 */
 static void one_step_is_that_of_the_formulas(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_update_golden.c: 20 steps of every rule on given gradients are those of PyTorch in float64, weights after each step and what the
- * rule keeps at the end. tests/golden/updates/<rule>.safetensors come from tests/oracle/update_golden.py, of the rules that go by norms,
- * which PyTorch has not, from tests/oracle/norm_golden.py, which has them from their papers; states are found there by name. */
+/* test_update_golden.c: 20 steps of every rule on given gradients are those of PyTorch in float64, weights after each
+ * step and what the rule keeps at the end. tests/golden/updates/<rule>.safetensors come from
+ * tests/oracle/update_golden.py, of the rules that go by norms, which PyTorch has not, from
+ * tests/oracle/norm_golden.py, which has them from their papers; states are found there by name. */
 #include "testing.h"
 
 #include <math.h>
@@ -144,8 +145,8 @@ static tutti_update adamw(double decay)
     return (tutti_update){.rule = tutti_rule_find("adamw"), .value = {0.9, 0.999, 1e-8}, .weight_decay = decay};
 }
 
-/* The reason why averages move by a share of their distance: 0.999 and 0.001 in f32 do not add up to 1, and beta2 * v + (1 - beta2) * g * g
- * is 5e-6 off after these steps. */
+/* The reason why averages move by a share of their distance: 0.999 and 0.001 in f32 do not add up to 1, and beta2 * v +
+ * (1 - beta2) * g * g is 5e-6 off after these steps. */
 static void averages_of_equal_gradients_rest_exactly(void **state)
 {
     (void)state;
@@ -173,8 +174,8 @@ static void a_weight_without_gradients_only_decays(void **state)
     assert_true(w[0] == 0.75f && w[1] == 1);
 }
 
-/* At the first step m / sqrt(v) is the sign of the gradient, at any later one too if all were equal: only with the right count of updates
- * are both corrections right. */
+/* At the first step m / sqrt(v) is the sign of the gradient, at any later one too if all were equal: only with the
+ * right count of updates are both corrections right. */
 static void the_first_step_is_as_long_as_the_rate(void **state)
 {
     (void)state;

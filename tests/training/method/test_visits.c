@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visits.c: where elastic visits to a centre are stable: a noisy quadratic, played by the rules that run, just inside and just outside
- * of the bound that the formulas of a visit have as a product of matrices.
+/* test_visits.c: where elastic visits to a centre are stable: a noisy quadratic, played by the rules that run, just
+ * inside and just outside of the bound that the formulas of a visit have as a product of matrices.
  *
- * Only the order of visits counts: what a worker's step reads of others is the centre, once. With e = rate * curvature a visit by sgd is a
- * symmetric matrix with eigenvalues in [-1, 1] while a < (4 - 2 e) / (4 - e): there any order of visits is stable. Its determinant is
- * (1 - e)(1 - a) - a, below -1 where a > 1: there none is. Where moves of the centre are lost, a visit makes each element no larger than
- * the largest was while a <= 1 - e / 2. */
+ * Only the order of visits counts: what a worker's step reads of others is the centre, once. With e = rate * curvature
+ * a visit by sgd is a symmetric matrix with eigenvalues in [-1, 1] while a < (4 - 2 e) / (4 - e): there any order of
+ * visits is stable. Its determinant is (1 - e)(1 - a) - a, below -1 where a > 1: there none is. Where moves of the
+ * centre are lost, a visit makes each element no larger than the largest was while a <= 1 - e / 2. */
 #include "testing.h"
 
 #include <math.h>

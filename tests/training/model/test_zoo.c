@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_zoo.c: the shipped networks are those of the literature: parameters, operations and shapes as PyTorch counts them
- * (tests/golden/model_counts.txt, made by tests/oracle/model_counts.py), and as their papers and users state them. */
+/* test_zoo.c: the shipped networks are those of the literature: parameters, operations and shapes as PyTorch counts
+ * them (tests/golden/model_counts.txt, made by tests/oracle/model_counts.py), and as their papers and users state
+ * them. */
 #include "testing.h"
 
 #include <stdio.h>

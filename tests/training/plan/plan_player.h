@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_player.h: plays the loops of all ranks in one process, so that tests can look at the numbers. The exchange is the
- * test's own: a balanced tree over all ranks' roots. Memory is filled with NaN before each slot, so that reading what nobody
- * wrote shows. */
+/* plan_player.h: plays the loops of all ranks in one process, so that tests can look at the numbers. The exchange is
+ * the test's own: a balanced tree over all ranks' roots. Memory is filled with NaN before each slot, so that reading
+ * what nobody wrote shows. */
 #ifndef TUTTI_PLAN_PLAYER_H
 #define TUTTI_PLAN_PLAYER_H
 
@@ -93,8 +93,8 @@ static inline void end(player *y)
     tutti_model_destroy(y->read);
 }
 
-/* Every datum in its own place, as if there were memory without end; only what a kernel makes of the gradient that it is
- * given lies where that does. */
+/* Every datum in its own place, as if there were memory without end; only what a kernel makes of the gradient that it
+ * is given lies where that does. */
 static inline void unshare(player *y)
 {
     const tutti_graph *g = y->graph;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_candidates_check.c: what `tutti plan check` does, for jobs of networks of the zoo by every candidate of the table, by each pass of
- * another, and with kernels that may skip zeros: the plan is proved over two consecutive steps. Kernels say what they read, keep, change and
- * need beside, and the plan shares memory by that. Its long form has all networks. */
+/* test_candidates_check.c: what `tutti plan check` does, for jobs of networks of the zoo by every candidate of the
+ * table, by each pass of another, and with kernels that may skip zeros: the plan is proved over two consecutive steps.
+ * Kernels say what they read, keep, change and need beside, and the plan shares memory by that. Its long form has all
+ * networks. */
 #include "../told_job.h"
 
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_candidates_play.c: whole networks of the zoo, narrow, with every candidate of the table asked for where it fits, and with each pass
- * by another: the gradients of a step are those of the reference in f32 and in 16 bits; where sums are canonical two and four ranks have one
- * rank's bits; candidates whose bits are the same at any number of threads keep to that. Its long form has all networks. */
+/* test_candidates_play.c: whole networks of the zoo, narrow, with every candidate of the table asked for where it fits,
+ * and with each pass by another: the gradients of a step are those of the reference in f32 and in 16 bits; where sums
+ * are canonical two and four ranks have one rank's bits; candidates whose bits are the same at any number of threads
+ * keep to that. Its long form has all networks. */
 #define PLAYED_BATCH 8 /* two samples a slot: batch norm of one value a channel has no variance */
 #include "plan_player.h"
 
@@ -88,8 +89,8 @@ static gap gap_of_all(const look *l, const float *want, const float *got)
     return roots(all);
 }
 
-/* Each tensor for itself, so that small gradients count as large ones do; but one that is nothing save rounding (a bias before a batch
- * norm) beside all. */
+/* Each tensor for itself, so that small gradients count as large ones do; but one that is nothing save rounding (a bias
+ * before a batch norm) beside all. */
 static void expect_near(const scene *sc, const look *l, const float *want, const float *got)
 {
     const gap all = gap_of_all(l, want, got);
@@ -139,8 +140,9 @@ static double distance_of(const scene *sc, const look *l, const float *want)
     return g.apart / g.norm;
 }
 
-/* Numbers of 16 bits move gradients as if samples were others, the more the deeper the network: a ReLU that falls to the other side is 5 %
- * of the gradients of a small one. So the measure is how far plain loops are moved. What is exact in 16 bits, test_candidates compares. */
+/* Numbers of 16 bits move gradients as if samples were others, the more the deeper the network: a ReLU that falls to
+ * the other side is 5 % of the gradients of a small one. So the measure is how far plain loops are moved. What is exact
+ * in 16 bits, test_candidates compares. */
 static void gradients_of_16_bits_are_as_near_as_the_references_by_every_candidate(void **state)
 {
     (void)state;
@@ -171,8 +173,8 @@ static void gradients_of_16_bits_are_as_near_as_the_references_by_every_candidat
 
 /* ---- each pass by another ---- */
 
-/* What the chooser is to be told so that it takes these in the scene. Another kernel leaves its output in another order, which is another
- * shape for the one behind it: so it is told again, until there is nothing new. */
+/* What the chooser is to be told so that it takes these in the scene. Another kernel leaves its output in another
+ * order, which is another shape for the one behind it: so it is told again, until there is nothing new. */
 static void tell(scene sc, told_choice *choose, const void *arg, tutti_tune_file *out)
 {
     for (int before = -1; out->nentries > before;) {
@@ -272,8 +274,8 @@ static bool is_told(const tutti_tune_file *f, const char *name)
     return false;
 }
 
-/* Plain loops compute what the candidate does not fit, but in bf16, where what reads bf16 comes before them: there only networks that it
- * computes whole are compared. */
+/* Plain loops compute what the candidate does not fit, but in bf16, where what reads bf16 comes before them: there only
+ * networks that it computes whole are compared. */
 static void compare_threads(const char *model, const char *name, tutti_precision precision)
 {
     scene sc = {.model = model, .engine = "auto", .nranks = 1, .fused = true, .nthreads = 2, .precision = precision};

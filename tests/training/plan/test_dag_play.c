@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dag_play.c: models with branches and several losses are played (plan_player.h): their gradients are those of central
- * differences, sharing memory changes no bit, and canonical sums do not depend on the number of ranks. */
+/* test_dag_play.c: models with branches and several losses are played (plan_player.h): their gradients are those of
+ * central differences, sharing memory changes no bit, and canonical sums do not depend on the number of ranks. */
 #include "plan_player.h"
 
 #include "../random_dag.h"
 
-/* x has four readers, one of which passes its gradient on; sum has two, cat reads x twice. Smooth, so that differences are
- * good approximations. */
+/* x has four readers, one of which passes its gradient on; sum has two, cat reads x twice. Smooth, so that differences
+ * are good approximations. */
 static const char smooth[] = "name: smooth\n"
                              "input: [2, 4, 4]\n"
                              "classes: 3\n"
@@ -122,8 +122,8 @@ static void sharing_memory_changes_no_bit_of_random_networks(void **state)
         }
 }
 
-/* Two residual blocks, the second with a batch norm on both sides; x is read three times, y twice: the batch norm that the end
- * of the first block is merged into takes its gradient in two parts. 16 channels, which fill vectors. */
+/* Two residual blocks, the second with a batch norm on both sides; x is read three times, y twice: the batch norm that
+ * the end of the first block is merged into takes its gradient in two parts. 16 channels, which fill vectors. */
 static const char residual[] = "name: residual\n"
                                "input: [2, 4, 4]\n"
                                "classes: 3\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_merge.c: the grouping found is judged by all 2^(n-1) groupings, by the two that need no thought (each alone, all in
- * one), and by the walk of the MG-WFBP paper. Judges share only the cost function with what they judge. */
+/* test_merge.c: the grouping found is judged by all 2^(n-1) groupings, by the two that need no thought (each alone, all
+ * in one), and by the walk of the MG-WFBP paper. Judges share only the cost function with what they judge. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_accumulate.c: plans whose ranks sum the gradients of several micro-batches before they are exchanged are proved, by every method,
- * and a micro-batch that is forgotten, counted twice or summed too late is named. */
+/* test_plan_accumulate.c: plans whose ranks sum the gradients of several micro-batches before they are exchanged are
+ * proved, by every method, and a micro-batch that is forgotten, counted twice or summed too late is named. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -111,8 +111,8 @@ static void tree_text(int first, int n, char *out)
     sprintf(out, "(%s %s)", left, right);
 }
 
-/* Plays the loop on texts: each copy holds the expression that was summed into it, for one bucket, which is whole at the start of
- * this exchange. */
+/* Plays the loop on texts: each copy holds the expression that was summed into it, for one bucket, which is whole at
+ * the start of this exchange. */
 static void play_rank(const fixture *f, int rank, int bucket, int exchange)
 {
     const tutti_plan *p = f->plan;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_alike.c: the proof by classes of elements holds what the proof of the whole holds. Right plans are proved so, without the whole;
- * of plans that random mistakes were made in none is, unless the whole says that it is right all the same. */
+/* test_plan_alike.c: the proof by classes of elements holds what the proof of the whole holds. Right plans are proved
+ * so, without the whole; of plans that random mistakes were made in none is, unless the whole says that it is right all
+ * the same. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_centre.c: plans of methods with a centre are proved at any rank count, period and placement of ranks, and each mistake that one
- * could make is refused in the plan's words. */
+/* test_plan_centre.c: plans of methods with a centre are proved at any rank count, period and placement of ranks, and
+ * each mistake that one could make is refused in the plan's words. */
 #include "testing.h"
 
 #include "method_world.h"
@@ -83,7 +83,8 @@ static sent count_sent(const tutti_schedule *s, int nranks, int64_t n)
     return total;
 }
 
-/* Of all ranks, a period: every vector but one's own to its owners and back, as slices between any two ranks, or whole along a tree's edges. */
+/* Of all ranks, a period: every vector but one's own to its owners and back, as slices between any two ranks, or whole
+ * along a tree's edges. */
 static void messages_and_bytes_of_a_period_are_their_formula(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_check.c: plans are proved race-free over consecutive steps, and each mistake that a plan could make is named in
- * the plan's own words. */
+/* test_plan_check.c: plans are proved race-free over consecutive steps, and each mistake that a plan could make is
+ * named in the plan's own words. */
 #include "testing.h"
 
 #include <stdlib.h>

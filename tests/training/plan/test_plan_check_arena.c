@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_check_arena.c: plans of networks with branches are proved, and gradients that share memory wrongly are named. */
+/* test_plan_check_arena.c: plans of networks with branches are proved, and gradients that share memory wrongly are
+ * named. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_covered.c: the hash by which a proof is kept and taken over covers what the proof reads, on all ranks alike. */
+/* test_plan_covered.c: the hash by which a proof is kept and taken over covers what the proof reads, on all ranks
+ * alike. */
 #include "testing.h"
 
 #include "method_world.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_frozen.c: frozen parameters lie behind what is exchanged: no gradient, no state, no byte travels for them, by any method; they
- * are in every memory that is tested or saved; the proof sees whoever would write them. */
+/* test_plan_frozen.c: frozen parameters lie behind what is exchanged: no gradient, no state, no byte travels for them,
+ * by any method; they are in every memory that is tested or saved; the proof sees whoever would write them. */
 #include "testing.h"
 
 #include <stdlib.h>

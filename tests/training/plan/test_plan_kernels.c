@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_kernels.c: the choice of kernels in graph and plan: it is in words and in the plan's hash, alike for every rank; measured times change
- * it, where sums are canonical they do not, and then all rows of an op add up in one order. */
+/* test_plan_kernels.c: the choice of kernels in graph and plan: it is in words and in the plan's hash, alike for every
+ * rank; measured times change it, where sums are canonical they do not, and then all rows of an op add up in one
+ * order. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static uint64_t hash_of(const char *kernels, int rank, int slots, const tutti_tu
     return hash;
 }
 
-/* The same words for what computes: only the choice is another. conv2's weight gradient has two candidates at least in a build with oneDNN. */
+/* The same words for what computes: only the choice is another. conv2's weight gradient has two candidates at least in
+ * a build with oneDNN. */
 static bool find_other(const char **chosen, const char **other, char shape[TUTTI_CANDIDATE_SHAPE])
 {
     const tutti_candidate_table table = tutti_candidates();

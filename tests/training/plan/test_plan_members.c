@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_members.c: exchanges between some ranks: plans of them are proved at any rank count and on any hosts, are printed and
- * predicted with who they are between, and a wrong member is refused. */
+/* test_plan_members.c: exchanges between some ranks: plans of them are proved at any rank count and on any hosts, are
+ * printed and predicted with who they are between, and a wrong member is refused. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -104,7 +104,8 @@ static void members_on_several_hosts_are_proved(void **state)
         }
 }
 
-/* Halves of one host each are lowered for its memory, pairs between the hosts for the wire; sets that sit alike share a schedule. */
+/* Halves of one host each are lowered for its memory, pairs between the hosts for the wire; sets that sit alike share a
+ * schedule. */
 static void schedules_are_made_for_the_hosts_of_members(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_methods.c: what each method and each of its keys makes of a plan is proved at any rank count, and each mistake that one could
- * make is refused in the plan's words. */
+/* test_plan_methods.c: what each method and each of its keys makes of a plan is proved at any rank count, and each
+ * mistake that one could make is refused in the plan's words. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_norms.c: plans whose updates go by norms are proved for every method that takes them, and each mistake around a norm, which no
- * race would show, is named. */
+/* test_plan_norms.c: plans whose updates go by norms are proved for every method that takes them, and each mistake
+ * around a norm, which no race would show, is named. */
 #include "testing.h"
 
 #include <string.h>
@@ -66,7 +66,8 @@ static void every_method_takes_rules_by_norms_or_says_why_not(void **state)
     assert_true(ntaken >= 6 && nrefused == 5);
 }
 
-/* Numbers of a tensor stand in the order of parameters: its weights' squares, then the others'. The toy net has biases and a batch norm. */
+/* Numbers of a tensor stand in the order of parameters: its weights' squares, then the others'. The toy net has biases
+ * and a batch norm. */
 static void each_weight_tensor_has_numbers_of_its_own(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_play.c: plays loops of shipped models (plan_player.h), with every engine there is: sharing memory changes no bit,
- * and in canonical mode neither does the number of ranks. */
+/* test_plan_play.c: plays loops of shipped models (plan_player.h), with every engine there is: sharing memory changes
+ * no bit, and in canonical mode neither does the number of ranks. */
 #include "plan_player.h"
 
 static void sharing_memory_changes_no_bit(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_rounded.c: plans whose gradients are rounded to travel: proved wherever they are taken, with the memories, conversions and bytes
- * that they should have; and each mistake around a conversion is named. */
+/* test_plan_rounded.c: plans whose gradients are rounded to travel: proved wherever they are taken, with the memories,
+ * conversions and bytes that they should have; and each mistake around a conversion is named. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_serve.c: plans whose workers visit a centre on another host: proved for every method, period and layout of hosts, with the bytes
- * that a visit moves; and each mistake that one could make with a worker's part is refused in the plan's words. */
+/* test_plan_serve.c: plans whose workers visit a centre on another host: proved for every method, period and layout of
+ * hosts, with the bytes that a visit moves; and each mistake that one could make with a worker's part is refused in the
+ * plan's words. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static void visits_between_hosts_are_proved(void **state)
                 }
 }
 
-/* Gradients or weights there, the centre back, for each worker of another host, and for a test the centre once to each of them. */
+/* Gradients or weights there, the centre back, for each worker of another host, and for a test the centre once to each
+ * of them. */
 static void a_visit_moves_the_vector_there_and_back(void **state)
 {
     (void)state;

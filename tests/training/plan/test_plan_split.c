@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_split.c: plans of layers that ranks share are proved in groups of any size, on any hosts; what travels is what the formula
- * says; and whatever is wrong of them is found. */
+/* test_plan_split.c: plans of layers that ranks share are proved in groups of any size, on any hosts; what travels is
+ * what the formula says; and whatever is wrong of them is found. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -143,8 +143,8 @@ static void parameters_stay_whole_for_everybody_else(void **state)
     split_destroy(&w), split_destroy(&plain);
 }
 
-/* What the formula says a rank receives is what its exchanges bring: of a gather and of a swap all blocks but its own, of a sum its slice
- * from everybody else. */
+/* What the formula says a rank receives is what its exchanges bring: of a gather and of a swap all blocks but its own,
+ * of a sum its slice from everybody else. */
 static int64_t received(const tutti_plan *p, int rank, bool travels)
 {
     int64_t sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_verdict.c: plans that ask whether all gradients are finite are proved like all others, and each mistake around the verdict
- * is named. */
+/* test_plan_verdict.c: plans that ask whether all gradients are finite are proved like all others, and each mistake
+ * around the verdict is named. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_visits.c: plans of methods whose workers visit a centre are proved at any rank count and period, and each mistake that one could
- * make with a memory that all touch is refused in the plan's words. */
+/* test_plan_visits.c: plans of methods whose workers visit a centre are proved at any rank count and period, and each
+ * mistake that one could make with a memory that all touch is refused in the plan's words. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* by_hand.h: the ranks of a run as processes of the test's, each started with the environment that a launcher would give it, so that one can
- * be killed or stopped by its number. After spawned_run.h. */
+/* by_hand.h: the ranks of a run as processes of the test's, each started with the environment that a launcher would
+ * give it, so that one can be killed or stopped by its number. After spawned_run.h. */
 #ifndef TUTTI_BY_HAND_H
 #define TUTTI_BY_HAND_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreign_file.h: safetensors files as other people write them: tensors of any type, in the order that they are given. After testing.h. */
+/* foreign_file.h: safetensors files as other people write them: tensors of any type, in the order that they are given.
+ * After testing.h. */
 #ifndef TUTTI_FOREIGN_FILE_H
 #define TUTTI_FOREIGN_FILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* played_job.h: trains a job's text on so many ranks that are threads of the test. A run that passes over a checkpoint, unless one is torn, fails
- * it: begun anew, it would end as it should. */
+/* played_job.h: trains a job's text on so many ranks that are threads of the test. A run that passes over a checkpoint,
+ * unless one is torn, fails it: begun anew, it would end as it should. */
 #ifndef TUTTI_PLAYED_JOB_H
 #define TUTTI_PLAYED_JOB_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* played_visits.h: jobs whose workers visit a centre, played on ranks that are threads: what they said, and the order of visits that some of
- * whom are held up. */
+/* played_visits.h: jobs whose workers visit a centre, played on ranks that are threads: what they said, and the order
+ * of visits that some of whom are held up. */
 #ifndef TUTTI_PLAYED_VISITS_H
 #define TUTTI_PLAYED_VISITS_H
 
@@ -52,7 +52,8 @@ static inline void drop_folder(const char *dir)
     assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
 }
 
-/* Of a run of `job`, `nsteps` steps by this method on three ranks, with a worker that computes slowly and one that stands still. */
+/* Of a run of `job`, `nsteps` steps by this method on three ranks, with a worker that computes slowly and one that
+ * stands still. */
 static inline tutti_visits_order held_up(const char *job, int nsteps, const char *method, bool wired)
 {
     char dir[40], path[80], text[600];

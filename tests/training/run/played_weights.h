@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* played_weights.h: a job played on ranks that are threads, by its bits, its notes and the vectors of its newest checkpoint. */
+/* played_weights.h: a job played on ranks that are threads, by its bits, its notes and the vectors of its newest
+ * checkpoint. */
 #ifndef TUTTI_PLAYED_WEIGHTS_H
 #define TUTTI_PLAYED_WEIGHTS_H
 

@@ -102,8 +102,8 @@ __attribute__((noinline, unused)) static char *run_log(const spawned_run *r)
     return text;
 }
 
-/* The hash of the last line; a run that has none fails the test with its log, and so does one that passed over a checkpoint: begun anew, it would
- * end as it should. */
+/* The hash of the last line; a run that has none fails the test with its log, and so does one that passed over a
+ * checkpoint: begun anew, it would end as it should. */
 static inline void run_hash(const spawned_run *r, char out[17])
 {
     char *log = run_log(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_accumulate_threads.c: steps of several micro-batches are the steps of as many ranks: to the bit where both sum alike, else but for
- * rounding; with batch norm too, whose statistics are of a micro-batch as they are of a rank's share. Ranks are threads of this program. */
+/* test_accumulate_threads.c: steps of several micro-batches are the steps of as many ranks: to the bit where both sum
+ * alike, else but for rounding; with batch norm too, whose statistics are of a micro-batch as they are of a rank's
+ * share. Ranks are threads of this program. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_async_threads.c: methods whose workers take steps of their own, played: what must be equal bits, that every share is played once
- * whoever plays it, ends and resumes. Ranks are threads of this program, so ThreadSanitizer sees all of them. */
+/* test_async_threads.c: methods whose workers take steps of their own, played: what must be equal bits, that every
+ * share is played once whoever plays it, ends and resumes. Ranks are threads of this program, so ThreadSanitizer sees
+ * all of them. */
 #include "testing.h"
 
 #include <math.h>
@@ -56,7 +57,8 @@ static void a_worker_alone_is_sgd_to_the_bit(void **state)
     }
 }
 
-/* The paper's async-sgd and async-easgd have no momentum, whatever the job's rule has: their twins with an m have it. */
+/* The paper's async-sgd and async-easgd have no momentum, whatever the job's rule has: their twins with an m have
+ * it. */
 static void plain_rows_leave_a_momentum_out(void **state)
 {
     (void)state;
@@ -283,8 +285,8 @@ static void who_is_asked_to_end_ends_all_at_a_step_and_they_go_on(void **state)
     }
 }
 
-/* Workers begin at the centre, the rule's states beside it are read: so in rank order, and where there is one worker, what goes on from a
- * checkpoint is always the same. */
+/* Workers begin at the centre, the rule's states beside it are read: so in rank order, and where there is one worker,
+ * what goes on from a checkpoint is always the same. */
 static void what_goes_on_from_a_checkpoint_is_the_same_each_time(void **state)
 {
     (void)state;

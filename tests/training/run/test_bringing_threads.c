@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bringing_threads.c: who is ready first brings first, one at a time; who stands still is gone past. Threads, so ThreadSanitizer sees what
- * they share. */
+/* test_bringing_threads.c: who is ready first brings first, one at a time; who stands still is gone past. Threads, so
+ * ThreadSanitizer sees what they share. */
 #include "testing.h"
 
 #include <pthread.h>

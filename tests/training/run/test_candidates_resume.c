@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_candidates_resume.c: networks of the zoo, narrow, train by every candidate of the table, by each pass of another, and with convolutions
- * that begin to skip zeros on the way: a run that stops after two of four steps goes on from its checkpoint to the bits of one that did not.
- * Kernels may be others from there on, which is said, but where sums are canonical, which is refused. Its long form has all networks. */
+/* test_candidates_resume.c: networks of the zoo, narrow, train by every candidate of the table, by each pass of
+ * another, and with convolutions that begin to skip zeros on the way: a run that stops after two of four steps goes on
+ * from its checkpoint to the bits of one that did not. Kernels may be others from there on, which is said, but where
+ * sums are canonical, which is refused. Its long form has all networks. */
 #include "../told_job.h"
 
 #include <math.h>
@@ -97,8 +98,8 @@ static void find_switches(void *arg, const tutti_session *s)
     for (int l = 0; l < w->graph->nkernels; l++) w->nswitches += tutti_sparse_is_switch(&w->graph->kernels[l]);
 }
 
-/* As a test would have it that finds enough zeros; these networks are too narrow for the rule. Passes by turns, and whose zeros the weights'
- * gradients skip: which of the two bits do not tell. */
+/* As a test would have it that finds enough zeros; these networks are too narrow for the rule. Passes by turns, and
+ * whose zeros the weights' gradients skip: which of the two bits do not tell. */
 static unsigned wanted(const switching *w, int l)
 {
     const unsigned passes = l % 3 ? 7 : 1u << l % 7 % 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_centre_threads.c: methods with a centre, played: what must be equal bits, and what a run goes on from. Ranks are threads of this
- * program. */
+/* test_centre_threads.c: methods with a centre, played: what must be equal bits, and what a run goes on from. Ranks are
+ * threads of this program. */
 #include "testing.h"
 
 #include <math.h>

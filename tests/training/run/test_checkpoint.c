@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_checkpoint.c: a checkpoint that was torn, truncated at any byte or changed in any byte is never taken: the one before is. */
+/* test_checkpoint.c: a checkpoint that was torn, truncated at any byte or changed in any byte is never taken: the one
+ * before is. */
 #include "testing.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_early_threads.c: updates beside the backward pass, over the wire tcp: ranks are threads of this program, and each has the wire's
- * thread beside it, which updates. Weights must be those of late updates over shared memory, to the bit. */
+/* test_early_threads.c: updates beside the backward pass, over the wire tcp: ranks are threads of this program, and
+ * each has the wire's thread beside it, which updates. Weights must be those of late updates over shared memory, to the
+ * bit. */
 #include "testing.h"
 
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_freeze_threads.c: frozen parameters stay as they are, and all others move as they do beside parameters whose rate is 0, to the bit, by
- * every method and rule; they are in checkpoints as weights and not as states; what they would leave out of account is left out. Ranks are
- * threads. */
+/* test_freeze_threads.c: frozen parameters stay as they are, and all others move as they do beside parameters whose
+ * rate is 0, to the bit, by every method and rule; they are in checkpoints as weights and not as states; what they
+ * would leave out of account is left out. Ranks are threads. */
 #include "testing.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ static void others_move_as_beside_a_rate_of_0_however_it_is_exchanged(void **sta
     }
 }
 
-/* Merged ReLUs mask the gradient in the pass that a frozen layer leaves out; batch norms make both gradients by the same sums. */
+/* Merged ReLUs mask the gradient in the pass that a frozen layer leaves out; batch norms make both gradients by the
+ * same sums. */
 static void others_move_as_beside_a_rate_of_0_above_and_below_batch_norms(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_groups_threads.c: parameters with a rate or a decay of their own: a group of all parameters is what the plain keys are, to the bit, the
- * last pattern that fits counts, a factor of 0 keeps a tensor where it is, and patterns that fit nothing are refused. Ranks are threads. */
+/* test_groups_threads.c: parameters with a rate or a decay of their own: a group of all parameters is what the plain
+ * keys are, to the bit, the last pattern that fits counts, a factor of 0 keeps a tensor where it is, and patterns that
+ * fit nothing are refused. Ranks are threads. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_init.c: which tensors of other people's files become which of a model, in which numbers; what does not fit is refused with the key
- * to blame, what is damaged with the file. */
+/* test_init.c: which tensors of other people's files become which of a model, in which numbers; what does not fit is
+ * refused with the key to blame, what is damaged with the file. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_init_threads.c: runs that begin at weights from elsewhere: what they begin at, whatever the method, and that with the rule's states
- * they go on as if nothing had been between. Ranks are threads of this program. */
+/* test_init_threads.c: runs that begin at weights from elsewhere: what they begin at, whatever the method, and that
+ * with the rule's states they go on as if nothing had been between. Ranks are threads of this program. */
 #include "testing.h"
 
 #include "base/file.h"

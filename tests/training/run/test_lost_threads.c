@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lost_threads.c: workers that take steps of their own and die at chosen points, as threads, of one host and each of its own: what the others make of the
- * run, what is said of them, what is tested and saved. Ranks as processes that are killed: test_ranks_lost.c. */
+/* test_lost_threads.c: workers that take steps of their own and die at chosen points, as threads, of one host and each
+ * of its own: what the others make of the run, what is said of them, what is tested and saved. Ranks as processes that
+ * are killed: test_ranks_lost.c. */
 #include "testing.h"
 
 #include <math.h>
@@ -57,7 +58,8 @@ static bool comes_in_order(const char *text)
     return strstr(text, "name: easgd") || strstr(text, "method: easgd") || strstr(text, "bounded");
 }
 
-/* All who live end well, with the same weights, which a rank alone finds in the folder and tests as they did. Returns how many died. */
+/* All who live end well, with the same weights, which a rank alone finds in the folder and tests as they did. Returns
+ * how many died. */
 static int play_with_deaths(played_job *j, heard *h)
 {
     int ndied = 0;
@@ -117,7 +119,8 @@ static void all_may_die_but_rank_0(void **state)
     }
 }
 
-/* In rank order all is known: 12 shares each; when it is asked for the 13th time it tests, or it waits where all meet. */
+/* In rank order all is known: 12 shares each; when it is asked for the 13th time it tests, or it waits where all
+ * meet. */
 static void who_dies_in_a_test_leaves_its_part_to_the_others(void **state)
 {
     (void)state;
@@ -133,7 +136,8 @@ static void who_dies_in_a_test_leaves_its_part_to_the_others(void **state)
     }
 }
 
-/* Asked for the 7th time it has played 6 shares; over a wire it says of the last with its next question, which may not have left it. */
+/* Asked for the 7th time it has played 6 shares; over a wire it says of the last with its next question, which may not
+ * have left it. */
 static void who_dies_where_all_meet_holds_nobody_up(void **state)
 {
     (void)state;

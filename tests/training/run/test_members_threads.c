@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_members_threads.c: methods whose exchanges are between some ranks are played by the trainer: halves at once, two of three ranks,
- * four of six. Ranks are threads of this program. */
+/* test_members_threads.c: methods whose exchanges are between some ranks are played by the trainer: halves at once, two
+ * of three ranks, four of six. Ranks are threads of this program. */
 #include "testing.h"
 
 #include <math.h>
@@ -50,7 +50,8 @@ static void some_ranks_sum_for_all(void **state)
     if (!(fabs(loss - want) <= 1e-4 * want)) fail_msg("halves: loss %.8f, of all %.8f", loss, want);
 }
 
-/* Creating an exchange to measure it is a call of all ranks, and the rank that tells the costs takes part in few of them. */
+/* Creating an exchange to measure it is a call of all ranks, and the rank that tells the costs takes part in few of
+ * them. */
 static void costs_between_some_ranks_are_measured_by_all(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_merged_threads.c: what buckets must not change (bits of direct sums), and what resuming must not (buckets). Ranks
- * are threads of this program. */
+/* test_merged_threads.c: what buckets must not change (bits of direct sums), and what resuming must not (buckets).
+ * Ranks are threads of this program. */
 #include "testing.h"
 
 #include "base/file.h"
@@ -44,8 +44,8 @@ static tutti_manifest manifest_of(const char *dir, int step)
     return m;
 }
 
-/* Measured times never come out the same twice: a plan with the same hash was merged by the same costs. A ring adds each
- * element in an order that depends on its bucket. */
+/* Measured times never come out the same twice: a plan with the same hash was merged by the same costs. A ring adds
+ * each element in an order that depends on its bucket. */
 static void a_resumed_run_has_the_buckets_and_the_bits_that_it_had(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_methods_threads.c: what methods and ways of updating must have in common: bits where they are promised, else losses. Ranks are
- * threads of this program. */
+/* test_methods_threads.c: what methods and ways of updating must have in common: bits where they are promised, else
+ * losses. Ranks are threads of this program. */
 #include "testing.h"
 
 #include <math.h>

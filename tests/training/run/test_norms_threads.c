@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_norms_threads.c: rules that go by norms of tensors beside what else a run may have: checkpoints, a wire, 16 bits with skipped steps,
- * micro-batches, workers with weights of their own. Ranks are threads of this program. */
+/* test_norms_threads.c: rules that go by norms of tensors beside what else a run may have: checkpoints, a wire, 16 bits
+ * with skipped steps, micro-batches, workers with weights of their own. Ranks are threads of this program. */
 #include "testing.h"
 
 #include <math.h>
@@ -50,7 +50,8 @@ static void count_skipped(void *arg, const tutti_train_event *e)
     if (e->kind == TUTTI_TRAIN_STEP && e->skipped > *skipped) *skipped = e->skipped;
 }
 
-/* The scale begins at 65536 and doubles after each clean step: some are skipped, by all ranks alike, and weights stay numbers. */
+/* The scale begins at 65536 and doubles after each clean step: some are skipped, by all ranks alike, and weights stay
+ * numbers. */
 static void skipped_steps_spoil_no_norm(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proof_threads.c: the trainer plays no plan that is not proved: wrong methods are refused before the first step, with a counter-example. A
- * proof is kept in the run's folder, and believed for its plan alone. Ranks are threads of this program. */
+/* test_proof_threads.c: the trainer plays no plan that is not proved: wrong methods are refused before the first step,
+ * with a counter-example. A proof is kept in the run's folder, and believed for its plan alone. Ranks are threads of
+ * this program. */
 #include "testing.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_async.c: workers that take steps of their own, as processes: who is named when rank 0 dies or one of the others stops, wherever
- * they are and whatever it held. Others that die: test_ranks_lost.c. */
+/* test_ranks_async.c: workers that take steps of their own, as processes: who is named when rank 0 dies or one of the
+ * others stops, wherever they are and whatever it held. Others that die: test_ranks_lost.c. */
 #include "testing.h"
 
 #include "training/run/by_hand.h"

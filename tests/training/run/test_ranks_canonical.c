@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_canonical.c: `reduction: canonical`: the same bits at any rank count up to slots, with any algorithm of the class
- * and any bucket size, for a net with batch norm and dropout and for LeNet. */
+/* test_ranks_canonical.c: `reduction: canonical`: the same bits at any rank count up to slots, with any algorithm of
+ * the class and any bucket size, for a net with batch norm and dropout and for LeNet. */
 #include "testing.h"
 
 #include "spawned_run.h"

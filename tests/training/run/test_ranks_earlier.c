@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_earlier.c: a checkpoint of an earlier version, whose job lacks keys of today, goes on to the bits that its own program came
- * to (tests/golden/earlier, made by its make.sh). */
+/* test_ranks_earlier.c: a checkpoint of an earlier version, whose job lacks keys of today, goes on to the bits that its
+ * own program came to (tests/golden/earlier, made by its make.sh). */
 #include "testing.h"
 
 #include "spawned_run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_early.c: updates beside the backward pass, ranks as processes over the wire tcp, started by hand as on hosts of their own:
- * weights as on one host, and who is named when a rank dies or stops while buckets are updated. */
+/* test_ranks_early.c: updates beside the backward pass, ranks as processes over the wire tcp, started by hand as on
+ * hosts of their own: weights as on one host, and who is named when a rank dies or stops while buckets are updated. */
 #include "testing.h"
 
 #include "training/run/by_hand.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_folder.c: a run whose folder is taken away says so and ends; whoever comes by its name then is left alone. */
+/* test_ranks_folder.c: a run whose folder is taken away says so and ends; whoever comes by its name then is left
+ * alone. */
 #include "testing.h"
 
 #include "cli/command_line.h"

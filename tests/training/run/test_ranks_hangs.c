@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_hangs.c: training ranks that are asked, stopped and killed: who is named, what is reported, what it costs the run. */
+/* test_ranks_hangs.c: training ranks that are asked, stopped and killed: who is named, what is reported, what it costs
+ * the run. */
 #include "testing.h"
 
 #include "training/run/spawned_run.h"

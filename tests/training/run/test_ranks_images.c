@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_images.c: training on a folder of pictures: random crops, mirror images and replaced files are the same on any number
- * of ranks and threads; an unreadable file ends all ranks and is named. */
+/* test_ranks_images.c: training on a folder of pictures: random crops, mirror images and replaced files are the same on
+ * any number of ranks and threads; an unreadable file ends all ranks and is named. */
 #include "testing.h"
 
 #include "data/data_files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_lost.c: workers that take steps of their own and are killed at random moments, as a user starts them: the others go on, whatever
- * it was that those did, and say whom they have lost. */
+/* test_ranks_lost.c: workers that take steps of their own and are killed at random moments, as a user starts them: the
+ * others go on, whatever it was that those did, and say whom they have lost. */
 #include "testing.h"
 
 #include "base/rng.h"

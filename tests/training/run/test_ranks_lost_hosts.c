@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_lost_hosts.c: workers that visit a centre on another host and are killed, as processes: those that are left go on, on whatever host
- * and over whatever wire, and rank 0 says whom they have lost. Within one host: test_ranks_lost.c. */
+/* test_ranks_lost_hosts.c: workers that visit a centre on another host and are killed, as processes: those that are
+ * left go on, on whatever host and over whatever wire, and rank 0 says whom they have lost. Within one host:
+ * test_ranks_lost.c. */
 #include "testing.h"
 
 #include "base/rng.h"
@@ -183,7 +184,8 @@ static void the_end_of_rank_0_ends_the_run_whoever_was_lost_before(void **state)
     }
 }
 
-/* Who waits for nobody, and is to meet the others in hours, hears of it all the same, and goes on until it is asked to end. */
+/* Who waits for nobody, and is to meet the others in hours, hears of it all the same, and goes on until it is asked to
+ * end. */
 static void who_is_left_ends_in_good_order(void **state)
 {
     const run_folder *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_resume.c: ranks that are killed are named; the run given again ends with the bits of an undisturbed one; a signal
- * on one rank stops all at the same step. TUTTI_KILLS=50 kills so many times (a few minutes). */
+/* test_ranks_resume.c: ranks that are killed are named; the run given again ends with the bits of an undisturbed one; a
+ * signal on one rank stops all at the same step. TUTTI_KILLS=50 kills so many times (a few minutes). */
 #include "testing.h"
 
 #include "base/rng.h"

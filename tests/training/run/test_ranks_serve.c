@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_serve.c: workers that visit a centre on another host, as processes: the same bits on one host, two and three, over each wire; who is
- * named when rank 0 dies or a worker stops; a signal at a worker of another host. Workers that die: test_ranks_lost_hosts.c. */
+/* test_ranks_serve.c: workers that visit a centre on another host, as processes: the same bits on one host, two and
+ * three, over each wire; who is named when rank 0 dies or a worker stops; a signal at a worker of another host. Workers
+ * that die: test_ranks_lost_hosts.c. */
 #include "testing.h"
 
 #include "collective/wire/wire.h"

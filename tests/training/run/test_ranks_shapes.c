@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_shapes.c: the drawn shapes are hard for a linear model and learnable: with TUTTI_LONG=1 resnet20 reaches 85 % with the job of
- * examples/shapes.yaml (some minutes of one core). */
+/* test_ranks_shapes.c: the drawn shapes are hard for a linear model and learnable: with TUTTI_LONG=1 resnet20 reaches
+ * 85 % with the job of examples/shapes.yaml (some minutes of one core). */
 #include "testing.h"
 
 #include "spawned_run.h"

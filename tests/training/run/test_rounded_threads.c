@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rounded_threads.c: training whose gradients travel in 16 bits: the same bits over memory and over a wire, bytes counted as the plan
- * counts them, steps skipped where f16 overflows, runs that go on to the bit. Ranks are threads of this program. */
+/* test_rounded_threads.c: training whose gradients travel in 16 bits: the same bits over memory and over a wire, bytes
+ * counted as the plan counts them, steps skipped where f16 overflows, runs that go on to the bit. Ranks are threads of
+ * this program. */
 #include "testing.h"
 
 #include <math.h>
@@ -59,7 +60,8 @@ static void groups_of_ranks_round_their_sums(void **state)
     }
 }
 
-/* Replicated by direct the one sum is rounded once whatever is asked for; by others the partial sums are, too, and the run still learns. */
+/* Replicated by direct the one sum is rounded once whatever is asked for; by others the partial sums are, too, and the
+ * run still learns. */
 static void each_sum_is_rounded_by_any_algorithm_with_the_same_bits_over_memory_and_over_a_wire(void **state)
 {
     (void)state;
@@ -79,8 +81,8 @@ static void each_sum_is_rounded_by_any_algorithm_with_the_same_bits_over_memory_
     assert_true(bits_of(jobs[3], 3) != bits_of(JOB("precision: bf16, update: replicated"), 3));
 }
 
-/* A rank alone rounds too: what is sent does not depend on whether anybody gets it. Nothing is added to it, so rounding its sum changes
- * nothing. */
+/* A rank alone rounds too: what is sent does not depend on whether anybody gets it. Nothing is added to it, so rounding
+ * its sum changes nothing. */
 static void one_rank_rounds_like_many(void **state)
 {
     (void)state;
@@ -113,8 +115,8 @@ static tutti_train_result play_in(const char *dir, const char *text, int nranks)
     return r;
 }
 
-/* mlp on 3 ranks: 101,776 elements with padding, in buckets; control numbers 48, one-shot. Each rank reads its slices from two others, and
- * theirs of the weights; sharded three quarters of the bytes of f32 are left, replicated half. */
+/* mlp on 3 ranks: 101,776 elements with padding, in buckets; control numbers 48, one-shot. Each rank reads its slices
+ * from two others, and theirs of the weights; sharded three quarters of the bytes of f32 are left, replicated half. */
 static void runs_count_the_bytes_that_the_formula_says(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_serve_threads.c: workers that visit a centre on another host, played: the same bits as on one host where no chance is in it, or by a
- * record of what was; every share once; bounds and turns hold whoever is held up; ends and resumes; what travels is what the plan says. Ranks
- * are threads of this program on hosts of their own (over tcp), each with its wire's thread, rank 0 with a thread for each of the others, so
- * ThreadSanitizer sees all of them. */
+/* test_serve_threads.c: workers that visit a centre on another host, played: the same bits as on one host where no
+ * chance is in it, or by a record of what was; every share once; bounds and turns hold whoever is held up; ends and
+ * resumes; what travels is what the plan says. Ranks are threads of this program on hosts of their own (over tcp), each
+ * with its wire's thread, rank 0 with a thread for each of the others, so ThreadSanitizer sees all of them. */
 #include "testing.h"
 
 #include <math.h>
@@ -171,7 +171,8 @@ static void who_is_asked_to_end_ends_all_at_a_step_and_they_go_on(void **state)
     }
 }
 
-/* A worker of another host begins at the centre, and in rank order what goes on from a checkpoint is always the same, on any hosts. */
+/* A worker of another host begins at the centre, and in rank order what goes on from a checkpoint is always the same,
+ * on any hosts. */
 static void what_goes_on_from_a_checkpoint_is_the_same_on_any_hosts(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sparsity.c: which convolutions skip zeros after a test: those behind a ReLU, from enough zeros on, pass by pass, and back, and those before a max pool from the beginning; and the
- * text that a checkpoint keeps of it. */
+/* test_sparsity.c: which convolutions skip zeros after a test: those behind a ReLU, from enough zeros on, pass by pass,
+ * and back, and those before a max pool from the beginning; and the text that a checkpoint keeps of it. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static const char model_text[] = "name: two\ninput: [3, 16, 16]\nclasses: 10\nla
                                  "  - softmax-cross-entropy: {}\n";
 enum { CONV1, POOL, CONV2, NSAMPLES = 10 };
 
-/* A max pool of 4 x 4 behind conv1: of sixteen gradients one is not zero, at most. LRN spreads what comes back to conv2. */
+/* A max pool of 4 x 4 behind conv1: of sixteen gradients one is not zero, at most. LRN spreads what comes back to
+ * conv2. */
 static const char pooled_text[] = "name: pooled\ninput: [32, 16, 16]\nclasses: 10\nlayers:\n"
                                   "  - conv: {name: conv1, out_channels: 64, kernel: 3, pad: 1}\n"
                                   "  - max-pool: {kernel: 4}\n"

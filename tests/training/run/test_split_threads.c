@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_split_threads.c: nets whose dense layers groups of ranks share are trained: weights are those of data parallelism, over memory and
- * over a wire; checkpoints are whole; what is sent is counted. Ranks are threads of this program. */
+/* test_split_threads.c: nets whose dense layers groups of ranks share are trained: weights are those of data
+ * parallelism, over memory and over a wire; checkpoints are whole; what is sent is counted. Ranks are threads of this
+ * program. */
 #include "testing.h"
 
 #include <math.h>
@@ -197,7 +198,8 @@ typedef struct {
     pthread_t thread;
 } counter;
 
-/* What the executor has counted of an exchange over a wire, less what a rank has only kept: of a swap its own block, of a sum its own slice. */
+/* What the executor has counted of an exchange over a wire, less what a rank has only kept: of a swap its own block, of
+ * a sum its own slice. */
 static int64_t sent_by(const tutti_shared *s, int i)
 {
     const tutti_plan *p = s->plan;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_train_gate.c: a step in which one rank's gradients are not finite is skipped by all ranks alike.
  *
- * The set has 31 black images and a white one; data.std is so small that white becomes infinite. So once an epoch one rank,
- * and only one, computes with infinities. */
+ * The set has 31 black images and a white one; data.std is so small that white becomes infinite. So once an epoch one
+ * rank, and only one, computes with infinities. */
 #include "testing.h"
 
 #include <unistd.h>
@@ -100,7 +100,8 @@ static bool same_file(const char *dir, int step, const char *name)
     return same;
 }
 
-/* Steps 2 to the end: those that were skipped left weights, statistics and the file of a state as they were, the others did not. */
+/* Steps 2 to the end: those that were skipped left weights, statistics and the file of a state as they were, the others
+ * did not. */
 static int count_skipped_by(const char *dir, const char *state)
 {
     int nskipped = 0;
@@ -132,7 +133,8 @@ static void infinities_on_one_rank_skip_the_step_on_all_ranks(void **state)
         }
 }
 
-/* A skipped step is no update, so it does not count for the corrections either: the first update is as long as the rate. */
+/* A skipped step is no update, so it does not count for the corrections either: the first update is as long as the
+ * rate. */
 static void skipped_steps_are_no_updates_of_adamw(void **state)
 {
     played_job j;

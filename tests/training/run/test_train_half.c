@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_train_half.c: whole small runs with activations of 16 bits, on ranks that are threads: they learn what f32 learns. */
+/* test_train_half.c: whole small runs with activations of 16 bits, on ranks that are threads: they learn what f32
+ * learns. */
 #include "testing.h"
 
 #include <math.h>

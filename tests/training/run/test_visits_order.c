@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visits_order.c: the file of an order of visits: what is written is read, what is cut or means nothing is refused by name. */
+/* test_visits_order.c: the file of an order of visits: what is written is read, what is cut or means nothing is refused
+ * by name. */
 #include "testing.h"
 
 #include <stdio.h>

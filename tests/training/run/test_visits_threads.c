@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visits_threads.c: the board of visits, between threads as ranks that die at chosen points while they take shares, wait, visit and
- * meet. */
+/* test_visits_threads.c: the board of visits, between threads as ranks that die at chosen points while they take
+ * shares, wait, visit and meet. */
 #include "testing.h"
 
 #include <stdatomic.h>
@@ -133,7 +133,8 @@ static const char *body(tutti_group *g, void *arg)
     return wrong;
 }
 
-/* Every share once, or by nobody if somebody had it when he died; a share of its own column at most, and what was left there. */
+/* Every share once, or by nobody if somebody had it when he died; a share of its own column at most, and what was left
+ * there. */
 static void expect_shares(const world *w, int ndead)
 {
     int played = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visits_turns_threads.c: turns and shares of workers that die at each point of a visit and of a deal. Workers are threads, so
- * ThreadSanitizer sees what they share. */
+/* test_visits_turns_threads.c: turns and shares of workers that die at each point of a visit and of a deal. Workers are
+ * threads, so ThreadSanitizer sees what they share. */
 #include "testing.h"
 
 #include <pthread.h>
@@ -144,7 +144,8 @@ static void who_lives_and_draws_is_waited_for(void **state)
     drop(w);
 }
 
-/* Of workers 1 to 3, which bring something from other hosts: who lives, does not rest and has an earlier turn is waited for until it has. */
+/* Of workers 1 to 3, which bring something from other hosts: who lives, does not rest and has an earlier turn is waited
+ * for until it has. */
 static void in_rank_order_one_after_the_other_brings(void **state)
 {
     (void)state;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_binary_blocks.c: halving-doubling for any rank count: p as a sum of powers of two (after gloo's binary blocks).
+/* compile_binary_blocks.c: halving-doubling for any rank count: p as a sum of powers of two (after gloo's binary
+ * blocks).
  *
- *   blocks   of 2^g ranks, the largest first, one for each bit of p; each does the halving of compile_halving.c, nearest first,
- *            so that number v of it ends with slice v (bits reversed) of 2^g;
- *   up       when a block is through, the next smaller one, which has been for a while, hands it its slices: a rank of the
- *            smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of itself and
- *            of all smaller ones, and the largest has everything after floor(lg p) + 1 steps;
+ *   blocks   of 2^g ranks, the largest first, one for each bit of p; each does the halving of compile_halving.c,
+ *            nearest first, so that number v of it ends with slice v (bits reversed) of 2^g;
+ *   up       when a block is through, the next smaller one, which has been for a while, hands it its slices: a rank of
+ *            the smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of
+ *            itself and of all smaller ones, and the largest has everything after floor(lg p) + 1 steps;
  *   down     the same steps backwards.
- * 2 ceil(lg p) steps. A block of few ranks moves large slices: 8 + 4 ranks are well off, 16 + 1 are not, there one rank hands
- * over all its vector, as in the fold of halving-doubling, though later and without two steps more for everyone.
+ * 2 ceil(lg p) steps. A block of few ranks moves large slices: 8 + 4 ranks are well off, 16 + 1 are not, there one rank
+ * hands over all its vector, as in the fold of halving-doubling, though later and without two steps more for everyone.
  *
- * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements. Two
- * invocations: a walk (compile_impl.h). */
+ * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements.
+ * Two invocations: a walk (compile_impl.h). */
 #include "../compile_impl.h"
 
 typedef struct {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_binomial.c: the binomial tree: in each step twice as many ranks take part.
  *
- *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h): for
- *                               p = 2^k and root 0 rank r's parent is r with its lowest bit cleared, as in the textbooks;
- *                               otherwise the intervals are halves as equal as can be, and the root's half keeps its root.
- *                               (Rejected: renumbering ranks from the root: subtrees would wrap around the end of the
- *                               vector, and canonical sums would be possible for root 0 alone.)
+ *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h):
+ *                               for p = 2^k and root 0 rank r's parent is r with its lowest bit cleared, as in the
+ *                               textbooks; otherwise the intervals are halves as equal as can be, and the root's half
+ *                               keeps its root. (Rejected: renumbering ranks from the root: subtrees would wrap around
+ *                               the end of the vector, and canonical sums would be possible for root 0 alone.)
  *   allreduce                   reduce to rank 0, then broadcast: 2 ceil(lg p) steps with whole vectors.
  *
  * Two invocations: compile_rooted.h. */

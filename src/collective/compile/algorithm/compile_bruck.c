@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_bruck.c: ceil(lg p) steps at any rank count (Bruck et al. 1997).
  *
- *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it hands the first min(2^s, p - 2^s)
- *                   of them to rank r - 2^s, for which they come next, and takes as many from r + 2^s. Slices lie where they
+ *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it hands the first min(2^s, p
+ *                   - 2^s) of them to rank r - 2^s, for which they come next, and takes as many from r + 2^s. Slices
+ *                     lie where they
  *                   belong from the beginning, so nothing is rotated in the end; a run that passes p is two messages.
- *   reduce-scatter  the same backwards: the sums of those slices go to r + 2^s, which adds them to its own; each step leaves
- *                   half as many, in the end slice r. Sums lie in out, alone in scratch. The first step may move fewer slices
- *                   than the second, whose run then is partly as it was in `in`: one message more.
+ *   reduce-scatter  the same backwards: the sums of those slices go to r + 2^s, which adds them to its own; each step
+ *                   leaves half as many, in the end slice r. Sums lie in out, alone in scratch. The first step may move
+ *                   fewer slices than the second, whose run then is partly as it was in `in`: one message more.
  *   allreduce       both: 2 ceil(lg p) steps, 2(p - 1)/p n bytes.
  *   all-to-all      bruck_blocks.c.
  * The sum of a slice has one shape, but begins at its owner: expressions differ between slices.
  *
- * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and out is
- * written only when its rank has said that it is free. */
+ * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and
+ * out is written only when its rank has said that it is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -34,7 +35,8 @@ static int32_t summed_before(const bruck *k, int32_t s)
     return s == k->lg - 1 ? 0 : s == k->lg - 2 ? run_of(k, s + 1) : k->p;
 }
 
-/* From slice `first` on, count slices, in runs of slices that go together: numbers at[i] .. at[i + 1] - 1. Returns how many. */
+/* From slice `first` on, count slices, in runs of slices that go together: numbers at[i] .. at[i + 1] - 1. Returns how
+ * many. */
 static int32_t runs(const bruck *k, int32_t first, int32_t count, int32_t cut, int32_t other, int32_t at[MOST_RUNS + 1])
 {
     const int32_t cuts[] = {k->p - first, cut, other};

@@ -2,22 +2,22 @@
 /* compile_direct.c: everybody to everybody; rank j owns slice j.
  *
  * Our reading of GDRAA (MiMatrix, arXiv 1802.02326: one computation, one handshake, two synchronisations):
- *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums its p
- *                   inputs in one ordered reduce, a balanced tree over ranks (or roots);
+ *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums
+ *                   its p inputs in one ordered reduce, a balanced tree over ranks (or roots);
  *   all-gather      the owner hands its slice to everyone;
  *   allreduce       both; gather: one half of the all-gather;
- *   reduce          the owners hand their slices to the root alone; broadcast: the root hands slice j to rank j, which hands it
- *                   to all others (the scatter and all-gather of van de Geijn, with as few rounds as can be);
+ *   reduce          the owners hand their slices to the root alone; broadcast: the root hands slice j to rank j, which
+ *                   hands it to all others (the scatter and all-gather of van de Geijn, with as few rounds as can be);
  *   all-to-all      every rank hands each block to its owner, next rank first; barrier: everyone tells everyone.
- * Mapped: inputs are read where they lie and the reduce writes all ranks' outputs, so each input is read once, each output
- * written once.
+ * Mapped: inputs are read where they lie and the reduce writes all ranks' outputs, so each input is read once, each
+ * output written once.
  *
- * Two invocations. allreduce: rank r's first message says READY and FREE. An owner writes out of r only after it (so r's
- * caller has let go of out), and r completes only after every owner has written, hence read in of r: no message need be
- * acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation. Reduce-scatter
- * alone returns nothing to r, so r hears that its slices were read, and so it is in a reduce, but for the root, which hears
- * from every owner; all-gather, broadcast, gather and all-to-all alone hear first that out is free. In a barrier messages are
- * only counted. */
+ * Two invocations. allreduce: rank r's first message says READY and FREE. An owner writes out of r only after it (so
+ * r's caller has let go of out), and r completes only after every owner has written, hence read in of r: no message
+ * need be acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation.
+ * Reduce-scatter alone returns nothing to r, so r hears that its slices were read, and so it is in a reduce, but for
+ * the root, which hears from every owner; all-gather, broadcast, gather and all-to-all alone hear first that out is
+ * free. In a barrier messages are only counted. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"

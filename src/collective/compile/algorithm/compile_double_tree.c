@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_double_tree.c: two binary trees at once, each with half of the vector, in chunks that follow each other.
  *
- * Who is inner in one tree is a leaf in the other, so that every link carries as much as every other, and with many chunks c
- * the vector moves once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.
+ * Who is inner in one tree is a leaf in the other, so that every link carries as much as every other, and with many
+ * chunks c the vector moves once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and
+ * Traeff 2009.
  *
- * Both trees hang below the root, which has one child in each. Below it, numbered from 1 on, number v of the first tree has its
- * lowest set bit as its height: parent and children are got by moving that bit (the in-order tree that NCCL uses as well). Odd
- * numbers are leaves, hence the second tree is the first with the numbers mirrored (odd p) or shifted by one (even p), which
- * turns even numbers into odd ones.
+ * Both trees hang below the root, which has one child in each. Below it, numbered from 1 on, number v of the first tree
+ * has its lowest set bit as its height: parent and children are got by moving that bit (the in-order tree that NCCL
+ * uses as well). Odd numbers are leaves, hence the second tree is the first with the numbers mirrored (odd p) or
+ * shifted by one (even p), which turns even numbers into odd ones.
  *
- *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c;   allreduce   2 ceil(lg p) + c - 1: a chunk comes down
+ *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c;   allreduce   2 ceil(lg p) + c - 1: a chunk
+ *                       comes down
  *   as soon as its sum is at the root. The halves are summed in two different trees: no canonical sums.
  *
  * Two invocations: compile_rooted.h. Both trees have channels and sequences of their own. */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_halving.c: halving-doubling (Rabenseifner): in step s rank r meets rank r xor 2^s, nearest first.
  *
- *   reduce-scatter  both hold the sum of their 2^s ranks over one range of blocks; each keeps one half and adds the other's.
- *                   Bit s of the rank decides which half, so after lg p steps rank r holds block reverse(r) (bits reversed):
- *                   halves stay contiguous, one message a step. Nearest first makes every sum the balanced tree over ranks.
- *                   Alone, it ends with one message more that brings each block to its owner. (Rejected: keeping every
- *                   second block, which ends at home but sends p/2 slices in the first step; farthest first, which ends at
- *                   home but sums in another tree.)
+ *   reduce-scatter  both hold the sum of their 2^s ranks over one range of blocks; each keeps one half and adds the
+ *                   other's. Bit s of the rank decides which half, so after lg p steps rank r holds block reverse(r)
+ *                   (bits reversed): halves stay contiguous, one message a step. Nearest first makes every sum the
+ *                   balanced tree over ranks. Alone, it ends with one message more that brings each block to its owner.
+ *                   (Rejected: keeping every second block, which ends at home but sends p/2 slices in the first step;
+ *                   farthest first, which ends at home but sums in another tree.)
  *   all-gather      after it, the same steps backwards; alone, nearest first with blocks in natural order.
- *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones
- *                   before and get the result after; the others, numbered 0 .. P-1, do the above.
+ *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even
+ *                   ones before and get the result after; the others, numbered 0 .. P-1, do the above.
  *
- * Two invocations. allreduce: the first message of a rank says READY and FREE; each later one follows from all before it.
- * In the reduce-scatter slices are pulled; that a pull was done shows in the block that the same peer pushes back later. A
- * peer pushes into what it alone has read since. Odd ranks hear last, from a rank that has seen everything. Nothing is
- * acknowledged. Alone, a reduce-scatter returns nothing to those who were read from, so they are told; the last message
- * comes from a rank that has news of all ranks, hence of their FREE. An all-gather alone asks for `free` first. */
+ * Two invocations. allreduce: the first message of a rank says READY and FREE; each later one follows from all before
+ * it. In the reduce-scatter slices are pulled; that a pull was done shows in the block that the same peer pushes back
+ * later. A peer pushes into what it alone has read since. Odd ranks hear last, from a rank that has seen everything.
+ * Nothing is acknowledged. Alone, a reduce-scatter returns nothing to those who were read from, so they are told; the
+ * last message comes from a rank that has news of all ranks, hence of their FREE. An all-gather alone asks for `free`
+ * first. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -134,7 +135,8 @@ static void bring_home(const halving *h)
                            tutti_slice_at(from, SUM, h->r, 1, h->p));
 }
 
-/* The scratch that everyone's peers count on: sums, then an inbox a step, then (even ranks of pairs) one for the fold. */
+/* The scratch that everyone's peers count on: sums, then an inbox a step, then (even ranks of pairs) one for the
+ * fold. */
 static void add_scratch(const halving *h)
 {
     if (h->v < 0) return;

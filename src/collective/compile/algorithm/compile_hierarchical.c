@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_hierarchical.c: a master a group (Jia et al. 2018, arXiv 1807.11205): few steps for small vectors on many ranks.
+/* compile_hierarchical.c: a master a group (Jia et al. 2018, arXiv 1807.11205): few steps for small vectors on many
+ * ranks.
  *
- *   to the master    in groups of k neighbouring ranks, k - 1 steps of a ring reduce-scatter; then the slices go on round the
- *                    ring until the master, the group's first rank, has all of them: k - 1 steps more;
+ *   to the master    in groups of k neighbouring ranks, k - 1 steps of a ring reduce-scatter; then the slices go on
+ *                    round the ring until the master, the group's first rank, has all of them: k - 1 steps more;
  *   masters          a ring allreduce over the ceil(p/k) masters;
  *   from the master  k slices, one behind the other, from each rank to the next: 2(k - 1) steps.
- * 4(k - 1) + 2(ceil(p/k) - 1) steps instead of 2(p - 1), but a master's links carry about three times what a ring's do. If k
- * does not divide p the last group is smaller: its slices are larger and it waits for the others. k = 1 is the ring.
+ * 4(k - 1) + 2(ceil(p/k) - 1) steps instead of 2(p - 1), but a master's links carry about three times what a ring's do.
+ * If k does not divide p the last group is smaller: its slices are larger and it waits for the others. k = 1 is the
+ * ring.
  *
- * Two invocations: a walk (compile_impl.h). A slice of the group's sum that comes round the ring replaces a part of that sum,
- * which it is made of; the result replaces the slice, which the master could have only from the next rank. */
+ * Two invocations: a walk (compile_impl.h). A slice of the group's sum that comes round the ring replaces a part of
+ * that sum, which it is made of; the result replaces the slice, which the master could have only from the next rank. */
 #include "../compile_impl.h"
 
 static const tutti_slice whole = {0, 0, 0, 1, 1};
@@ -19,7 +21,8 @@ static int64_t steps_with(int64_t p, int64_t k)
     return 4 * (k - 1) + 2 * ((p + k - 1) / k - 1);
 }
 
-/* The fewest steps, of those the smallest group; where there can be several groups of several ranks no ring under this name. */
+/* The fewest steps, of those the smallest group; where there can be several groups of several ranks no ring under this
+ * name. */
 static void hierarchical_settle(tutti_compile_request *q)
 {
     if (q->param[0]) return;

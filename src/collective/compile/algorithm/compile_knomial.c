@@ -2,16 +2,16 @@
 /* compile_knomial.c: radix k instead of 2: each step with k - 1 peers, log_k p steps.
  *
  *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_rooted.h).
- *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0 .. P-1
- *                               meet in groups that differ in one digit of base k, lowest digit first. Each member keeps one
- *                               part of the range that all k hold, sums it from the others, and so on; then the same steps
- *                               backwards bring the sums together (UCC calls this SRA, gloo bcube).
- *   any p                       ranks are cut into P runs, as equal as can be; the first of each run sums what the others hand
- *                               it, takes part for them, and hands back the result.
+ *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0
+ *                               .. P-1 meet in groups that differ in one digit of base k, lowest digit first. Each
+ *                               member keeps one part of the range that all k hold, sums it from the others, and so on;
+ *                               then the same steps backwards bring the sums together (UCC calls this SRA, gloo bcube).
+ *   any p                       ranks are cut into P runs, as equal as can be; the first of each run sums what the
+ *                               others hand it, takes part for them, and hands back the result.
  *
- * Two invocations of an allreduce. The first message of a rank says READY and FREE; each later one follows from all before it.
- * That a part was pulled shows in the sum of it that the same peer pushes back; a peer pushes into what it alone has read
- * since. The others of a run hear last. Nothing is acknowledged. Trees: compile_rooted.h. */
+ * Two invocations of an allreduce. The first message of a rank says READY and FREE; each later one follows from all
+ * before it. That a part was pulled shows in the sum of it that the same peer pushes back; a peer pushes into what it
+ * alone has read since. The others of a run hear last. Nothing is acknowledged. Trees: compile_rooted.h. */
 #include "compile_rooted.h"
 
 typedef struct {

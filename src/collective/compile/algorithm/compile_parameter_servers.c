@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_parameter_servers.c: some of the ranks keep the vector, a slice each; all others bring them theirs and fetch the sum (Li et al.,
- * OSDI 2014).
+/* compile_parameter_servers.c: some of the ranks keep the vector, a slice each; all others bring them theirs and fetch
+ * the sum (Li et al., OSDI 2014).
  *
- *   push   every rank hands slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p inputs in
- *          one ordered reduce, a balanced tree over ranks (or roots);
+ *   push   every rank hands slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p
+ *          inputs in one ordered reduce, a balanced tree over ranks (or roots);
  *   pull   the server hands its slice to everyone.
- * Two rounds in which a server's link carries (p - 1) / S of the vector each way. As many servers as ranks are `direct`; servers are spread
- * over the ranks, so that as many as hosts are one a host. Servers on machines of their own would be ranks that give nothing, which no
- * allreduce has.
+ * Two rounds in which a server's link carries (p - 1) / S of the vector each way. As many servers as ranks are
+ * `direct`; servers are spread over the ranks, so that as many as hosts are one a host. Servers on machines of their
+ * own would be ranks that give nothing, which no allreduce has.
  *
- * Two invocations, as in an allreduce by direct: a rank's first message to a server says READY and FREE, and the server writes that rank's out
- * only after it. A rank is through when every server has written, hence has read its input: no message need be acknowledged. Inboxes: the
- * server's reduce precedes the message that their owner waits for before its next invocation. */
+ * Two invocations, as in an allreduce by direct: a rank's first message to a server says READY and FREE, and the server
+ * writes that rank's out only after it. A rank is through when every server has written, hence has read its input: no
+ * message need be acknowledged. Inboxes: the server's reduce precedes the message that their owner waits for before its
+ * next invocation. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -37,7 +38,8 @@ static int32_t server_of(const servers *v, int32_t rank)
     return j < v->nservers && rank_of(v, j) == rank ? j : v->nservers;
 }
 
-/* The server k further on, or back, from this rank; not itself. All go round one way, so that nobody waits in a circle. */
+/* The server k further on, or back, from this rank; not itself. All go round one way, so that nobody waits in a
+ * circle. */
 static int32_t server_after(const servers *v, int32_t k)
 {
     const int64_t up_to_here = ((int64_t)(v->r + 1) * v->nservers + v->q->nranks - 1) / v->q->nranks;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_recursive_doubling.c: in step s rank r and rank r xor 2^s show each other all that they have; both add it.
  *
- *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the sum
- *              is the balanced tree over ranks.
+ *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the
+ *              sum is the balanced tree over ranks.
  *   barrier    the same with messages of nothing.
- *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones before
- *              and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose operands keep their
- *              order too).
+ *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones
+ *              before and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose
+ *              operands keep their order too).
  *
- * Two invocations. A rank copies its input first, which frees it, and sums of each step have two banks, pulled by one peer
- * each. Rank r writes the sum of step s again in invocation e + 2, after it has heard that same peer in step s of e + 1,
- * which sent it after it was through e; hence nothing is acknowledged. An odd rank's input is read before it hears the
- * result, and its message says that its output is free. */
+ * Two invocations. A rank copies its input first, which frees it, and sums of each step have two banks, pulled by one
+ * peer each. Rank r writes the sum of step s again in invocation e + 2, after it has heard that same peer in step s of
+ * e + 1, which sent it after it was through e; hence nothing is acknowledged. An odd rank's input is read before it
+ * hears the result, and its message says that its output is free. */
 #include "../compile_impl.h"
 
 typedef struct {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_ring.c: neighbours only; every rank sends to the next one.
  *
- *   reduce-scatter  in step s rank r hands the partial sum of slice r-s-1 to r+1 and adds its own input to that of slice
- *                   r-s-2, so that after p-1 steps it owns slice r (Patarasuk and Yuan: 2(p-1)/p n is the least traffic);
+ *   reduce-scatter  in step s rank r hands the partial sum of slice r-s-1 to r+1 and adds its own input to that of
+ *                   slice r-s-2, so that after p-1 steps it owns slice r (Patarasuk and Yuan: 2(p-1)/p n is the least
+ *                   traffic);
  *   all-gather      p-1 steps more, in which finished slices go round;
  *   allreduce       both, with partial sums kept in out; the reduce-scatter alone keeps them in scratch.
  * The sum of slice j begins at rank j+1: expressions differ between slices, hence no canonical sums.
  *
  * Two invocations. Messages are pulled from the rank before. What rank r shows in step s is read by r+1, and whatever r
- * overwrites later came round the ring, through that read; only the last p-1 reads can still be under way when r has all
- * it needs. The next rank reads in order, so that r hears of the last read alone before it completes. */
+ * overwrites later came round the ring, through that read; only the last p-1 reads can still be under way when r has
+ * all it needs. The next rank reads in order, so that r hears of the last read alone before it completes. */
 #include "../compile_impl.h"
 
 typedef struct {

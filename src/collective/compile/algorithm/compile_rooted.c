@@ -112,7 +112,8 @@ static void add_scratch(const tutti_tree *t)
         for (int32_t k = 0; k < t->nchunks; k++) tutti_compile_scratch(t->b, chunk(t, t->r, 0, k), 1);
 }
 
-/* Children [from, to) of one level, and what is there already (after step `sum`; -1: the input), in the order of ranks. */
+/* Children [from, to) of one level, and what is there already (after step `sum`; -1: the input), in the order of
+ * ranks. */
 static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t to, int32_t sum)
 {
     const tutti_tree_place *own = &t->own;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_swing.c: halving-doubling with partners that stay near on a ring or torus (Swing, De Sensi et al. 2024).
  *
- * In step s rank r meets r + rho(s) if it is even, r - rho(s) if it is odd (mod p), rho(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5,
- * 11, ...: always of the other parity, and less far away than 2^s. What rank r can still reach by steps s .. lg p - 1 is a
- * set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members of such a set have the
- * same one (tests/collective/test_swing.c), so the sets are nested, and there is an order of slices in which each is one
- * range: of two halves that one comes first which has the lowest rank. In the reduce-scatter r keeps the range of T(r, s + 1)
- * and gives that of its partner's; the all-gather goes backwards.
+ * In step s rank r meets r + rho(s) if it is even, r - rho(s) if it is odd (mod p), rho(s) = (1 - (-2)^(s+1)) / 3 = 1,
+ * -1, 3, -5, 11, ...: always of the other parity, and less far away than 2^s. What rank r can still reach by steps s ..
+ * lg p - 1 is a set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members of
+ * such a set have the same one (tests/collective/test_swing.c), so the sets are nested, and there is an order of slices
+ * in which each is one range: of two halves that one comes first which has the lowest rank. In the reduce-scatter r
+ * keeps the range of T(r, s + 1) and gives that of its partner's; the all-gather goes backwards.
  *
  * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Two invocations: a walk
  * (compile_impl.h). */

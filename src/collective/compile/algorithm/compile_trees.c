@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_trees.c: several trees at once, packed into the links of the topology (collective/pack; after Blink).
  *
- *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up, and as soon as
- *               the root has a chunk it goes down again, against the sums of later chunks;
+ *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up, and as
+ *               soon as the root has a chunk it goes down again, against the sums of later chunks;
  *   reduce      up only; broadcast: down only; both with all trees rooted at the root.
- * Chunk c of a tree of height H: a rank at depth d sends it up in stage c + H - d and gets it back in stage c + H + d - 1, so the
- * pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four sequences on
- * a rank (take and add, send up, take down, send down), each in the order of chunks, and its own channel.
+ * Chunk c of a tree of height H: a rank at depth d sends it up in stage c + H - d and gets it back in stage c + H + d -
+ * 1, so the pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four
+ * sequences on a rank (take and add, send up, take down, send down), each in the order of chunks, and its own channel.
  *
- * Two invocations. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: what comes down is made of it,
- * so the inbox or partial sum has been read; nor need what comes down wait, since the message up came first. Reduce: up is
- * acknowledged. Broadcast: down waits until the receiver's out is free. */
+ * Two invocations. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: what comes down is
+ * made of it, so the inbox or partial sum has been read; nor need what comes down wait, since the message up came
+ * first. Reduce: up is acknowledged. Broadcast: down waits until the receiver's out is free. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -138,8 +138,8 @@ static void add_trees(const tutti_packing *p, bool any_root, double scale, trees
     }
 }
 
-/* Even channels go over NVLink, odd ones over PCIe: trees packed into the one and a chain over the other, with shares by what each
- * carries, so that both end together. */
+/* Even channels go over NVLink, odd ones over PCIe: trees packed into the one and a chain over the other, with shares
+ * by what each carries, so that both end together. */
 static tutti_status split_prepare(const tutti_compile_request *q, tutti_packing_use use, trees *all, tutti_failure *err)
 {
     tutti_topology nvlink = *q->topology;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_two_level.c: direct twice: in groups of k neighbouring ranks, such as those of a host, and across them.
  *
- *   in the group   rank i sums what the group's ranks have of the slices of all ranks i, one a group: one ordered reduce each;
- *   across         hands the group's sum of slice (h, i) to its owner, rank i of group h, who sums those of all groups in one reduce.
+ *   in the group   rank i sums what the group's ranks have of the slices of all ranks i, one a group: one ordered
+ *                  reduce each;
+ *   across         hands the group's sum of slice (h, i) to its owner, rank i of group h, who sums those of all groups
+ *                  in one reduce.
  *   all-gather     the other way round: across, then in the group; allreduce: all four.
- * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every sum is made at
- * once, of inputs or of groups' sums, so that what crosses may be rounded, once.
+ * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every
+ * sum is made at once, of inputs or of groups' sums, so that what crosses may be rounded, once.
  *
- * Two invocations: a group's ranks tell each other once that all that they have shown was read; messages across are acknowledged, and out is
- * written only when its rank has said that it is free. In place, an element is overwritten by what was made of it. */
+ * Two invocations: a group's ranks tell each other once that all that they have shown was read; messages across are
+ * acknowledged, and out is written only when its rank has said that it is free. In place, an element is overwritten by
+ * what was made of it. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -25,7 +28,8 @@ static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failu
     return st ? st : tutti_accept_groups("two-level", q, err);
 }
 
-/* ---- buffers: the group's sums, one a group that they are for; what the group's other ranks bring; what other groups do ---- */
+/* ---- buffers: the group's sums, one a group that they are for; what the group's other ranks bring; what other groups
+ * do ---- */
 
 static int32_t sum_for(const levels *l, int32_t group)
 {
@@ -139,7 +143,8 @@ static tutti_slice nothing(const levels *l, int32_t rank, int32_t buffer, int32_
     return tutti_slice_at(rank, buffer, owner, 0, l->p);
 }
 
-/* The group's ranks hear that what they have shown was read, by step `made` at last; in an allreduce results tell them. */
+/* The group's ranks hear that what they have shown was read, by step `made` at last; in an allreduce results tell
+ * them. */
 static void tell_group(const levels *l, int32_t made)
 {
     const tutti_message send = {.stage = 1, .hint = TUTTI_HINT_NO_ACK};

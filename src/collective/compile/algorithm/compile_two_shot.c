@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_two_shot.c: direct's two rounds through scratch: nobody touches inputs and outputs but their owner.
  *
- * A rank copies its inputs, all but its own slice, into scratch and says so; sums its slice from its inputs and what the others have
- * shown (a balanced tree over ranks, or roots), into out and once more into scratch; says so; and copies everyone's sums from where they
- * lie. So memory that no peer maps can be summed at a cost that hardly grows with the ranks: each reads (3 - 2/p) n and writes
- * 2 n elements, where one-shot reads (p + 1) n.
+ * A rank copies its inputs, all but its own slice, into scratch and says so; sums its slice from its inputs and what
+ * the others have shown (a balanced tree over ranks, or roots), into out and once more into scratch; says so; and
+ * copies everyone's sums from where they lie. So memory that no peer maps can be summed at a cost that hardly grows
+ * with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1) n.
  *
- * Two invocations. Only the scratch is shared, and one bank of it is enough: rank r shows inputs again in e + 1, after it has had
- * everyone's sums of e, which were made of what it had shown. It shows a sum again in e + 1 after it has heard of everyone's inputs
- * of e + 1, which each showed after it had copied everything of e. Hence no message is acknowledged. */
+ * Two invocations. Only the scratch is shared, and one bank of it is enough: rank r shows inputs again in e + 1, after
+ * it has had everyone's sums of e, which were made of what it had shown. It shows a sum again in e + 1 after it has
+ * heard of everyone's inputs of e + 1, which each showed after it had copied everything of e. Hence no message is
+ * acknowledged. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"

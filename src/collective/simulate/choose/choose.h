@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers that
- * serves the collective, with each variant of its parameters, is compiled, lowered as it would run where ranks map each other's
- * memory (a host, the hosts of a cluster), simulated, and the fastest wins.
- * Variants are those of the row and what the topology suggests: groups of the ranks of one host, rows of a torus. Times that
- * differ by less than a thousandth are equal (slices are whole elements): ties go to the earlier row.
+/* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers
+ * that serves the collective, with each variant of its parameters, is compiled, lowered as it would run where ranks map
+ * each other's memory (a host, the hosts of a cluster), simulated, and the fastest wins.
+ * Variants are those of the row and what the topology suggests: groups of the ranks of one host, rows of a torus. Times
+ * that differ by less than a thousandth are equal (slices are whole elements): ties go to the earlier row.
  *
- * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above it;
- * the size is not set by hand but is where the times cross (tutti_choose_ranges).
+ * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
+ * it; the size is not set by hand but is where the times cross (tutti_choose_ranges).
  *
  * Nothing is cached and nothing is random: equal questions have equal answers on all ranks. Threads: shared. */
 #ifndef TUTTI_CHOOSE_H
@@ -21,8 +21,8 @@ typedef struct {
     const char *name, *summary;
     const char *rows[4]; /* until NULL; none = all. With parameters: with those and no others */
     int32_t most_fan_in; /* none by which more ranks send to one of another host at a time; 0 = any */
-    bool
-        is_brief; /* tutti_choose_sizes: rows that are bound to a topology, schedules of very many messages at a time and bounds are left out */
+    bool is_brief; /* tutti_choose_sizes: rows that are bound to a topology, schedules of very many messages at a time
+                   * and bounds are left out */
 } tutti_policy;
 int tutti_policy_count(void);
 const tutti_policy *tutti_policy_at(int i); /* 0: "fastest", all rows */
@@ -49,8 +49,8 @@ typedef struct {
 bool tutti_choice_ties(const tutti_choice *choice, int i);
 
 enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* a second or so a schedule */
-/* n elements, the policy "fastest", schedules of at most TUTTI_CHOOSE_STEPS. Cost: every schedule once; direct has ranks^2
- * messages. */
+/* n elements, the policy "fastest", schedules of at most TUTTI_CHOOSE_STEPS. Cost: every schedule once; direct has
+ * ranks^2 messages. */
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
                             tutti_choice *out);
 /* most_steps: schedules of more steps (all ranks together) are skipped; 0 = no limit. About 15
@@ -58,8 +58,9 @@ void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, con
 void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request, int64_t n,
                      const tutti_topology *t, tutti_choice *out);
 
-/* As tutti_choose_by without a limit, unless the policy is brief, at n[i] elements for each out[i], from one simulation of each schedule: other sizes lie on lines
- * (lines.h), exactly where slices are whole elements. Closed forms are left at 0. */
+/* As tutti_choose_by without a limit, unless the policy is brief, at n[i] elements for each out[i], from one simulation
+ * of each schedule: other sizes lie on lines (lines.h), exactly where slices are whole elements. Closed forms are left
+ * at 0. */
 void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request *request, const int64_t *n, int nsizes,
                         const tutti_topology *t, tutti_choice *out);
 
@@ -75,14 +76,15 @@ typedef struct {
     int nranges;
     char skipped[400]; /* what has too many steps; "" = nothing */
 } tutti_ranges;
-/* Sizes of 1 element to `most`. Best sizes are found within 1/256, ranges if they hold a power of 4 or border on one that does.
- * Cost: about 20 simulations of each schedule, and ten a border. TUTTI_ERR_USAGE: no algorithm can do this. */
+/* Sizes of 1 element to `most`. Best sizes are found within 1/256, ranges if they hold a power of 4 or border on one
+ * that does. Cost: about 20 simulations of each schedule, and ten a border. TUTTI_ERR_USAGE: no algorithm can do
+ * this. */
 tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
                                  int64_t most, const tutti_topology *t, tutti_ranges *out, tutti_failure *err);
 
 /* What physics allows a collective on a topology: seven figures, L1 .. L7, each with its meaning, what it holds for
- * and which ranks, cut or partition attain it. Full duplex, no coding, no compression; switches neither copy nor add, unless it
- * says so. docs/topologies.md has the derivations and sources. Threads: shared. */
+ * and which ranks, cut or partition attain it. Full duplex, no coding, no compression; switches neither copy nor add,
+ * unless it says so. docs/topologies.md has the derivations and sources. Threads: shared. */
 
 typedef enum {
     TUTTI_LIMIT_NONE,    /* says nothing here; where says why */
@@ -130,9 +132,9 @@ typedef struct {
     tutti_engine_answer of[TUTTI_MAX_ENGINES]; /* in the table's order; what was not asked cannot, without a why */
 } tutti_engine_row;
 
-/* Every candidate as tutti_choose_by compiles and lowers it, those that cannot be had left out; rows: room for TUTTI_MAX_CANDIDATES.
- * engines: bit i = ask engine i. limit_s: of each run of a helper. late_s: when each rank begins, or NULL. Returns how many
- * rows. */
+/* Every candidate as tutti_choose_by compiles and lowers it, those that cannot be had left out; rows: room for
+ * TUTTI_MAX_CANDIDATES. engines: bit i = ask engine i. limit_s: of each run of a helper. late_s: when each rank begins,
+ * or NULL. Returns how many rows. */
 int tutti_engines_compare(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
                           int64_t n, const tutti_topology *t, unsigned engines, double limit_s, const double *late_s,
                           tutti_engine_row *rows);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closed_form.c: steps, bytes and additions of the algorithms on a star, one row each, from the papers, in the alpha-beta-
- * gamma model (full duplex, one link each way a rank). Only parameters are read from the table of compilers, nothing from a
- * compiled schedule: that both agree is a test.
+/* closed_form.c: steps, bytes and additions of the algorithms on a star, one row each, from the papers, in the
+ * alpha-beta- gamma model (full duplex, one link each way a rank). Only parameters are read from the table of
+ * compilers, nothing from a compiled schedule: that both agree is a test.
  *
- * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of GDRAA).
- * hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the p/k masters
- * in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo. bruck: Bruck et al. 1997.
- * split-rail and torus: rings along the two directions of a grid; of them every rank carries 2(p-1)/p. recursive-doubling,
- * binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel and Manber 1988. double-tree: Sanders,
- * Speck and Traeff 2009. ps: Li et al. 2014, servers on the ranks' own hosts. */
+ * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of
+ * GDRAA). hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the
+ * p/k masters in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo.
+ * bruck: Bruck et al. 1997. split-rail and torus: rings along the two directions of a grid; of them every rank carries
+ * 2(p-1)/p. recursive-doubling, binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel
+ * and Manber 1988. double-tree: Sanders, Speck and Traeff 2009. ps: Li et al. 2014, servers on the ranks' own hosts. */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +92,8 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, const int32_t *
     return c <= TUTTI_ALL_GATHER && !(p & (p - 1));
 }
 
-/* A ring over n ranks: the sum of a range (a part of the vector), each member getting its slice; slices to all of them. */
+/* A ring over n ranks: the sum of a range (a part of the vector), each member getting its slice; slices to all of
+ * them. */
 static cost ring_scatter(int32_t n, double range)
 {
     return (cost){n - 1, most_of(n) * range, most_of(n) * range, n - 1};
@@ -103,7 +104,8 @@ static cost ring_gather(int32_t n, double range)
     return (cost){n - 1, most_of(n) * range, 0, n - 1};
 }
 
-/* Groups of k and, if k does not divide p, a smaller one, whose slices are larger, at the same time: 2(k - 1) stages. */
+/* Groups of k and, if k does not divide p, a smaller one, whose slices are larger, at the same time: 2(k - 1)
+ * stages. */
 static cost to_or_from_master(int32_t p, int32_t k, bool sums)
 {
     int32_t rest = p % k ? p % k : k;
@@ -156,8 +158,8 @@ static bool cost_swing(tutti_collective c, int32_t p, const int32_t *param, cost
     return c == TUTTI_ALLREDUCE && cost_halving_doubling(c, p, param, out);
 }
 
-/* Up: in stage s the blocks of more than 2^s ranks halve; a block of 2^s takes the slices of the next smaller one, of 2^g,
- * whose ranks each have 2^(s - g) messages to send. Down: the same without sums. */
+/* Up: in stage s the blocks of more than 2^s ranks halve; a block of 2^s takes the slices of the next smaller one, of
+ * 2^g, whose ranks each have 2^(s - g) messages to send. Down: the same without sums. */
 static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -176,13 +178,15 @@ static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_ALLREDUCE;
 }
 
-/* Messages of a step that moves `count` slices: a run may pass the last slice, and be cut where sums end (0: nowhere). */
+/* Messages of a step that moves `count` slices: a run may pass the last slice, and be cut where sums end (0:
+ * nowhere). */
 static int32_t runs_of(int32_t count, int32_t cut)
 {
     return cut ? 2 + (count > 2) : 1 + (count > 1);
 }
 
-/* In the round of bit s, runs of up to 2^s blocks; the first of a run is a message, the rest one, or two past rank p. */
+/* In the round of bit s, runs of up to 2^s blocks; the first of a run is a message, the rest one, or two past rank
+ * p. */
 static cost bruck_blocks(int32_t p)
 {
     cost out = {0, 0, 1.0 / p / p, 0}; /* the own block is copied */
@@ -236,9 +240,9 @@ static bool cost_dissemination(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_BARRIER;
 }
 
-/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others, in a gather with all
- * but its own part of the largest interval (if several parts meet at a link they must be equal for a closed form). Inner
- * ranks of a gather copy their own slice. */
+/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others, in a gather with
+ * all but its own part of the largest interval (if several parts meet at a link they must be equal for a closed form).
+ * Inner ranks of a gather copy their own slice. */
 static bool cost_tree(tutti_collective c, int32_t p, int32_t radix, cost *out)
 {
     cost up = {0}, gather = {.added = p > radix ? 1.0 / p : 0};
@@ -278,8 +282,8 @@ static bool cost_knomial(tutti_collective c, int32_t p, const int32_t *param, co
     return true;
 }
 
-/* In each stage some rank sends or receives two chunks, of n / 2c each; but where the tree has one rank more than a power of
- * two, its topmost inner rank has one child, and with nothing else under way only one chunk moves. */
+/* In each stage some rank sends or receives two chunks, of n / 2c each; but where the tree has one rank more than a
+ * power of two, its topmost inner rank has one child, and with nothing else under way only one chunk moves. */
 static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
 {
     bool single = p > 2 && !((p - 1) & (p - 2)) && (p == 3 || c == 1);
@@ -287,8 +291,8 @@ static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
     return (cost){stages, chunks / (2 * c), chunks / (2 * c), chunks};
 }
 
-/* Chunks that some rank sends or receives in a stage of an allreduce of 2^nlevels ranks: one that is inner at a level of one
- * tree, and a leaf of the other, on its way up and down; the root; the rank that is a leaf of both. */
+/* Chunks that some rank sends or receives in a stage of an allreduce of 2^nlevels ranks: one that is inner at a level
+ * of one tree, and a leaf of the other, on its way up and down; the root; the rank that is a leaf of both. */
 static int32_t double_tree_chunks(int32_t stage, int32_t nlevels, int32_t c)
 {
 #define MOVES(since) (stage >= (since) && stage < (since) + c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contenders.c: policies, and the schedules that one compares: rows that serve the collective, their variants, and what the
- * topology suggests. */
+/* contenders.c: policies, and the schedules that one compares: rows that serve the collective, their variants, and what
+ * the topology suggests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c: L1 .. L7 of a collective on a topology (limits.h); L3 is in limits_partition.c, L6 in tree_rate.c.
  *
- * L1. A rank learns from k others by handling k messages, which costs a round of its latency and k times soft; to learn from
- *     all p, the product of (k + 1) over the rounds must reach p. The cheapest such rounds, and no less than the longest of
- *     the shortest ways. L2. What must get out of a set of ranks, whoever adds on the way. L4. Everybody's slice to everybody:
- *     ForestColl's rate (Zhao et al.), attained by packed trees. L5. Edmonds 1973. L7. Sums are work of the ranks. */
+ * L1. A rank learns from k others by handling k messages, which costs a round of its latency and k times soft; to learn
+ * from
+ *     all p, the product of (k + 1) over the rounds must reach p. The cheapest such rounds, and no less than the
+ *     longest of the shortest ways. L2. What must get out of a set of ranks, whoever adds on the way. L4. Everybody's
+ *     slice to everybody: ForestColl's rate (Zhao et al.), attained by packed trees. L5. Edmonds 1973. L7. Sums are
+ *     work of the ranks. */
 #include "choose.h"
 
 #include <math.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits_partition.c: L3, what must cross between the parts of a partition of the ranks, when sums are made by ranks only.
+/* limits_partition.c: L3, what must cross between the parts of a partition of the ranks, when sums are made by ranks
+ * only.
  *
- * An allreduce among k parts needs 2 (k - 1) messages from part to part for every element: the first part that knows all has
- * heard k - 1 others, and each further part needs one more. Reduce, reduce-scatter, all-gather and broadcast need k - 1, an
- * all-to-all all blocks between different parts. Every message leaves a part, so the time is at least all of them over the
- * sum of what can leave each part (a max-flow: through switches, whoever shares them). With single ranks behind one switch
- * that is Patarasuk and Yuan's bound (2009). On a network without switches and with equal rates both ways the best partition
- * is that of Tutte and Nash-Williams (1961), which packed trees attain: the bound is exact. */
+ * An allreduce among k parts needs 2 (k - 1) messages from part to part for every element: the first part that knows
+ * all has heard k - 1 others, and each further part needs one more. Reduce, reduce-scatter, all-gather and broadcast
+ * need k - 1, an all-to-all all blocks between different parts. Every message leaves a part, so the time is at least
+ * all of them over the sum of what can leave each part (a max-flow: through switches, whoever shares them). With single
+ * ranks behind one switch that is Patarasuk and Yuan's bound (2009). On a network without switches and with equal rates
+ * both ways the best partition is that of Tutte and Nash-Williams (1961), which packed trees attain: the bound is
+ * exact. */
 #include <stdio.h>
 #include <stdlib.h>
 

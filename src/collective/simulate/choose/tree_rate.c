@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree_rate.c: a linear program over the cuts of the network, which are added as they are needed.
  *
- * Columns: b_e and r_e, what link e has for handing out and for summing up, together at most its capacity; x_v, the part whose
- * trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it can be entered by all
- * that is rooted outside: sum of x outside U <= b(into U). With switches, which do not copy, that still holds if into each
- * goes as much as out of it (Bang-Jensen, Frank and Jackson 1995), which is a row for each. Summing up is the mirror. The
- * program starts with single ranks; a max-flow to each rank finds the sets that its answer violates. Each answer is an upper
- * bound of the rate, and the first one that violates nothing is the rate. */
+ * Columns: b_e and r_e, what link e has for handing out and for summing up, together at most its capacity; x_v, the
+ * part whose trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it can
+ * be entered by all that is rooted outside: sum of x outside U <= b(into U). With switches, which do not copy, that
+ * still holds if into each goes as much as out of it (Bang-Jensen, Frank and Jackson 1995), which is a row for each.
+ * Summing up is the mirror. The program starts with single ranks; a max-flow to each rank finds the sets that its
+ * answer violates. Each answer is an upper bound of the rate, and the first one that violates nothing is the rate. */
 #include "tree_rate.h"
 
 #include <math.h>
@@ -81,7 +81,8 @@ static void search_begin(const tutti_cuts *cuts, search *s)
     free(in);
 }
 
-/* Flow from a source that gives each rank its x to every rank, over what the phase has; sets that hold it back become rows. */
+/* Flow from a source that gives each rank its x to every rank, over what the phase has; sets that hold it back become
+ * rows. */
 static bool violated_add(search *s, bool handing_out)
 {
     const tutti_fabric *net = s->net;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_player.h: one rank's steps as a process plays them, apart from what carries its messages: the event player (events.c) and SimGrid
- * (simgrid/) both play by it. Who plays says what ended, asks it to go on, and comes back when something is due.
+/* actor_player.h: one rank's steps as a process plays them, apart from what carries its messages: the event player
+ * (events.c) and SimGrid (simgrid/) both play by it. Who plays says what ended, asks it to go on, and comes back when
+ * something is due.
  *
- * A rank posts whatever can begin; sends and takers each wait for their turn on a lane of their own, `soft` each, earlier stages before later ones.
- * Messages travel by themselves, while the one core does one piece of work after the other. A message is there its way's latency after
- * its last byte has left, for both ends. Threads: owner. */
+ * A rank posts whatever can begin; sends and takers each wait for their turn on a lane of their own, `soft` each,
+ * earlier stages before later ones. Messages travel by themselves, while the one core does one piece of work after the
+ * other. A message is there its way's latency after its last byte has left, for both ends. Threads: owner. */
 #ifndef TUTTI_ACTOR_PLAYER_H
 #define TUTTI_ACTOR_PLAYER_H
 
@@ -12,7 +13,8 @@
 
 #include "actor_problem.h"
 
-/* What carries messages. A tag comes back when it has ended: that of a receive nparts times, that of loads once each. */
+/* What carries messages. A tag comes back when it has ended: that of a receive nparts times, that of loads once
+ * each. */
 typedef struct {
     void (*send)(void *with, int32_t line, double bytes, int32_t tag);
     void (*receive)(void *with, int32_t line, int32_t tag);

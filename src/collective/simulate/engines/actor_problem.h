@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_problem.h: a schedule for one element count with the routes of its messages, as processes play it: what the event player plays,
- * and, as a file, what tutti asks tutti-simgrid. Private to src/collective/simulate.
+/* actor_problem.h: a schedule for one element count with the routes of its messages, as processes play it: what the
+ * event player plays, and, as a file, what tutti asks tutti-simgrid. Private to src/collective/simulate.
  *
- * The file: a head, then the arrays of the head's counts, in the order of tutti_actor_problem, in this machine's byte order, each
- * beginning at a multiple of 8 bytes. Both programs come from one build; the magic says which layout.
+ * The file: a head, then the arrays of the head's counts, in the order of tutti_actor_problem, in this machine's byte
+ * order, each beginning at a multiple of 8 bytes. Both programs come from one build; the magic says which layout.
  *
- * A rank plays its steps as one process: steps of a sequence stand one behind the other, `begins` at the first of each. A line is what
- * (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message travels as `nparts` flows at once, each
- * over the route of (src, dst) with an alias: an alias is a way that a pair has beside others (hashed paths, channels).
- * Seconds, bytes, bytes a second. Threads: shared (plain values). */
+ * A rank plays its steps as one process: steps of a sequence stand one behind the other, `begins` at the first of each.
+ * A line is what (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message travels
+ * as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is a way that a pair has beside
+ * others (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
 #define TUTTI_ACTOR_PROBLEM_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines.h: what can say how long a schedule takes on a topology, one row each, from the formula to SimGrid: they check each other.
+/* engines.h: what can say how long a schedule takes on a topology, one row each, from the formula to SimGrid: they
+ * check each other.
  *
- * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp); those are seldom above the round
- * evaluator, whose rounds end in barriers. Where no routes collide and every rank has the same to do, all but simgrid-tcp are
- * equal. docs/simulation.md says what each leaves out. Threads: shared. */
+ * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp); those are
+ * seldom above the round evaluator, whose rounds end in barriers. Where no routes collide and every rank has the same
+ * to do, all but simgrid-tcp are equal. docs/simulation.md says what each leaves out. Threads: shared. */
 #ifndef TUTTI_ENGINES_H
 #define TUTTI_ENGINES_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.c: what begins or ends soon after shares were found waits until they are found anew: the new one stands still, what the old one had is
- * nobody's. That is at most a small part of what the new one takes, or of what those under way have left, and a solution then serves many. */
+/* flows.c: what begins or ends soon after shares were found waits until they are found anew: the new one stands still,
+ * what the old one had is nobody's. That is at most a small part of what the new one takes, or of what those under way
+ * have left, and a solution then serves many. */
 #include "flows.h"
 
 #include <math.h>
@@ -20,8 +21,8 @@ struct tutti_flows {
     tutti_fabric net;
     tutti_max_min shares;
     double *latency; /* a route */
-    double *
-        ends; /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are found */
+    double *ends;    /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are
+               * found */
     tutti_due_heap next; /* of those that end, by their places in shares.active */
     double now;
     double found_s;  /* when shares were found last */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_min.h: weighted max-min fair shares of a network's links, for flows whose routes are known; private to src/collective/simulate.
+/* max_min.h: weighted max-min fair shares of a network's links, for flows whose routes are known; private to
+ * src/collective/simulate.
  *
  * Who has bytes left is under way. Cost of a solution: the links of those, once for each different share. */
 #ifndef TUTTI_MAX_MIN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_zone.h: what tutti-simgrid wants of SimGrid: a network whose routes are ours, actors on it, and sets of messages that an
- * actor waits for. Behind it is the one C++ file of this project (actor_zone.cc).
+/* actor_zone.h: what tutti-simgrid wants of SimGrid: a network whose routes are ours, actors on it, and sets of
+ * messages that an actor waits for. Behind it is the one C++ file of this project (actor_zone.cc).
  *
  * Threads: one process, actors take turns (SimGrid's contexts). */
 #ifndef TUTTI_ACTOR_ZONE_H
@@ -21,7 +21,8 @@ tutti_zone *tutti_zone_create(const tutti_actor_problem *p);
 void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32_t rank, tutti_wait_set *set),
                     void *with);
 
-/* Of the running actor. A tag says what has ended: a message that is received does so head.nparts times, all others once. */
+/* Of the running actor. A tag says what has ended: a message that is received does so head.nparts times, all others
+ * once. */
 void tutti_zone_send(tutti_zone *z, tutti_wait_set *set, int32_t line, double bytes, int32_t tag);
 void tutti_zone_receive(tutti_zone *z, tutti_wait_set *set, int32_t line, int32_t tag);
 void tutti_zone_signal(tutti_zone *z, int32_t line, double bytes);

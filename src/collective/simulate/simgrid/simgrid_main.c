@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simgrid_main.c: tutti-simgrid PROBLEM ANSWER: plays the problem of a file (actor_problem.h) in SimGrid and writes when each rank was
- * through. It is a program of its own so that nothing of tutti needs SimGrid, and so that a deadline can end it.
- * Exit code 0: the answer holds times, or words; 2: usage; 1: no answer could be written. */
+/* simgrid_main.c: tutti-simgrid PROBLEM ANSWER: plays the problem of a file (actor_problem.h) in SimGrid and writes
+ * when each rank was through. It is a program of its own so that nothing of tutti needs SimGrid, and so that a deadline
+ * can end it. Exit code 0: the answer holds times, or words; 2: usage; 1: no answer could be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -54,7 +54,8 @@ static void load_from(void *with, const tutti_actor_load *load, int32_t tag)
 
 static const tutti_actor_wire wire = {.send = send_on, .receive = receive_on, .signal = signal_on, .load = load_from};
 
-/* A rank, as an actor. Where nothing is due and nothing travels it never goes on: SimGrid sees who that leaves waiting. */
+/* A rank, as an actor. Where nothing is due and nothing travels it never goes on: SimGrid sees who that leaves
+ * waiting. */
 static void rank_play(void *with, tutti_zone *zone, int32_t rank, tutti_wait_set *set)
 {
     const tutti_play *play = with;

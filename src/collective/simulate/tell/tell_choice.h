@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_choice.h: what the chooser and the engines found, in words, as a table, as JSON, an object a line, and as a picture. Threads: shared (pure). */
+/* tell_choice.h: what the chooser and the engines found, in words, as a table, as JSON, an object a line, and as a
+ * picture. Threads: shared (pure). */
 #ifndef TUTTI_TELL_CHOICE_H
 #define TUTTI_TELL_CHOICE_H
 
@@ -13,7 +14,8 @@ void tutti_tell_question(const tutti_compile_request *q, const tutti_policy *pol
 void tutti_tell_choice(const tutti_choice *choice, bool json, tutti_strbuf *out);
 /* A line with the name of each column, the first one under `name`. */
 void tutti_tell_heads(const char *name, int width, tutti_strbuf *out);
-/* The columns of a row, without the end of its line: predicted, latency, transfer, local, at least, rounds, messages, busiest. */
+/* The columns of a row, without the end of its line: predicted, latency, transfer, local, at least, rounds, messages,
+ * busiest. */
 void tutti_tell_row(const char *name, int width, const tutti_simulation *s, tutti_strbuf *out);
 
 /* "all", or names joined by commas; bit i of *engines = engine i. TUTTI_ERR_USAGE names those that there are. */
@@ -21,7 +23,8 @@ tutti_status tutti_tell_read_engines(const char *text, unsigned *engines, tutti_
 /* A table and why some places are empty, or one JSON object for each algorithm and engine. */
 void tutti_tell_engines(const tutti_engine_row *rows, int nrows, unsigned engines, bool json, tutti_strbuf *out);
 
-/* A table, or one JSON object a range. nrows: ranks that share the elements (all-to-all), else 1; bytes are those of one. */
+/* A table, or one JSON object a range. nrows: ranks that share the elements (all-to-all), else 1; bytes are those of
+ * one. */
 void tutti_tell_ranges(const tutti_ranges *ranges, int64_t nrows, bool json, tutti_strbuf *out);
 
 typedef struct {
@@ -33,8 +36,8 @@ typedef struct {
     const char *topology; /* in words */
 } tutti_tell_times;
 
-/* Draws the times of all rows of the table over sizes from 4 bytes on, a curve a row by its best variant at each size. Cost: each
- * schedule once a power of 4. TUTTI_ERR_USAGE: no algorithm can do this. */
+/* Draws the times of all rows of the table over sizes from 4 bytes on, a curve a row by its best variant at each size.
+ * Cost: each schedule once a power of 4. TUTTI_ERR_USAGE: no algorithm can do this. */
 tutti_status tutti_tell_times_svg(const tutti_tell_times *times, tutti_strbuf *svg, tutti_failure *err);
 
 /* A program of MSCCL or a schedule in text form. */

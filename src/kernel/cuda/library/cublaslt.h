@@ -3,8 +3,9 @@
  *
  *   c[m][n] = sum over k of a[m][k] * b[k][n]     (transposed: a[k][m], b[n][k]), all row-major, without gaps
  *
- * Sums are f32, in f32 without TF32. The algorithm is the one that the library's heuristics name first: no clock is looked at, so the same shapes give
- * the same bits on a card. Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the card. */
+ * Sums are f32, in f32 without TF32. The algorithm is the one that the library's heuristics name first: no clock is
+ * looked at, so the same shapes give the same bits on a card. Threads: as a tutti_cuda. Errors: preparing fails with
+ * the library's words; a call that fails is remembered by the card. */
 #ifndef TUTTI_KERNEL_CUBLASLT_H
 #define TUTTI_KERNEL_CUBLASLT_H
 
@@ -38,7 +39,8 @@ typedef struct {
 } tutti_cublaslt_plan;
 enum { TUTTI_CUBLASLT_WORKSPACE = 32 << 20 };
 
-/* Prepares *p for this product. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases *p, also where begin failed. */
+/* Prepares *p for this product. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases *p, also where
+ * begin failed. */
 tutti_status tutti_cublaslt_begin(const tutti_cublaslt *c, const tutti_cublaslt_product *what, tutti_cublaslt_plan *p,
                                   tutti_failure *err);
 void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* a zeroed plan is fine */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cublaslt_api.h: the functions of cuBLASLt (CUDA 12 and 13) that tutti calls, declared here: building needs neither NVIDIA's headers nor the library.
- * Names, parameters and values are those of cublasLt.h, cublas_api.h and library_types.h. Descriptions are opaque pointers. Threads: any. */
+/* cublaslt_api.h: the functions of cuBLASLt (CUDA 12 and 13) that tutti calls, declared here: building needs neither
+ * NVIDIA's headers nor the library. Names, parameters and values are those of cublasLt.h, cublas_api.h and
+ * library_types.h. Descriptions are opaque pointers. Threads: any. */
 #ifndef TUTTI_KERNEL_CUBLASLT_API_H
 #define TUTTI_KERNEL_CUBLASLT_API_H
 

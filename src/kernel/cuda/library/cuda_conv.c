@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without TF32).
+/* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without
+ * TF32).
  *
- * Values that lie as the library wants them are read and written where they are. The rest is copied into scratch and back: an input that is
- * row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and all whose channels are filled up. In 16 bits
- * channels of a group are filled up to a multiple of 8, for which alone the library promises products. Where it has none all the same, f32 is
- * multiplied; where it has none with channels last in f32 either, all is copied into row-major and back.
+ * Values that lie as the library wants them are read and written where they are. The rest is copied into scratch and
+ * back: an input that is row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and
+ * all whose channels are filled up. In 16 bits channels of a group are filled up to a multiple of 8, for which alone
+ * the library promises products. Where it has none all the same, f32 is multiplied; where it has none with channels
+ * last in f32 either, all is copied into row-major and back.
  *
  * Passes of small f32 convolutions are computed by kernels of our own (small_conv.h).
  *
- * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias and ReLU are added in one
- * pass over the output, the ReLU masks the output's gradient as the bias's gradient is summed. */
+ * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias
+ * and ReLU are added in one pass over the output, the ReLU masks the output's gradient as the bias's gradient is
+ * summed. */
 #include <stdlib.h>
 
 #include "../cuda_rows.h"
@@ -118,7 +121,8 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
     return st || !is_small ? st : tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
 }
 
-/* Tries to multiply in the output's type, in 16 bits with channels filled up; then in f32: with channels as they are, filled up, row-major. */
+/* Tries to multiply in the output's type, in 16 bits with channels filled up; then in f32: with channels as they are,
+ * filled up, row-major. */
 static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training,
                                   tutti_failure *err)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_dense.c: dense layers on a card by cuBLASLt, in the type of the output, with f32 sums (f32 without TF32): three products, of which the forward
- * one adds bias and ReLU. Gradients of weights are f32 whatever is multiplied.
+/* cuda_dense.c: dense layers on a card by cuBLASLt, in the type of the output, with f32 sums (f32 without TF32): three
+ * products, of which the forward one adds bias and ReLU. Gradients of weights are f32 whatever is multiplied.
  *
- * A sample is a row of numbers in whatever order they lie. Behind planes with channels last the input stays as it is, and weights that are trained
- * lie in its order, described as (units, C, H, W); weights that lie otherwise are copied into that order in scratch, as are weights of 16 bits.
+ * A sample is a row of numbers in whatever order they lie. Behind planes with channels last the input stays as it is,
+ * and weights that are trained lie in its order, described as (units, C, H, W); weights that lie otherwise are copied
+ * into that order in scratch, as are weights of 16 bits.
  *
- * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows: which of the two is the
- * sooner is a matter of shapes (Shi, Xu and Chu, 2017). */
+ * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows:
+ * which of the two is the sooner is a matter of shapes (Shi, Xu and Chu, 2017). */
 #include <stdlib.h>
 
 #include "../cuda_rows.h"
@@ -90,7 +91,8 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense 
     w->elements = s->n * s->k;
 }
 
-/* The weights go from the parameter's order to the input's. Row-major from channels last is the same with both parts of a row swapped. */
+/* The weights go from the parameter's order to the input's. Row-major from channels last is the same with both parts of
+ * a row swapped. */
 static void describe_weights(const tutti_kernel *k, dense *s)
 {
     const tutti_shape *in = &k->in[0].shape;
@@ -243,7 +245,8 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
     return to;
 }
 
-/* The weights as the product wants them. The bias of 16 bits that the product adds is rounded by the same launch where weights are. */
+/* The weights as the product wants them. The bias of 16 bits that the product adds is rounded by the same launch where
+ * weights are. */
 static const float *weights_of(const dense *s, const tutti_kernel_args *a, const tutti_cuda_bias *bias)
 {
     void *to = tutti_cuda_scratch_at(a, s->at_weights);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_products.h: the work that rows which multiply by a library on a card do themselves: weights and activations go into the library's form and back,
- * bias and ReLU, gradients of a bias (weights.cu, channels.cu).
+/* cuda_products.h: the work that rows which multiply by a library on a card do themselves: weights and activations go
+ * into the library's form and back, bias and ReLU, gradients of a bias (weights.cu, channels.cu).
  *
- * The library's form has channels last; channels of each group are filled up with zeros where the library wants a multiple. The form may be row-major
- * instead. Functions put launches on the card's stream; kernels are found when they are first asked for, once a card, so that running cannot fail.
- * Addresses are multiples of 16 bytes except those of a value that is filled up or unfilled. Threads: as a tutti_cuda. */
+ * The library's form has channels last; channels of each group are filled up with zeros where the library wants a
+ * multiple. The form may be row-major instead. Functions put launches on the card's stream; kernels are found when they
+ * are first asked for, once a card, so that running cannot fail. Addresses are multiples of 16 bytes except those of a
+ * value that is filled up or unfilled. Threads: as a tutti_cuda. */
 #ifndef TUTTI_KERNEL_CUDA_PRODUCTS_H
 #define TUTTI_KERNEL_CUDA_PRODUCTS_H
 
@@ -23,14 +24,15 @@ tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **o
 
 /* ---- scratch ---- */
 
-/* Adds a piece of nbytes to the scratch of a kernel and returns where it begins, a multiple of 256 bytes behind the scratch's begin. */
+/* Adds a piece of nbytes to the scratch of a kernel and returns where it begins, a multiple of 256 bytes behind the
+ * scratch's begin. */
 size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes);
 static inline void *tutti_cuda_scratch_at(const tutti_kernel_args *a, size_t at)
 {
     return (char *)a->scratch + at;
 }
-/* Adds the piece in which a library works. The library finds it by tutti_cuda_workspace at an address that is a multiple of 256 bytes, as cuBLASLt
- * wants it; scratch itself begins at a multiple of 64. */
+/* Adds the piece in which a library works. The library finds it by tutti_cuda_workspace at an address that is a
+ * multiple of 256 bytes, as cuBLASLt wants it; scratch itself begins at a multiple of 64. */
 size_t tutti_cuda_workspace_take(tutti_kernel *k, size_t nbytes);
 void *tutti_cuda_workspace(const tutti_kernel_args *a, size_t at);
 
@@ -86,15 +88,16 @@ typedef struct {
     const float *bias;
     bool relu;
 } tutti_cuda_finishing;
-/* to = from + bias, then ReLU. to has channels last, or is (batch, channels). from may be the memory of to if nothing is filled up and the type is the
- * same. */
+/* to = from + bias, then ReLU. to has channels last, or is (batch, channels). from may be the memory of to if nothing
+ * is filled up and the type is the same. */
 void tutti_cuda_finish(const tutti_cuda_products *p, const tutti_cuda_channels *ch, const tutti_cuda_finishing *f,
                        tutti_cuda_place to);
 
 /* ---- gradients of a bias ---- */
 
-/* gradient has rows of channels (channels last, or (batch, channels)). Where output (NULL: none), of the same description, is not above zero, gradient
- * becomes zero. sums (NULL: none) takes the sums of the columns in f32, always in the same order. scratch has tutti_cuda_columns_scratch bytes. */
+/* gradient has rows of channels (channels last, or (batch, channels)). Where output (NULL: none), of the same
+ * description, is not above zero, gradient becomes zero. sums (NULL: none) takes the sums of the columns in f32, always
+ * in the same order. scratch has tutti_cuda_columns_scratch bytes. */
 typedef struct {
     const void *output;
     void *gradient;

@@ -155,7 +155,8 @@ static int ask_workspace(const tutti_cudnn_plan *p, tutti_kernel_pass pass, int 
                                                                 algorithm, bytes);
 }
 
-/* Takes the algorithm for the pass. False: the library does not run it as things are described, or not in little memory. */
+/* Takes the algorithm for the pass. False: the library does not run it as things are described, or not in little
+ * memory. */
 static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
 {
     size_t bytes = 0;
@@ -165,7 +166,8 @@ static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
     return true;
 }
 
-/* Takes the first algorithm that is deterministic: of this math, else of any that the convolution's math allows, else one that always is. */
+/* Takes the first algorithm that is deterministic: of this math, else of any that the convolution's math allows, else
+ * one that always is. */
 static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
 {
     static const int always[TUTTI_NPASSES] = {TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM, TUTTI_CUDNN_FILTER_ALGO_1,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn_api.h: the functions of cuDNN 9 that tutti calls, declared here: building needs neither NVIDIA's headers nor the library. Names, parameters
- * and values are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. Descriptors are opaque pointers. Threads: a handle is one thread's at a time. */
+/* cudnn_api.h: the functions of cuDNN 9 that tutti calls, declared here: building needs neither NVIDIA's headers nor
+ * the library. Names, parameters and values are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. Descriptors are
+ * opaque pointers. Threads: a handle is one thread's at a time. */
 #ifndef TUTTI_KERNEL_CUDNN_API_H
 #define TUTTI_KERNEL_CUDNN_API_H
 

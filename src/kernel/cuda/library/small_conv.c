@@ -77,7 +77,8 @@ static bool is_countable(const tutti_cudnn_shape *s)
            s->out_channels * s->kernel * s->kernel * s->in_channels < INT32_MAX;
 }
 
-/* The library's convolutions of f32 that give the same bits each time are made for many channels. On an H200, 64 samples, in us:
+/* The library's convolutions of f32 that give the same bits each time are made for many channels. On an H200, 64
+ * samples, in us:
  *
  *                                       weights   data  forward
  *     LeNet, 1 to 20, 5x5                   145     78       14
@@ -87,8 +88,9 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *     ResNet-20, 16 to 32, stride 2         702     42
  *     ResNet-20, 64 of 8x8                   76
  *
- * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all sizes of few filters, whose tiles the library
- * leaves empty, and of more filters the sizes that have little to do. Groups, or inputs, that leave half of our least tile empty are the library's. */
+ * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all sizes of few
+ * filters, whose tiles the library leaves empty, and of more filters the sizes that have little to do. Groups, or
+ * inputs, that leave half of our least tile empty are the library's. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };

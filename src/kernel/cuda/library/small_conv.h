@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_conv.h: passes of f32 convolutions of few channels and filters by kernels of our own (small_conv.cu), where the library's deterministic
- * algorithms are slow.
+/* small_conv.h: passes of f32 convolutions of few channels and filters by kernels of our own (small_conv.cu), where the
+ * library's deterministic algorithms are slow.
  *
- * Values lie with channels last, weights as (filters, window, channels of a group), all f32. Sums have one order, which follows from the shape and
- * the card's multiprocessors. Threads: as a tutti_cuda. */
+ * Values lie with channels last, weights as (filters, window, channels of a group), all f32. Sums have one order, which
+ * follows from the shape and the card's multiprocessors. Threads: as a tutti_cuda. */
 #ifndef TUTTI_KERNEL_CUDA_SMALL_CONV_H
 #define TUTTI_KERNEL_CUDA_SMALL_CONV_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h: how an owner changes its slice of the weights once their gradients are summed: one row a rule, with its keys, the names of the
- * vectors that it keeps beside the weights (its states) and its loops. Nobody else knows a rule by name: jobs ask for its keys, plans,
- * regions and checkpoints for its states. Threads: shared (pure functions, frozen tables). */
+/* rule.h: how an owner changes its slice of the weights once their gradients are summed: one row a rule, with its keys,
+ * the names of the vectors that it keeps beside the weights (its states) and its loops. Nobody else knows a rule by
+ * name: jobs ask for its keys, plans, regions and checkpoints for its states. Threads: shared (pure functions, frozen
+ * tables). */
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 
@@ -50,7 +51,8 @@ typedef struct {
     float *w, *state[TUTTI_RULE_MAX_STATES]; /* state: as many as the rule has */
     const float *sum;
     int64_t n;
-    /* NULL, or what w is pulled to: after the rule, w -= alpha * (w before the rule - centre). In the rule's own pass: one read more. */
+    /* NULL, or what w is pulled to: after the rule, w -= alpha * (w before the rule - centre). In the rule's own pass:
+     * one read more. */
     const float *centre;
     float alpha;
 } tutti_update_slice;
@@ -70,8 +72,8 @@ struct tutti_rule_row {
     /* The numbers of a step; decay is 0 for what is not decayed. */
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
     tutti_rule_loop *loops[TUTTI_NISAS];
-    /* By what a weight tensor's step is multiplied, from the norms of its weights and of what these are held against; NULL: by nothing, and
-     * the rule needs to know nothing of other elements. */
+    /* By what a weight tensor's step is multiplied, from the norms of its weights and of what these are held against;
+     * NULL: by nothing, and the rule needs to know nothing of other elements. */
     double (*trust)(const tutti_update *u, double weights, double other);
     /* What that is; NULLs: the gradients, as the rule gets them. */
     tutti_rule_measure *measures[TUTTI_NISAS];
@@ -95,8 +97,8 @@ void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tut
 void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
-/* Adds the squares of a slice, exactly, to those of its tensor, `looked`: for a rule with trust, and for weights alone. numbers: the step's.
- * Returns whether the gradients are finite; what is not finite adds nothing. */
+/* Adds the squares of a slice, exactly, to those of its tensor, `looked`: for a rule with trust, and for weights alone.
+ * numbers: the step's. Returns whether the gradients are finite; what is not finite adds nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);
 /* What all looks at a tensor come to. */

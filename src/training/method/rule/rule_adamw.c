@@ -6,9 +6,10 @@
  *   v += (1 - beta2) * (g * g - v)          exp_avg_sq
  *   w -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)         t: updates with this one
  *
- * What does not depend on the element is worked out in double, and sqrt(1 - beta2^t) is taken out of the quotient, so that an element
- * costs one square root and one division. Both averages move by a share of their distance: as beta2 * v + (1 - beta2) * g * g, which
- * PyTorch has for v, the two factors, rounded to f32, do not add up to 1, and an average of equal squares drifts off. */
+ * What does not depend on the element is worked out in double, and sqrt(1 - beta2^t) is taken out of the quotient, so
+ * that an element costs one square root and one division. Both averages move by a share of their distance: as beta2 * v
+ * + (1 - beta2) * g * g, which PyTorch has for v, the two factors, rounded to f32, do not add up to 1, and an average
+ * of equal squares drifts off. */
 #include "rule_impl.h"
 
 const tutti_rule_key tutti_rule_key_beta1 = {

@@ -20,7 +20,8 @@ static inline double tutti_rule_power(double base, int64_t n)
     return p;
 }
 
-/* sgd, momentum and nesterov: g = unscale * sum + decay * w (weights only; biases and batch norm's scale and shift are not decayed). */
+/* sgd, momentum and nesterov: g = unscale * sum + decay * w (weights only; biases and batch norm's scale and shift are
+ * not decayed). */
 enum { TUTTI_SGD_UNSCALE, TUTTI_SGD_DECAY, TUTTI_SGD_LR, TUTTI_SGD_MU };
 void tutti_rule_prepare_sgd(const tutti_update *u, const tutti_update_step *s, double decay, float *k);
 
@@ -29,8 +30,9 @@ static inline float tutti_rule_sgd_gradient(const float *k, float w, float sum)
     return k[TUTTI_SGD_UNSCALE] * sum + k[TUTTI_SGD_DECAY] * w;
 }
 
-/* adamw and lamb: states m and v, averages of g = unscale * sum and of its square, and m / (sqrt(v) + eps'), by which a weight moves. The
- * factor of that quotient, sqrt(1 - beta2^t) / (1 - beta1^t) at the t-th update, is what preparing returns. (rule_adamw.c) */
+/* adamw and lamb: states m and v, averages of g = unscale * sum and of its square, and m / (sqrt(v) + eps'), by which a
+ * weight moves. The factor of that quotient, sqrt(1 - beta2^t) / (1 - beta1^t) at the t-th update, is what preparing
+ * returns. (rule_adamw.c) */
 enum { TUTTI_ADAM_UNSCALE, TUTTI_ADAM_TAKE1, TUTTI_ADAM_TAKE2, TUTTI_ADAM_EPS, TUTTI_ADAM_NUMBERS };
 double tutti_rule_prepare_adam(const tutti_update *u, const tutti_update_step *s, float *k);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_lamb.c: Adam whose steps are as long as each layer's weights (You et al. 2019, arXiv 1904.00962, algorithm 2 with phi(x) = x):
+/* rule_lamb.c: Adam whose steps are as long as each layer's weights (You et al. 2019, arXiv 1904.00962, algorithm 2
+ * with phi(x) = x):
  *
  *   m += (1 - beta1) * (g - m)              exp_avg
  *   v += (1 - beta2) * (g * g - v)          exp_avg_sq
  *   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + decay * w              t: updates with this one
  *   w -= lr * |w| / |u| * u                 of each weight tensor; the ratio is 1 where one of both norms is 0
  *
- * Biases and batch norm's scale and shift are not decayed, and their ratio is 1, as in the authors' program for BERT. As in rule_adamw.c
- * sqrt(1 - beta2^t) is taken out of the quotient. */
+ * Biases and batch norm's scale and shift are not decayed, and their ratio is 1, as in the authors' program for BERT.
+ * As in rule_adamw.c sqrt(1 - beta2^t) is taken out of the quotient. */
 #include "rule_impl.h"
 
 enum { DECAY = TUTTI_ADAM_NUMBERS, CORRECTION, MOVE };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_lars.c: SGD with momentum whose rate is each layer's own (You, Gitman and Ginsburg 2017, arXiv 1708.03888):
  *
- *   local = trust * |w| / (|g| + decay * |w|)             of each weight tensor; 1 where one of both norms is 0, and for biases and batch
+ *   local = trust * |w| / (|g| + decay * |w|)             of each weight tensor; 1 where one of both norms is 0, and
+ *   for biases and batch
  *                                                         norm's scale and shift, which are not decayed either
  *   v = momentum * v + lr * local * (g + decay * w);  w -= v             scaled_momentum: as the paper has it
  *   v = momentum * v +      local * (g + decay * w);  w -= lr * v        else: as PyTorch's SGD has its own
  *
- * Both are the same as long as lr does not change; when it falls, the first goes on for a while by the rate of before. */
+ * Both are the same as long as lr does not change; when it falls, the first goes on for a while by the rate of
+ * before. */
 #include "rule_impl.h"
 
 static const tutti_rule_key trust_key = {

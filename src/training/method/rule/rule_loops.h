@@ -2,16 +2,19 @@
 /* rule_loops.h: the loops of a rule, included once by its file after it has defined
  *
  *   enum { NSTATES };
- *   static inline float step(const float *k, float w, float sum, float *state);    the new w; state[NSTATES] is changed in place
+ *   static inline float step(const float *k, float w, float sum, float *state);    the new w; state[NSTATES] is changed
+ *   in place
  *
  * and, where the rule goes by the norms of its tensors and of something else than gradients,
  *
- *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are held against; state is a copy
+ *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are held against;
+ *   state is a copy
  *   #define MEASURES
  *
- * RULE_LOOPS and RULE_MEASURES are then what its row says of them. One element's arithmetic stands there once, and the compiler makes
- * vectors of it for each instruction set (../../tensor/isa.h). No loop fuses a multiplication with an addition (the build forbids it), and
- * square roots and quotients are rounded correctly, so all of them, and all their tails, give equal bits. */
+ * RULE_LOOPS and RULE_MEASURES are then what its row says of them. One element's arithmetic stands there once, and the
+ * compiler makes vectors of it for each instruction set (../../tensor/isa.h). No loop fuses a multiplication with an
+ * addition (the build forbids it), and square roots and quotients are rounded correctly, so all of them, and all their
+ * tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
 /* centre: NULL where w is pulled to nothing; the compiler knows which when it makes the loop. */

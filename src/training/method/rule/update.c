@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update.c: picks a rule's loop and hands it a slice; looks at slices for the norms of their tensors.
  *
- * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice begins
- * (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that is, another
- * rank count, gives the same bits. */
+ * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice
+ * begins (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that
+ * is, another rank count, gives the same bits. */
 #include <math.h>
 
 #include "../../../tensor/elementwise.h"

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_visiting.c: what methods share whose workers take steps of their own and visit a centre.
  *
- * A worker's step is its kernels, on its own weights and its share of a batch, and a visit. By gradients: the rule is applied to the
- * centre, with states that lie beside it, and the worker goes on from what the centre is then. Elastic: in the last step of a period
- * worker and centre move towards each other, by what both were before; the worker's own rule pulls it, in the same pass, to the centre
- * that it has seen, so of a visit only the centre's move keeps others out. The weights have not changed since the step began: whether a
- * visit comes before or after the kernels, the formula is the same, and after them the centre is the newer one.
+ * A worker's step is its kernels, on its own weights and its share of a batch, and a visit. By gradients: the rule is
+ * applied to the centre, with states that lie beside it, and the worker goes on from what the centre is then. Elastic:
+ * in the last step of a period worker and centre move towards each other, by what both were before; the worker's own
+ * rule pulls it, in the same pass, to the centre that it has seen, so of a visit only the centre's move keeps others
+ * out. The weights have not changed since the step began: whether a visit comes before or after the kernels, the
+ * formula is the same, and after them the centre is the newer one.
  *
- * The centre is in the memory of rank 0, and all workers of its host reach it there. A worker of another host brings what its visit is about
- * to a seat at rank 0 and takes along what came of it: two exchanges, and between them the visit is made for it, by its part of the loop of
- * arrivals. By gradients the part looks at what it applies; elastic workers look at their own gradients, which do not travel.
+ * The centre is in the memory of rank 0, and all workers of its host reach it there. A worker of another host brings
+ * what its visit is about to a seat at rank 0 and takes along what came of it: two exchanges, and between them the
+ * visit is made for it, by its part of the loop of arrivals. By gradients the part looks at what it applies; elastic
+ * workers look at their own gradients, which do not travel.
  *
- * What is tested and saved is the centre, which other hosts get before a test; a run that is resumed begins with workers at it. */
+ * What is tested and saved is the centre, which other hosts get before a test; a run that is resumed begins with
+ * workers at it. */
 #include "method_visiting.h"
 
 #include <stdio.h>
@@ -269,9 +272,9 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
     return TUTTI_OK;
 }
 
-/* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W - C), C + a (W - C)):
- * stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. There more workers are too, in any order of visits one at a time;
- * beyond 1 no order is: a visit's determinant is below -1. */
+/* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W -
+ * C), C + a (W - C)): stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. There more workers are too,
+ * in any order of visits one at a time; beyond 1 no order is: a visit's determinant is below -1. */
 tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate;

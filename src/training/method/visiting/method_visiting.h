@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_visiting.h: what methods share whose workers take steps of their own and visit a centre: the original EASGD (Zhang, Choromanska
- * and LeCun 2015), its asynchronous kin and their twins without a centre's pull (You, Buluc and Demmel 2017, arXiv 1708.02983; Recht et al.
- * 2011; Ho et al. 2013). They differ in who is let in when, and in what moves the centre. */
+/* method_visiting.h: what methods share whose workers take steps of their own and visit a centre: the original EASGD
+ * (Zhang, Choromanska and LeCun 2015), its asynchronous kin and their twins without a centre's pull (You, Buluc and
+ * Demmel 2017, arXiv 1708.02983; Recht et al. 2011; Ho et al. 2013). They differ in who is let in when, and in what
+ * moves the centre. */
 #ifndef TUTTI_METHOD_VISITING_H
 #define TUTTI_METHOD_VISITING_H
 
@@ -9,8 +10,8 @@
 
 typedef struct {
     tutti_admission admission;
-    bool
-        by_gradients; /* the centre moves by the rule and a worker's gradients, which goes on from it; else both by the elastic rule */
+    bool by_gradients; /* the centre moves by the rule and a worker's gradients, which goes on from it; else both by the
+                       * elastic rule */
     bool is_paced;     /* nobody is more than method.staleness steps ahead */
     bool wants_states; /* it is not this method without a momentum, or the like */
     bool is_plain;     /* it is not this method with one */

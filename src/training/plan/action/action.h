@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h: what a loop of a plan consists of: one row a kind of action, with its words, what it reads and writes, and what it does to exchanges
- * and visits. Plans are proved, printed and priced by rows; none of these asks for a kind.
+/* action.h: what a loop of a plan consists of: one row a kind of action, with its words, what it reads and writes, and
+ * what it does to exchanges and visits. Plans are proved, printed and priced by rows; none of these asks for a kind.
  *
- * An action on elements that only moves numbers between vectors has its loop in its row, and the trainer plays it without knowing it. A rule by
- * which a centre moves is such a row. A new one is a file action_<name>.c and its name in TUTTI_ACTIONS. Kernels, exchanges, visits, looks and
- * the job's rule are played by functions of the trainer (run/step/step.c).
+ * An action on elements that only moves numbers between vectors has its loop in its row, and the trainer plays it
+ * without knowing it. A rule by which a centre moves is such a row. A new one is a file action_<name>.c and its name in
+ * TUTTI_ACTIONS. Kernels, exchanges, visits, looks and the job's rule are played by functions of the trainer
+ * (run/step/step.c).
  *
  * Threads: shared (frozen tables, pure functions). */
 #ifndef TUTTI_ACTION_H
@@ -18,12 +19,13 @@
 struct tutti_plan;
 struct tutti_strbuf;
 
-/* start: an exchange, with the conditions that hold. tell: an exchange under way hears that more conditions hold. wait: until the exchange that
- * was started last has ended, nothing if it was waited for already; with conditions: until these have been told. pace: wait until no worker
- * is more than config.staleness local steps behind. enter: begin a visit to the common memories, when the plan's admission lets this rank
- * in. leave: end it. look: counts into the number in `to` if some elements of `from` are not finite; where norms are wanted, adds squares to the
- * numbers behind it (tensor/squares.h): theirs, or those of tensors, as tutti_plan_norms_of places them. apply: the job's rule to elements of
- * the weights, from the sums in `from`. The others are described in their files. */
+/* start: an exchange, with the conditions that hold. tell: an exchange under way hears that more conditions hold. wait:
+ * until the exchange that was started last has ended, nothing if it was waited for already; with conditions: until
+ * these have been told. pace: wait until no worker is more than config.staleness local steps behind. enter: begin a
+ * visit to the common memories, when the plan's admission lets this rank in. leave: end it. look: counts into the
+ * number in `to` if some elements of `from` are not finite; where norms are wanted, adds squares to the numbers behind
+ * it (tensor/squares.h): theirs, or those of tensors, as tutti_plan_norms_of places them. apply: the job's rule to
+ * elements of the weights, from the sums in `from`. The others are described in their files. */
 #define TUTTI_ACTIONS(row)                                                                                             \
     row(KERNEL, kernel) row(FOLD, fold) row(START, start) row(TELL, tell) row(WAIT, wait) row(PACE, pace)              \
         row(ENTER, enter) row(LEAVE, leave) row(LOOK, look) row(APPLY, apply) row(ELASTIC, elastic) row(OUTER, outer)  \
@@ -49,7 +51,8 @@ typedef struct {
     int from, to;             /* the same: memories */
     int other;                /* a third memory: of an apply that is pulled the centre, else what the row says */
     int verdict;              /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
-    int norm; /* apply: memory of what was looked at: the squares behind its first number; -1 = it does not go by them */
+    int norm;    /* apply: memory of what was looked at: the squares behind its first number; -1 = it does not go by
+               * them */
     int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
     bool begins; /* look: the numbers in `to` are 0 before it */
     int weights; /* look, where norms of tensors are wanted: memory of those weights */
@@ -116,14 +119,15 @@ static inline float tutti_centre_alpha(const tutti_centre *c, double lr)
 typedef struct {
     const struct tutti_element_loop *loop;
     tutti_centre rule;
-    float
-        alpha; /* the share of a distance, tutti_centre_alpha; of running statistics 1 / nworkers. It varies from step to step */
+    float alpha; /* the share of a distance, tutti_centre_alpha; of running statistics 1 / nworkers. It varies from step
+                * to step */
     int nworkers;
     float *from, *to, *other;
     int64_t n;
 } tutti_elements;
 
-/* One loop, made for each instruction set; all of them, and all their tails, give equal bits. A card finds its own by the name. */
+/* One loop, made for each instruction set; all of them, and all their tails, give equal bits. A card finds its own by
+ * the name. */
 typedef struct tutti_element_loop {
     const char *name;
     void (*run[TUTTI_NISAS])(const tutti_elements *e);
@@ -147,11 +151,12 @@ typedef struct {
     tutti_action_types types;
     tutti_action_flow flows[TUTTI_MOST_FLOWS]; /* in this order; of a kernel: what the graph's node says */
     bool starts,
-        waits; /* an exchange is started; what comes next waits for others. An exchange that is not waited for is told `when` */
-    int visit;    /* 1: a visit begins; -1: it ends */
+        waits; /* an exchange is started; what comes next waits for others. An exchange that is not waited for is told
+                * `when` */
+    int visit; /* 1: a visit begins; -1: it ends */
     bool by_rule; /* the job's rule is applied */
-    /* Of rows whose elements only move: the loop of what is learned, and that of running statistics, which nobody learns; NULL: all elements
-     * of the action alike, and the padding between them. */
+    /* Of rows whose elements only move: the loop of what is learned, and that of running statistics, which nobody
+     * learns; NULL: all elements of the action alike, and the padding between them. */
     const tutti_element_loop *loop, *statistics;
     bool stays; /* in a step that workers skip */
 } tutti_action_row;

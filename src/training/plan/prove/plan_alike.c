@@ -83,8 +83,8 @@ static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_pl
     return z->shared ? n % x->count == 0 && at % x->count == 0 && z->shared % (n / x->count) == 0 : x->count == n;
 }
 
-/* Those of the packed vector: exchanges of one bucket have one vector, or parts of it. Behind a parameter that is shared nobody keeps what
- * fills it up. */
+/* Those of the packed vector: exchanges of one bucket have one vector, or parts of it. Behind a parameter that is
+ * shared nobody keeps what fills it up. */
 static bool find_vectors(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
@@ -108,8 +108,8 @@ static bool find_vectors(tutti_alikes *a)
     return true;
 }
 
-/* What the group's samples are to a kernel is known by the gather of the first shared layer's inputs, and needed until control numbers are
- * summed. So exchanges of both windows stand beside a shared zone's own. */
+/* What the group's samples are to a kernel is known by the gather of the first shared layer's inputs, and needed until
+ * control numbers are summed. So exchanges of both windows stand beside a shared zone's own. */
 static bool is_beside(const tutti_alikes *a, int window)
 {
     return window && (window == a->inputs || window == a->control);
@@ -178,8 +178,8 @@ static int part_at(const tutti_zone *z, int64_t at)
     return k * n / parts == at ? (int)k : -1;
 }
 
-/* Which parts the step touches, all or one; where ranks share the zone, several. A parameter that is not shared is never taken for a part that it
- * happens to be as large as: elements that no kernel writes would seem to be there. */
+/* Which parts the step touches, all or one; where ranks share the zone, several. A parameter that is not shared is
+ * never taken for a part that it happens to be as large as: elements that no kernel writes would seem to be there. */
 static tutti_touched parts_of(const tutti_zone *z, const tutti_loop_step *s)
 {
     static const tutti_touched all = {0, 1, 1}, nothing = {0, 0, 1};

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_alike.h: the proof of a composition in parts, each proved once (plan_compose.h; measured in docs/plans.md).
  *
- * Whether accesses race and what memory holds is asked of each element by itself: a step of the loops or of an exchange touches element i of
- * what it reads and element i of what it writes. So elements with which all ranks do the same, in the same order, have the same proof, however
- * many there are. They are found like this:
- *   zone     the vector of an exchange, or what lies between two of them; a parameter of a split layer, whose parts are vectors; numbers, or
- *            what travels inside groups, that are exchanged with each other are a zone of their own
- *   class    elements of a zone that the same steps of the loops touch. The owner's slice of the vector is no class but a fraction, as
- *            the slices of schedules are, so that the proof holds for vectors of any size (check_impl.h)
- *   key      a hash of what all ranks do with a class: steps of their loops that touch it, and what these tell the zone's exchanges or
- *            wait for of them. What stands between, other zones' exchanges included, is left out
- * A class is proved as a composition of its own, of the zone's exchanges and these steps. It has fewer waits than the whole, so fewer accesses
- * are ordered: what is proved of it holds in the whole. Only that all ranks come to an end is no matter of one class: that is played for all
- * exchanges together, each of which ends when all its members have begun it and said that it is ready and free, and none sooner.
+ * Whether accesses race and what memory holds is asked of each element by itself: a step of the loops or of an exchange
+ * touches element i of what it reads and element i of what it writes. So elements with which all ranks do the same, in
+ * the same order, have the same proof, however many there are. They are found like this:
+ *   zone     the vector of an exchange, or what lies between two of them; a parameter of a split layer, whose parts are
+ *            vectors; numbers, or what travels inside groups, that are exchanged with each other are a zone of their
+ *            own
+ *   class    elements of a zone that the same steps of the loops touch. The owner's slice of the vector is no class but
+ *            a fraction, as the slices of schedules are, so that the proof holds for vectors of any size (check_impl.h)
+ *   key      a hash of what all ranks do with a class: steps of their loops that touch it, and what these tell the
+ *            zone's exchanges or wait for of them. What stands between, other zones' exchanges included, is left out
+ * A class is proved as a composition of its own, of the zone's exchanges and these steps. It has fewer waits than the
+ * whole, so fewer accesses are ordered: what is proved of it holds in the whole. Only that all ranks come to an end is
+ * no matter of one class: that is played for all exchanges together, each of which ends when all its members have begun
+ * it and said that it is ready and free, and none sooner.
  *
- * A plan that fits no zones (exchanges of overlapping vectors), or of which a class is not proved, is proved as a whole:
- * who is refused is refused by that, in its words.
+ * A plan that fits no zones (exchanges of overlapping vectors), or of which a class is not proved, is proved as a
+ * whole: who is refused is refused by that, in its words.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_ALIKE_H
@@ -82,7 +84,8 @@ bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys
 
 /* Whether a step touches elements of zones, from *first on in *window. false: it fits none. */
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window);
-/* What a step with a place there touches of a class: elements [first, last) of the zone's vector, cut into as many parts; last 0: nothing. */
+/* What a step with a place there touches of a class: elements [first, last) of the zone's vector, cut into as many
+ * parts; last 0: nothing. */
 typedef struct {
     int first, last, of;
 } tutti_touched;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c: the proof of a plan: the composition of loops and exchanges goes through the checker of schedules, then the
- * private arena is looked at by itself (plan_check_arena.c). */
+/* plan_check.c: the proof of a plan: the composition of loops and exchanges goes through the checker of schedules, then
+ * the private arena is looked at by itself (plan_check_arena.c). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +104,9 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
     return slice_of(c, tutti_plan_member(x, s->rank), buffer, first, last);
 }
 
-/* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and free, and, before
- * its first one, where the invocation before was waited for, or, if that was beside the loop, where this one is started. */
+/* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and
+ * free, and, before its first one, where the invocation before was waited for, or, if that was beside the loop, where
+ * this one is started. */
 static void add_conditions(composer *k, int exchange, int invocation, const tutti_step *s, bool first)
 {
     const tutti_unrolled *l = &k->loop;
@@ -264,8 +265,8 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
     return st;
 }
 
-/* Frozen parameters lie behind the packed vector. What reads them need not wait for anything, because nobody writes there: no
- * exchange goes so far, and nothing that changes weights. */
+/* Frozen parameters lie behind the packed vector. What reads them need not wait for anything, because nobody writes
+ * there: no exchange goes so far, and nothing that changes weights. */
 static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
 {
     tutti_arena arena = {0};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_check_arena.c: one rank's activations share memory by life time; does every kernel find what it reads?
  *
- * The loop of two steps is played on tags: every interval between places of data carries the datum that was written there
- * last. A kernel's scratch is written by it, wherever it reads or writes; only a kernel that works in place may have its
- * output where its first input is, and its first input's gradient where its output's is. A kernel that changes the gradient
- * that it is given makes another datum of it, in the same place: who reads the unchanged one afterwards is found. */
+ * The loop of two steps is played on tags: every interval between places of data carries the datum that was written
+ * there last. A kernel's scratch is written by it, wherever it reads or writes; only a kernel that works in place may
+ * have its output where its first input is, and its first input's gradient where its output's is. A kernel that changes
+ * the gradient that it is given makes another datum of it, in the same place: who reads the unchanged one afterwards is
+ * found. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +170,8 @@ static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum use
     return k->writes_dout && of_output && written.index == own->changed;
 }
 
-/* Two data that one node uses at a time, the second is written: apart, or the same place where the kernel can do that. */
+/* Two data that one node uses at a time, the second is written: apart, or the same place where the kernel can do
+ * that. */
 static tutti_status apart(const arena_play *y, const tutti_node *n, int used, int written, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;

@@ -34,8 +34,8 @@ static void take_schedule(tutti_composition *c, int i)
     if (x->nsequences > c->nsequences) c->nsequences = x->nsequences;
 }
 
-/* The wire of all ranks together, as exchanges between all of them have it. Among some there may be fewer hosts; that such a schedule
- * touches no other memory than it can is the checker's business. */
+/* The wire of all ranks together, as exchanges between all of them have it. Among some there may be fewer hosts; that
+ * such a schedule touches no other memory than it can is the checker's business. */
 static void find_wire(tutti_composition *c)
 {
     const int32_t *host_of = c->plan->config.host_of;
@@ -68,7 +68,8 @@ static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
     return n;
 }
 
-/* The checker invokes the composition twice, so that its end meets its beginning: whole turns of all banks make them fit. */
+/* The checker invokes the composition twice, so that its end meets its beginning: whole turns of all banks make them
+ * fit. */
 static int count_steps(const tutti_composition *c)
 {
     int nsteps = 2;

@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_compose.h: training steps of all ranks as one schedule, for the checker.
  *
- * Each rank's part is its loops, one run after the other (sequence 0), and, beside it, the sequences of all its exchanges. What a loop
- * does to memory becomes steps that the checker knows:
+ * Each rank's part is its loops, one run after the other (sequence 0), and, beside it, the sequences of all its
+ * exchanges. What a loop does to memory becomes steps that the checker knows:
  *   a kernel reads a parameter          copy weights -> seen
  *   a kernel writes a gradient          copy the slot's leaf -> the copy of the gradients
  *   a fold                              reduce of two copies
  *   anything on elements                a copy for each flow of its row (action.h): what is only read goes to `seen`
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
- * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is
- * waited for there alone may be started again when the one that its part makes ready has been waited for.
- * What goes in is one leaf a slot, what comes out is what the method declares to hold every slot's part: so, beside races and
- * deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loops and schedules
- * together. Where the caller could start an exchange at different times, the earliest is taken.
+ * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for.
+ * An exchange that is waited for there alone may be started again when the one that its part makes ready has been
+ * waited for. What goes in is one leaf a slot, what comes out is what the method declares to hold every slot's part:
+ * so, beside races and deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order"
+ * is proved for loops and schedules together. Where the caller could start an exchange at different times, the earliest
+ * is taken.
  *
- * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again; the checker looks at two
- * such rounds. A step knows of earlier ones only what memories hold and which bank is next, so that every later round is one that was
- * looked at. What happens between two steps only sometimes (a test, and after it perhaps a checkpoint) makes three compositions: without,
- * with the first, with both; each waits for what it needs, so that what two neighbours may do to each other is in one of them.
+ * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again; the
+ * checker looks at two such rounds. A step knows of earlier ones only what memories hold and which bank is next, so
+ * that every later round is one that was looked at. What happens between two steps only sometimes (a test, and after it
+ * perhaps a checkpoint) makes three compositions: without, with the first, with both; each waits for what it needs, so
+ * that what two neighbours may do to each other is in one of them.
  *
- * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches its own rank's memory alone, but
- * for exchanges of its own: so whatever holds between the first step of a period and the second, and between the last and the exchange,
- * holds for any number of steps between them, which all begin with what the one before left and are told nothing else.
+ * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches its own rank's
+ * memory alone, but for exchanges of its own: so whatever holds between the first step of a period and the second, and
+ * between the last and the exchange, holds for any number of steps between them, which all begin with what the one
+ * before left and are told nothing else.
  *
- * Of an exchange between some ranks only those have sequences, and only they may start it, tell it or wait for it; how often it is
- * started is asked of one of them.
+ * Of an exchange between some ranks only those have sequences, and only they may start it, tell it or wait for it; how
+ * often it is started is asked of one of them.
  *
- * Of a split layer the kernels of a rank see the samples of its group. So the gradients that they write hold the leaves of all its members:
- * these are taken down where the rank has waited for the group's inputs, from the members' own inputs to the composition, which are symbols and
- * no memory. That activations and parts of outputs are what kernels want is proved by itself (plan_split.c), and that what they lie in is
- * not touched by two at a time, here: memory for what travels is read and written as the graph's nodes say, all of it by each. A rank has
- * only its part of such a layer's weights after a step, which is what it owes; before a test it has all.
+ * Of a split layer the kernels of a rank see the samples of its group. So the gradients that they write hold the leaves
+ * of all its members: these are taken down where the rank has waited for the group's inputs, from the members' own
+ * inputs to the composition, which are symbols and no memory. That activations and parts of outputs are what kernels
+ * want is proved by itself (plan_split.c), and that what they lie in is not touched by two at a time, here: memory for
+ * what travels is read and written as the graph's nodes say, all of it by each. A rank has only its part of such a
+ * layer's weights after a step, which is what it owes; before a test it has all.
  *
- * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind it, as long as
- * the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
+ * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind
+ * it, as long as the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_COMPOSE_H
@@ -98,7 +102,8 @@ typedef struct {
     int *scratch_base; /* rank, exchange: number of its first scratch buffer */
     int *window;       /* a memory: its stretch of the index space */
     int nwindows;
-    /* Of one class of elements (plan_alike.h): what each rank does with them, in parts of the exchanges' vector; NULL: of all elements. */
+    /* Of one class of elements (plan_alike.h): what each rank does with them, in parts of the exchanges' vector; NULL:
+     * of all elements. */
     const tutti_unrolled *loops;
     bool owes_nothing;
     int owed_parts; /* of the class's vector a rank owes its part of as many; 1: all of it */
@@ -108,8 +113,8 @@ typedef struct {
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
 
-/* result: a vector that the method declares to hold all. last: loops of this driver and those before it are gone through whenever
- * they may be, others never. */
+/* result: a vector that the method declares to hold all. last: loops of this driver and those before it are gone
+ * through whenever they may be, others never. */
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
@@ -121,12 +126,13 @@ void tutti_composition_find_edges(tutti_composition *c);
 void tutti_composition_number(tutti_composition *c);
 /* Tables of what exchanges are told, empty, and where their steps begin. */
 void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out);
-/* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask for a verdict. */
+/* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask
+ * for a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);
 
-/* Buffers: inputs (one a slot), then result, seen, what is known of the group that shares layers, the copies of all memories, scratch of
- * exchanges. */
+/* Buffers: inputs (one a slot), then result, seen, what is known of the group that shares layers, the copies of all
+ * memories, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
@@ -152,7 +158,8 @@ static inline int tutti_composition_copies(const tutti_composition *c, int memor
 typedef struct {
     int64_t first, last;
 } tutti_stretch;
-/* The i-th stretch of the index space in which a rank holds after all runs what is declared; false: there are no more. */
+/* The i-th stretch of the index space in which a rank holds after all runs what is declared; false: there are no
+ * more. */
 bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 

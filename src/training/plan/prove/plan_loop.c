@@ -159,7 +159,8 @@ static void tell(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
 }
 
-/* Whether the loop knows that the last invocation is over: it has waited for it, or for the one of as many that follows it. */
+/* Whether the loop knows that the last invocation is over: it has waited for it, or for the one of as many that follows
+ * it. */
 static bool is_over(const writer *w, int exchange)
 {
     const int last = w->started[exchange] - 1, next = w->follower[exchange];
@@ -240,7 +241,8 @@ static void add_action(writer *w, const tutti_action *a)
 
 /* ---- what no race would show ---- */
 
-/* How a verdict comes about in a loop: the memory that is looked into, the last look that it knows of, and from where on it is known. */
+/* How a verdict comes about in a loop: the memory that is looked into, the last look that it knows of, and from where
+ * on it is known. */
 typedef struct {
     int flag, asked, known;
 } verdict_path;
@@ -271,7 +273,8 @@ static bool was_looked_at(tutti_norms norms, const tutti_loop *l, const tutti_ac
     return false;
 }
 
-/* All that a rule is applied to by a verdict is looked at before the verdict is asked for, and changed after it is known. */
+/* All that a rule is applied to by a verdict is looked at before the verdict is asked for, and changed after it is
+ * known. */
 static tutti_status check_verdicts(const tutti_composition *c, int rank, const tutti_loop *l, tutti_failure *err)
 {
     const tutti_plan *p = c->plan;

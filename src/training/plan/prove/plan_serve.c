@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_serve.c: the proof of what serves a worker of another host: its part of rank 0's loop of arrivals.
  *
- * A worker and its part are two sequences that meet in two exchanges, and nowhere else: what a part touches no other part and no other loop
- * touches, but for the common memories, which it touches in a visit (plan_visits.c). So each pair is proved by itself, as a plan of two ranks:
- * rank 0 with the part alone, rank 1 with the worker's loop; over two consecutive periods no two accesses race and nobody waits in vain, and
- * what the worker takes along is what the part has made of what the worker brought: of these very steps, not of earlier ones. That it has
- * been to the centre, bucket by bucket, both ways, no race would show: it is looked at here.
+ * A worker and its part are two sequences that meet in two exchanges, and nowhere else: what a part touches no other
+ * part and no other loop touches, but for the common memories, which it touches in a visit (plan_visits.c). So each
+ * pair is proved by itself, as a plan of two ranks: rank 0 with the part alone, rank 1 with the worker's loop; over two
+ * consecutive periods no two accesses race and nobody waits in vain, and what the worker takes along is what the part
+ * has made of what the worker brought: of these very steps, not of earlier ones. That it has been to the centre, bucket
+ * by bucket, both ways, no race would show: it is looked at here.
  *
  * Micro-batches are folded into the first before anything is brought; the pair has the first alone. */
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_types.c: the proof of types: what no race would show where gradients are rounded to travel.
  *
- * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each sum is of all
- * members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write f32; between f32 and what
- * travels stand conversions, and nothing else. Where groups' sums are what is rounded, sums are of inputs alone, or of such sums alone into
- * outputs.
+ * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each
+ * sum is of all members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write
+ * f32; between f32 and what travels stand conversions, and nothing else. Where groups' sums are what is rounded, sums
+ * are of inputs alone, or of such sums alone into outputs.
  *
- * Where each sum is rounded (config.rounds_each) exchanges are of 16 bits from end to end, by any schedule: then all ranks must hold the same
- * expression with the same roundings in it, or their weights would move apart. */
+ * Where each sum is rounded (config.rounds_each) exchanges are of 16 bits from end to end, by any schedule: then all
+ * ranks must hold the same expression with the same roundings in it, or their weights would move apart. */
 #include "../plan_impl.h"
 #include "tutti/check.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_visits.c: the proof of visits: what ranks that take steps of their own do to memories that all of them touch.
  *
- * Nobody knows in which order visits come, so no order is assumed: whatever two visits of two ranks do is right in either one, because
- * each begins and ends with all its accesses in between (tutti_admission says whether others are kept out meanwhile). Nobody waits for
- * anything in a visit, so every visit ends, and who is let in one at a time is let in. In rank order a rank that visits less often than
- * another would hold up all: they visit equally often, in every step of a period.
+ * Nobody knows in which order visits come, so no order is assumed: whatever two visits of two ranks do is right in
+ * either one, because each begins and ends with all its accesses in between (tutti_admission says whether others are
+ * kept out meanwhile). Nobody waits for anything in a visit, so every visit ends, and who is let in one at a time is
+ * let in. In rank order a rank that visits less often than another would hold up all: they visit equally often, in
+ * every step of a period.
  *
- * Who is on another host visits by its part of rank 0's loop of arrivals (plan_serve.c). What travels between ranks does so between
- * such a worker and rank 0, outside of visits, or where all have met, before a test or a checkpoint, when nobody visits. */
+ * Who is on another host visits by its part of rank 0's loop of arrivals (plan_serve.c). What travels between ranks
+ * does so between such a worker and rank 0, outside of visits, or where all have met, before a test or a checkpoint,
+ * when nobody visits. */
 #include <stdlib.h>
 
 #include "../plan_impl.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_cuda.c: the table of work of a CUDA card: each function puts one launch on the card's stream, with the bits of the cpu's loops. */
+/* step_cuda.c: the table of work of a CUDA card: each function puts one launch on the card's stream, with the bits of
+ * the cpu's loops. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,7 +242,8 @@ static void no_loss_work(const tutti_device *d, const void *loss, const void *va
 
 /* ---- the rule ---- */
 
-/* Blocks of a launch are dealt to its vectors: those of vector i begin at first[i]. Behind the last vector none begins. */
+/* Blocks of a launch are dealt to its vectors: those of vector i begin at first[i]. Behind the last vector none
+ * begins. */
 typedef struct {
     uint32_t *first;
     uint32_t nblocks; /* dealt so far */
@@ -329,8 +331,8 @@ static void finite_work(const tutti_device *d, const void *finite_work, const vo
     run_dealt(c, step_of(c)->are_finite, &blocks, (void *[]){&v, &w.squares, &w.bad});
 }
 
-/* Sums the squares of the weights and of what the rule holds them against. Looks whether the gradients are finite, too, where the rule holds the weights
- * against something else. */
+/* Sums the squares of the weights and of what the rule holds them against. Looks whether the gradients are finite, too,
+ * where the rule holds the weights against something else. */
 static void norms_work(const tutti_device *d, const void *norms_work, const void *varying)
 {
     tutti_norms_work w = *(const tutti_norms_work *)norms_work;

@@ -3,8 +3,8 @@
  *
  *   step_N.tmp/  files, each synced -> MANIFEST.json, synced -> rename to step_N -> sync of the folder
  *
- * Invariants: a folder without ".tmp" has a manifest; an older checkpoint goes only when a newer one has lasted. A failed
- * write or sync is told, not tried again: the kernel may have dropped the pages (fsyncgate). */
+ * Invariants: a folder without ".tmp" has a manifest; an older checkpoint goes only when a newer one has lasted. A
+ * failed write or sync is told, not tried again: the kernel may have dropped the pages (fsyncgate). */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

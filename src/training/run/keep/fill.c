@@ -15,8 +15,8 @@ static void init_new(const tutti_stepping *s, float *weights)
     }
 }
 
-/* A memory that all touch is rank 0's to fill: another rank fills the weights of its own, which begin alike. States of its own that no
- * checkpoint holds can begin at others', too. */
+/* A memory that all touch is rank 0's to fill: another rank fills the weights of its own, which begin alike. States of
+ * its own that no checkpoint holds can begin at others', too. */
 static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *c)
 {
     const bool is_anothers = s->rank != 0 && s->plan->memories[s->plan->answer].is_common;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c: finds what a run begins at, holds it against the model, and fills vectors with it.
  *
- * The rule's states are a checkpoint's files of their own, under the names that the rule gives them; whose they were is told by those
- * names alone, so two rules that keep the same may go on with each other's. */
+ * The rule's states are a checkpoint's files of their own, under the names that the rule gives them; whose they were is
+ * told by those names alone, so two rules that keep the same may go on with each other's. */
 #include "init.h"
 
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
 
 /* ---- states ---- */
 
-/* Names of the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single ranks. */
+/* Names of the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single
+ * ranks. */
 static void list_states(const tutti_manifest *m, tutti_strbuf *names, int *nown)
 {
     for (int f = 0; f < m->nfiles; f++) {

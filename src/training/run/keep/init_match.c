@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init_match.c: which tensor of a source is which parameter of the model.
  *
- * A tensor's name is changed by the longest entry of the map that fits it, so that the order of entries does not matter; a tensor that
- * was renamed goes before one that has the name already. Nobody's word is taken for what it does: a pattern or an entry that fits
- * nothing is refused, because it was meant to. */
+ * A tensor's name is changed by the longest entry of the map that fits it, so that the order of entries does not
+ * matter; a tensor that was renamed goes before one that has the name already. Nobody's word is taken for what it does:
+ * a pattern or an entry that fits nothing is refused, because it was meant to. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
  *
  *   resume.c      the folder: lock, match, where to go on    init*.c        weights from elsewhere
  *   fill.c        the weights it begins with                 checkpoint*.c  a checkpoint, its manifest and its tensors
- *   saving.c      when a run saves, and what                 lent.c         vectors of a device, where the host reads and fills them
+ *   saving.c      when a run saves, and what                 lent.c         vectors of a device, where the host reads
+ *                 and fills them
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_KEEP_H
@@ -32,12 +33,14 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
                                tutti_failure *err);
 /* Before there is a run to tell of. */
 void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text);
-/* Rank 0, where nothing is resumed: checks all that config->init asks for and keeps it in s; a second call does nothing. */
+/* Rank 0, where nothing is resumed: checks all that config->init asks for and keeps it in s; a second call does
+ * nothing. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
 void tutti_start_say_init(const tutti_train_config *c,
                           const tutti_start *s);          /* what came of it, if anything was asked for */
 void tutti_start_say_unread(const tutti_train_config *c); /* that the run is resumed instead */
-/* From the start: fills the weights of c and those of its states that are asked for, on every rank the same, or fails. init is given back. */
+/* From the start: fills the weights of c and those of its states that are asked for, on every rank the same, or fails.
+ * init is given back. */
 tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *config, tutti_start *s, tutti_checkpoint *c,
                               tutti_failure *err);
 /* Whether the folder is still the one that was locked; true without a folder or a lock. */
@@ -46,10 +49,12 @@ void tutti_start_release(tutti_start *s);
 /* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
 
-/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn; and how far its run had come. */
+/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn; and how far its run had
+ * come. */
 tutti_status tutti_fill_weights(tutti_start *start, tutti_stepping *s, tutti_failure *err);
 
-/* Vectors of a checkpoint, as tutti_saving_of names them on the device, where this host's loops reach them, until they are given back. */
+/* Vectors of a checkpoint, as tutti_saving_of names them on the device, where this host's loops reach them, until they
+ * are given back. */
 tutti_checkpoint tutti_lent_borrow(const tutti_stepping *s, const tutti_checkpoint *there);
 void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lent.c: the plan's vectors that a checkpoint holds, as this host sees them: borrowed from the device while they are filled, written or
- * hashed. */
+/* lent.c: the plan's vectors that a checkpoint holds, as this host sees them: borrowed from the device while they are
+ * filled, written or hashed. */
 #include "keep.h"
 
 /* Of all of them: the weights, the states, the rank's own. */

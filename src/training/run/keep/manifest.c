@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before it, so
- * that no flipped bit of the manifest itself goes unseen either. */
+/* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before
+ * it, so that no flipped bit of the manifest itself goes unseen either. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -18,7 +18,8 @@ enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 18, SEAL_BYTES = 30 };
 
 static const char *const devices[TUTTI_NDEVICE_KINDS] = {"cpu", "cuda"};
 
-/* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands before. */
+/* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands
+ * before. */
 static void seal_text(const char *body, size_t nbytes, char out[64])
 {
     char hash[17];
@@ -83,7 +84,8 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* The name of a state of a rule, of what is kept beside a centre, and a rank's own: "exp_avg", "exp_avg@3", "weights@12" */
+/* The name of a state of a rule, of what is kept beside a centre, and a rank's own: "exp_avg", "exp_avg@3",
+ * "weights@12" */
 static bool is_vector(const char *name, size_t n)
 {
     const char *at = memchr(name, '@', n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resume.c: what a run finds in its folder. Rank 0 looks and decides, the others are told: two ranks that look at a file system
- * at different times may see different things.
+/* resume.c: what a run finds in its folder. Rank 0 looks and decides, the others are told: two ranks that look at a
+ * file system at different times may see different things.
  *
- * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because going on with it would
- * give weights that no job describes. */
+ * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because going on with it
+ * would give weights that no job describes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -104,8 +104,8 @@ static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
                       dir, pid[0] ? " (pid " : "", pid, pid[0] ? ")" : "");
 }
 
-/* A file system without locks, as Lustre without the mount option flock, NFS without lockd, DVS, some of FUSE. The run goes on: most are alone
- * in their folder. */
+/* A file system without locks, as Lustre without the mount option flock, NFS without lockd, DVS, some of FUSE. The run
+ * goes on: most are alone in their folder. */
 static bool has_no_locks(int problem)
 {
     return problem == ENOSYS || problem == ENOLCK || problem == EOPNOTSUPP || problem == EINVAL || problem == ENOTTY ||
@@ -180,7 +180,8 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
-/* What a run goes on with must be what it began with: labels that mean other classes, or other samples, would be learned without a word. */
+/* What a run goes on with must be what it began with: labels that mean other classes, or other samples, would be
+ * learned without a word. */
 static tutti_status check_data(const char *path, const tutti_train_config *c, tutti_failure *err)
 {
     tutti_data_identity there = {0}, here = {0};
@@ -205,8 +206,8 @@ static tutti_status check_data(const char *path, const tutti_train_config *c, tu
     return st;
 }
 
-/* Says that the run goes on on another kind of device: a card and a processor add up in other orders, canonical sums included. Returns whether
- * it was said. */
+/* Says that the run goes on on another kind of device: a card and a processor add up in other orders, canonical sums
+ * included. Returns whether it was said. */
 static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
 {
     static const char *const names[TUTTI_NDEVICE_KINDS] = {"the cpu", "a CUDA card"};
@@ -220,7 +221,8 @@ static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
     return true;
 }
 
-/* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on them. */
+/* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on
+ * them. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors_index.h: NAME.safetensors.index.json, which says in which of several files beside it each tensor lies:
- * {"metadata": {...}, "weight_map": {"conv1.weight": "model-00001-of-00002.safetensors", ...}}. Other keys are passed over.
- * Failures: TUTTI_ERR_DATA, naming the file. Threads: frozen after parse. */
+ * {"metadata": {...}, "weight_map": {"conv1.weight": "model-00001-of-00002.safetensors", ...}}. Other keys are passed
+ * over. Failures: TUTTI_ERR_DATA, naming the file. Threads: frozen after parse. */
 #ifndef TUTTI_SAFETENSORS_INDEX_H
 #define TUTTI_SAFETENSORS_INDEX_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* saving.c: when a run saves, and what: the vectors of a checkpoint as the plan holds them, written by rank 0, or by every rank where each
- * has vectors of its own. */
+/* saving.c: when a run saves, and what: the vectors of a checkpoint as the plan holds them, written by rank 0, or by
+ * every rank where each has vectors of its own. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -43,7 +43,8 @@ tutti_checkpoint tutti_saving_of(const tutti_stepping *s)
     return c;
 }
 
-/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and what this one writes would be lost. */
+/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and what this one
+ * writes would be lost. */
 tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s, tutti_failure *err)
 {
     k->looked_s = tutti_clock_s();
@@ -55,8 +56,8 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
         s->config->dir, s->step);
 }
 
-/* Rank 0's clock counts; the others hear of it as they hear of a signal. Where visits are recorded, or go by a record, all meet at steps that the
- * record knows. */
+/* Rank 0's clock counts; the others hear of it as they hear of a signal. Where visits are recorded, or go by a record,
+ * all meet at steps that the record knows. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {
     const tutti_train_config *c = s->config;
@@ -98,7 +99,8 @@ void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
     if (out->writes) tutti_group_long_phase_begin(s->group, "writes a checkpoint", "bytes of a file");
 }
 
-/* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or asks again. */
+/* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or
+ * asks again. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
                                 tutti_failure *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside.c: the parts of the plan's loop TUTTI_EACH_END: what is done as soon as an exchange has ended, by whoever moves bytes then: the
- * wire's thread, or this one while it waits.
+/* beside.c: the parts of the plan's loop TUTTI_EACH_END: what is done as soon as an exchange has ended, by whoever
+ * moves bytes then: the wire's thread, or this one while it waits.
  *
- * A part waits for one exchange, then until another has been told all but that it is ready; it changes weights; then that other is ready.
- * The executor knows this shape (tutti_exchange_follow), so that nobody need be woken to begin. The rule goes by numbers of the step in
- * which the exchange was started; they are put down before that start, and not again before the next one, which comes after the second
- * exchange was waited for: proved with the plan. */
+ * A part waits for one exchange, then until another has been told all but that it is ready; it changes weights; then
+ * that other is ready. The executor knows this shape (tutti_exchange_follow), so that nobody need be woken to begin.
+ * The rule goes by numbers of the step in which the exchange was started; they are put down before that start, and not
+ * again before the next one, which comes after the second exchange was waited for: proved with the plan. */
 #include <stdlib.h>
 
 #include "../../../base/clock.h"

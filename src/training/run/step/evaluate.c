@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: accuracy and loss on a test set, forward only, with the kernels and placement of an inference graph.
  *
- * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own kernels.
- * Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so the figures
- * do not depend on the rank count. */
+ * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own
+ * kernels. Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so
+ * the figures do not depend on the rank count. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluate.h: accuracy and loss over blocks of the test set; each rank takes a run of blocks, whose borders do not depend on the rank count.
- * Threads: owner. */
+/* evaluate.h: accuracy and loss over blocks of the test set; each rank takes a run of blocks, whose borders do not
+ * depend on the rank count. Threads: owner. */
 #ifndef TUTTI_EVALUATE_H
 #define TUTTI_EVALUATE_H
 
@@ -11,8 +11,8 @@
 typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
                                     tutti_evaluator **out, tutti_failure *err);
-/* stop_asked is asked before each block; what is not 0 ends a test early. headway hears of the samples that are tested; its "not wanted any
- * more" ends a test as well. */
+/* stop_asked is asked before each block; what is not 0 ends a test early. headway hears of the samples that are tested;
+ * its "not wanted any more" ends a test as well. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway);
 /* The model's ReLUs; zeros: of the outputs of each, in the last run. */
 const tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);

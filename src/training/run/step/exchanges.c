@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
  *
- * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do seats: each region
- * costs all ranks a round. */
+ * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do
+ * seats: each region costs all ranks a round. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -29,7 +29,8 @@ static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failur
     return st;
 }
 
-/* Memories that lie together: the seats, which are all at rank 0, or numbers and what travels between ranks that share layers. */
+/* Memories that lie together: the seats, which are all at rank 0, or numbers and what travels between ranks that share
+ * layers. */
 static bool is_together(const tutti_plan_memory *m, bool seats)
 {
     const bool is_seat = m->role == TUTTI_ROLE_SEAT;
@@ -60,7 +61,8 @@ static tutti_status create_together(tutti_shared *s, bool seats, tutti_failure *
     return st;
 }
 
-/* Of memory that all of rank 0's host touch there, another host has none; but for what is tested, which it gets to test it. */
+/* Of memory that all of rank 0's host touch there, another host has none; but for what is tested, which it gets to test
+ * it. */
 static bool has_own(const tutti_shared *s, int m)
 {
     const int rank = rank_of(s);

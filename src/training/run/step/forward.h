@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.h: a network forward only, for one number of samples: the kernels and the placement of an inference graph, which compute in
- * the caller's memory of a device. Private to src/training/run. Threads: owner. */
+/* forward.h: a network forward only, for one number of samples: the kernels and the placement of an inference graph,
+ * which compute in the caller's memory of a device. Private to src/training/run. Threads: owner. */
 #ifndef TUTTI_FORWARD_H
 #define TUTTI_FORWARD_H
 
@@ -31,8 +31,8 @@ typedef struct {
 /* On the device of `staging`, whose figures it uses. *loss: the sum over the samples; *correct: how many are right. */
 void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,
                        float *loss, int32_t *correct);
-/* After a run there: (samples, classes) probabilities, and the class of each sample's largest logit, the first of equals: the one that
- * `correct` goes by. */
+/* After a run there: (samples, classes) probabilities, and the class of each sample's largest logit, the first of
+ * equals: the one that `correct` goes by. */
 void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
                            float *probability, int32_t *predicted);
 

@@ -56,8 +56,8 @@ static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_
     return 0;
 }
 
-/* What part of the gradient of a layer's output is zero, at least: a merged ReLU masks it, and of what max pools alone read each number that
- * they make, and that is not zero, leaves one at most. */
+/* What part of the gradient of a layer's output is zero, at least: a merged ReLU masks it, and of what max pools alone
+ * read each number that they make, and that is not zero, leaves one at most. */
 static double gradient_sparsity(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
                                 int layer)
 {

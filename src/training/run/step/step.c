@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: plays the actions of a loop. The plan has decided everything; here pointers are filled in and calls are made.
  *
- * Arithmetic is launched on the device, in the order of the actions; whoever else is to see what came of it, a peer or this host, waits for it
- * first (tutti_step_sync).
+ * Arithmetic is launched on the device, in the order of the actions; whoever else is to see what came of it, a peer or
+ * this host, waits for it first (tutti_step_sync).
  *
- * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody else may write it,
- * and a wait stands before whatever needs the end of an exchange. */
+ * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody
+ * else may write it, and a wait stands before whatever needs the end of an exchange. */
 #include <math.h>
 
 #include "evaluate.h"
 #include "step_impl.h"
 
-/* What a rank adds to @stop where it was asked to end, and rank 0 where its clock asks for a checkpoint: once a slot, of which there are at most
- * 2^20. */
+/* What a rank adds to @stop where it was asked to end, and rank 0 where its clock asks for a checkpoint: once a slot,
+ * of which there are at most 2^20. */
 static const float ENDS = 0x1p22F, SAVES = 1;
 
 /* ---- kernels and what they have written ---- */
@@ -250,7 +250,8 @@ static bool makes_loss(const tutti_plan *p, const tutti_action *a)
     return a->kind == TUTTI_DO_FOLD || (a->node >= 0 && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
 }
 
-/* Before which action a worker of another host asks for its next share (visitor.h); -1: it does not, it sees the board. */
+/* Before which action a worker of another host asks for its next share (visitor.h); -1: it does not, it sees the
+ * board. */
 static int asks_before(const tutti_stepping *s, bool last)
 {
     const tutti_loop *l = &s->plan->loops[TUTTI_EACH_STEP];

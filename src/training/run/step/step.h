@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h: what plays the steps of one rank: the plan's memories and exchanges on a device, its batches, and how far it has come.
+/* step.h: what plays the steps of one rank: the plan's memories and exchanges on a device, its batches, and how far it
+ * has come.
  *
  *   stepping.c   its life                                 step*.c      the actions of one step
- *   exchanges.c  memories and exchanges of a plan         ahead.c      the batch of a step, and the next one on its way to a device
+ *   exchanges.c  memories and exchanges of a plan         ahead.c      the batch of a step, and the next one on its way
+ *                to a device
  *   beside.c     what is done when an exchange has ended  hops.c       layers that ranks share
- *   account.c    what time was spent on                   staging.c    samples and labels on their way to a device, figures on theirs back
+ *   account.c    what time was spent on                   staging.c    samples and labels on their way to a device,
+ *                figures on theirs back
  *   groups.c     parameters with a rate of their own      step_work.c  what runs on a device, launched
  *   handicap.c   ranks that are held up on purpose        pretend.c    kernels that only wait
  *   evaluate.c   test accuracy, over all ranks            forward.c    an inference graph of some samples
  *   sparsity.c   zeros that convolutions skip
  *
- * Knows of visits only what an action asks of the board, and nothing of what is kept and told. Threads: owner of the group; a stand-in's, the
- * thread that plays it. */
+ * Knows of visits only what an action asks of the board, and nothing of what is kept and told. Threads: owner of the
+ * group; a stand-in's, the thread that plays it. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
@@ -73,15 +76,16 @@ typedef struct {
 tutti_stepping tutti_stepping_begin(tutti_group *group, const tutti_train_config *config);
 /* Collective: what its device needs, memories, exchanges, what is done beside. The caller releases it in any case. */
 tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
-/* Makes the loader, and shows its memory to a device that samples are brought to. Weights are there and the step is known, and so are visits. */
+/* Makes the loader, and shows its memory to a device that samples are brought to. Weights are there and the step is
+ * known, and so are visits. */
 tutti_status tutti_stepping_load(tutti_stepping *s, tutti_failure *err);
 void tutti_stepping_release(tutti_stepping *s); /* and its visits */
-/* Makes a stepping that plays actions for a worker of another host, as these visits: in the memories of `own`, which it borrows, by its
- * rules and rates. It reads no batch and has taken no step yet. */
+/* Makes a stepping that plays actions for a worker of another host, as these visits: in the memories of `own`, which it
+ * borrows, by its rules and rates. It reads no batch and has taken no step yet. */
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);
 
-/* Waits for all that this thread has put on the device's queue: before a start or a tell of an exchange, a look, a loop of the device's own, a
- * borrowing, the end of a visit. */
+/* Waits for all that this thread has put on the device's queue: before a start or a tell of an exchange, a look, a loop
+ * of the device's own, a borrowing, the end of a visit. */
 static inline void tutti_step_sync(const tutti_stepping *s)
 {
     s->device->wait(s->device, s->launched);
@@ -91,7 +95,8 @@ static inline void tutti_step_sync(const tutti_stepping *s)
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
 /* Asks once whether this rank is asked to end, if it was not before. */
 void tutti_step_ask(tutti_stepping *s);
-/* One step: a batch, all actions. Afterwards exchanges may still be under way. saves: this rank asks all to save behind it. */
+/* One step: a batch, all actions. Afterwards exchanges may still be under way. saves: this rank asks all to save behind
+ * it. */
 tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err);
 /* The next batch; NULL: there is none. */
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_impl.h: what the files that play a step's actions share. Threads: owner, or a stand-in with a stepping of its own. */
+/* step_impl.h: what the files that play a step's actions share. Threads: owner, or a stand-in with a stepping of its
+ * own. */
 #ifndef TUTTI_STEP_IMPL_H
 #define TUTTI_STEP_IMPL_H
 
@@ -37,19 +38,21 @@ void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tut
 /* The first number of a verdict: of vectors that are not finite. */
 int64_t tutti_step_count_bad(const tutti_stepping *s, int memory);
 double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
-/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it is over. */
+/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it
+ * is over. */
 tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *update, double clip,
                               const tutti_action *apply);
 /* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
 bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end);
 
-/* hops.c. Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the activations of the layer. */
+/* hops.c. Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the
+ * activations of the layer. */
 void tutti_split_bind(const tutti_stepping *s, const tutti_node *node, tutti_kernel_args *args);
 /* Between these activations and memory for what travels. */
 void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_kernel_args *activations);
 
-/* ahead.c. take: the batch of this step, and where the device finds its samples. load: brings the next batch to a device that wants that, once
- * the step's work was launched. */
+/* ahead.c. take: the batch of this step, and where the device finds its samples. load: brings the next batch to a
+ * device that wants that, once the step's work was launched. */
 tutti_status tutti_ahead_take(tutti_stepping *s, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err);
 void tutti_ahead_load(tutti_stepping *s);

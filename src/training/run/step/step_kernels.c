@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel wants, out of the plan's
- * offsets. */
+/* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel
+ * wants, out of the plan's offsets. */
 #include "step_impl.h"
 
 /* Of a value, a gradient, a saved state; i < 0: there is none. */

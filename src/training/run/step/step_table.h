@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_table.h: the rows of tables of step work, one table a kind of device: what each work is called, the type of its arguments and what of them
- * varies stand here once. A file that defines a function <name>_work for each row has its table by TUTTI_STEP_TABLE. */
+/* step_table.h: the rows of tables of step work, one table a kind of device: what each work is called, the type of its
+ * arguments and what of them varies stand here once. A file that defines a function <name>_work for each row has its
+ * table by TUTTI_STEP_TABLE. */
 #ifndef TUTTI_STEP_TABLE_H
 #define TUTTI_STEP_TABLE_H
 

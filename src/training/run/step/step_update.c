@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_update.c: launches the rule on a bucket's parameters, and the looks at their gradients and norms before it. Parameters are many and mostly
- * short, so several go together (tutti_update_work). A device compares launches with those of an earlier step byte by byte, so gaps in them are zero. */
+/* step_update.c: launches the rule on a bucket's parameters, and the looks at their gradients and norms before it.
+ * Parameters are many and mostly short, so several go together (tutti_update_work). A device compares launches with
+ * those of an earlier step byte by byte, so gaps in them are zero. */
 #include <math.h>
 #include <string.h>
 
@@ -119,7 +120,8 @@ void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tut
     tutti_did(&s->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
-/* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. A norm that is no number clips nothing. */
+/* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. A norm that is no
+ * number clips nothing. */
 double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     if (s->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments, which hold addresses of the device and numbers,
- * and nothing of the trainer. Each kind of device has a table with a row a kind of work: the cpu's is step_work.c, CUDA's cuda/step_cuda.c.
- * Threads: shared. */
+/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments, which hold addresses
+ * of the device and numbers, and nothing of the trainer. Each kind of device has a table with a row a kind of work: the
+ * cpu's is step_work.c, CUDA's cuda/step_cuda.c. Threads: shared. */
 #ifndef TUTTI_STEP_WORK_H
 #define TUTTI_STEP_WORK_H
 
@@ -36,9 +36,9 @@ static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_ki
 }
 extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS], tutti_works_cuda[TUTTI_NWORKS];
 
-/* Finds what a device needs for its work, such as kernels, so that running work cannot fail. Callers prepare before they launch, from a thread
- * beside which nobody launches. rule: that of the updates and norms to come; NULL: none. May be called again, with other rules.
- * TUTTI_ERR_FAILED with words. */
+/* Finds what a device needs for its work, such as kernels, so that running work cannot fail. Callers prepare before
+ * they launch, from a thread beside which nobody launches. rule: that of the updates and norms to come; NULL: none. May
+ * be called again, with other rules. TUTTI_ERR_FAILED with words. */
 tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 
@@ -71,7 +71,8 @@ typedef struct {
     bool into;
 } tutti_blocks_work;
 
-/* Control numbers that no kernel writes: how many are right, whether this rank asks to stop; a loss that nobody has computed. */
+/* Control numbers that no kernel writes: how many are right, whether this rank asks to stop; a loss that nobody has
+ * computed. */
 typedef struct {
     const int32_t *correct;
     float *counted, *stops;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diverge.c: a run whose loss or weights are no finite numbers any more, or whose gradients are none at the smallest scale of the loss.
+/* diverge.c: a run whose loss or weights are no finite numbers any more, or whose gradients are none at the smallest
+ * scale of the loss.
  *
- * All ranks see it at the same step: the loss and verdicts over gradients are numbers of all ranks already, what is tested is summed, weights are
- * looked at before they are saved and the ranks tell each other. The loss of workers that take steps of their own stands on their board. Only a
- * run that has diverged pays for more: which ranks it was. */
+ * All ranks see it at the same step: the loss and verdicts over gradients are numbers of all ranks already, what is
+ * tested is summed, weights are looked at before they are saved and the ranks tell each other. The loss of workers that
+ * take steps of their own stands on their board. Only a run that has diverged pays for more: which ranks it was. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 enum { MOST_SKIPPED = 32 }; /* steps one after the other where the scale is fixed */
 
-/* Numbers of a checkpoint are finite, or it would not be there. Whether they are any good its next step shows, so one that has none is passed over where
- * there is another. */
+/* Numbers of a checkpoint are finite, or it would not be there. Whether they are any good its next step shows, so one
+ * that has none is passed over where there is another. */
 static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;

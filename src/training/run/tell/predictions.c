@@ -59,7 +59,8 @@ static void add_jsonl(const tutti_answer *a, tutti_strbuf *out)
     tutti_strbuf_puts(out, "]}\n");
 }
 
-/* ---- NumPy's format 1.0: magic, length of what follows, a dictionary, filled up with blanks to a multiple of 64 ---- */
+/* ---- NumPy's format 1.0: magic, length of what follows, a dictionary, filled up with blanks to a multiple of 64
+ * ---- */
 
 static void begin_npy(int64_t nsamples, int nclasses, tutti_strbuf *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictions.h: answers for all samples of a set as a file: CSV, JSON lines, or NumPy's array format. Threads: owner. */
+/* predictions.h: answers for all samples of a set as a file: CSV, JSON lines, or NumPy's array format. Threads:
+ * owner. */
 #ifndef TUTTI_PREDICTIONS_H
 #define TUTTI_PREDICTIONS_H
 

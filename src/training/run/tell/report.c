@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens. Rank 0 only. */
+/* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens.
+ * Rank 0 only. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -259,8 +260,9 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
     return st;
 }
 
-/* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take steps together. A visit
- * brings a vector and takes one along, on one host as between two; the centre is rank 0's, whose own visits move nothing. */
+/* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take
+ * steps together. A visit brings a vector and takes one along, on one host as between two; the centre is rank 0's,
+ * whose own visits move nothing. */
 static tutti_status sum_crossed(const tutti_telling *t, int64_t *sum, tutti_failure *err)
 {
     *sum = 0;

@@ -37,14 +37,16 @@ void tutti_telling_tick(tutti_telling *t);   /* up to now it was training */
 void tutti_report_note(const tutti_telling *t, const char *text);
 /* ends: whoever asked for the run hears the words as its failure. */
 tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bool ends, tutti_failure *err);
-/* Its plan and that its kernels only wait, unless it was done; of a new run which convolutions skip zeros before anything has been tested. */
+/* Its plan and that its kernels only wait, unless it was done; of a new run which convolutions skip zeros before
+ * anything has been tested. */
 tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err);
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_report_eval(const tutti_telling *t, const tutti_eval_result *r, tutti_failure *err);
 /* A line a ReLU, of a test of so many samples. */
 tutti_status tutti_report_sparsity(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples,
                                    tutti_failure *err);
-/* Decides by the same test which convolutions skip zeros from now on, on every rank, and says it where that has changed. */
+/* Decides by the same test which convolutions skip zeros from now on, on every rank, and says it where that has
+ * changed. */
 tutti_status tutti_report_skips(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples, tutti_failure *err);
 tutti_status tutti_report_visits(const tutti_telling *t, const tutti_staleness *s, const char *text,
                                  tutti_failure *err);
@@ -58,8 +60,9 @@ tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTT
 /* nlost: ranks. */
 tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err);
 
-/* diverge.c: all ranks find that the run has diverged after the same step, say so once and, unless it goes on, fail: rank 0 with the words, the others
- * without any. Nobody need be told then (t->has_diverged). Nothing where it has not. */
+/* diverge.c: all ranks find that the run has diverged after the same step, say so once and, unless it goes on, fail:
+ * rank 0 with the words, the others without any. Nobody need be told then (t->has_diverged). Nothing where it has
+ * not. */
 tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err);
 /* Collective. lent: what is to be saved, where the host reads it. *is_bad: it must not be. */

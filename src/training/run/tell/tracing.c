@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracing.c: the labels of a plan's spans, the window of steps, and gathering them.
  *
- * Labels follow from graph and plan, so they are the same on all ranks and need not travel. Spans travel over the control plane,
- * after the last traced step: nothing of it is in the steps that are traced. */
+ * Labels follow from graph and plan, so they are the same on all ranks and need not travel. Spans travel over the
+ * control plane, after the last traced step: nothing of it is in the steps that are traced. */
 #include "tracing.h"
 
 #include <math.h>
@@ -132,7 +132,8 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 
 /* ---- life ---- */
 
-/* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has travelled. */
+/* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has
+ * travelled. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
     return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions +
@@ -292,8 +293,8 @@ static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti
     out->nloads++;
 }
 
-/* What kernels took in each step of each rank, over the mean of all. Updates are not in it: some are of a period's last step, and who is
- * waited for may do those of a step in the next one. */
+/* What kernels took in each step of each rank, over the mean of all. Updates are not in it: some are of a period's last
+ * step, and who is waited for may do those of a step in the next one. */
 static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                         tutti_step_spread *out)
 {
@@ -313,8 +314,8 @@ static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const 
     free(seconds);
 }
 
-/* Elements that a rank updates in a step, by the 20 bytes that a rule with one state moves. NaN: gradients are looked at, too, which the
- * same spans have, or some updates are not in every step. */
+/* Elements that a rank updates in a step, by the 20 bytes that a rule with one state moves. NaN: gradients are looked
+ * at, too, which the same spans have, or some updates are not in every step. */
 static double count_updated(const tutti_plan *p)
 {
     double n = 0;

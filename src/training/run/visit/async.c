@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due that all take part
- * in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
+/* async.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due
+ * that all take part in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -50,7 +50,8 @@ static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_t
     return st;
 }
 
-/* batch: NULL: there is none left. Who finds the centre free each time waits nowhere, and would play on in a group that is over. */
+/* batch: NULL: there is none left. Who finds the centre free each time waits nowhere, and would play on in a group that
+ * is over. */
 static tutti_status begin(tutti_stepping *s, const tutti_batch *batch, bool *may, tutti_failure *err)
 {
     const int64_t share = batch ? batch->step * s->nranks + batch->first / s->plan->my_nsamples : -1;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's part of the plan's loop of arrivals, as visits of
- * that worker, with tickets, a staleness and turns of its own.
+/* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's part of the plan's loop
+ * of arrivals, as visits of that worker, with tickets, a staleness and turns of its own.
  *
- * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits for its pace, and
- * answers. Where the step ends a period it takes what the worker brings, visits, and gives back what came of it, before it looks at the next
- * ask, which may be there by then: so a share has been played when the next one is begun, whenever that was asked for. It sleeps until something
- * has come, however long that takes: whoever needs a worker that does not come has a deadline, and names it. When a share may not be begun the
- * worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
+ * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits
+ * for its pace, and answers. Where the step ends a period it takes what the worker brings, visits, and gives back what
+ * came of it, before it looks at the next ask, which may be there by then: so a share has been played when the next one
+ * is begun, whenever that was asked for. It sleeps until something has come, however long that takes: whoever needs a
+ * worker that does not come has a deadline, and names it. When a share may not be begun the worker goes to where all
+ * meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
  *
- * When its worker is gone a stand-in ends what it is at, a change of the centre that it has begun, and then itself: the worker's turns are passed
- * on from there, not before, so that no two change the centre that are to do it one at a time. An exchange that has been left half done is
- * never started again.
+ * When its worker is gone a stand-in ends what it is at, a change of the centre that it has begun, and then itself: the
+ * worker's turns are passed on from there, not before, so that no two change the centre that are to do it one at a
+ * time. An exchange that has been left half done is never started again.
  *
- * A stand-in plays in the memories of the rank itself, by its exchanges, rules and rates, and has visits, an account and a count of local steps of its
- * own (tutti_stepping_stand_in). It neither keeps nor tells anything. */
+ * A stand-in plays in the memories of the rank itself, by its exchanges, rules and rates, and has visits, an account
+ * and a count of local steps of its own (tutti_stepping_stand_in). It neither keeps nor tells anything. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -155,7 +156,8 @@ static void end_turn(stand_in *s)
     s->turn = -1;
 }
 
-/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
+/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on
+ * this side. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
     tutti_stepping *own = &s->own;

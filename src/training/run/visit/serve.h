@@ -7,7 +7,8 @@
 
 typedef struct tutti_serve tutti_serve;
 
-/* They play in the memories of s, as its visits say; *out stays NULL where there is nobody to play for, and nothing is done then. */
+/* They play in the memories of s, as its visits say; *out stays NULL where there is nobody to play for, and nothing is
+ * done then. */
 tutti_status tutti_serve_create(const tutti_stepping *s, tutti_serve **out, tutti_failure *err);
 void tutti_serve_destroy(tutti_serve *serve); /* before the visits */
 void tutti_serve_open(tutti_serve *serve);    /* a stop was opened: they go on */

@@ -2,7 +2,8 @@
 /* visit.h: ranks that take steps of their own: how one of them plays its shares, and who is lost on the way.
  *
  *   async.c   shares from one stop to the next            serve.c   visits that rank 0 makes for workers of other hosts
- *   lost.c    workers that die, and the others go on      board/    who takes which share, and who comes to the centre when
+ *   lost.c    workers that die, and the others go on      board/    who takes which share, and who comes to the centre
+ *             when
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_VISIT_H
@@ -31,14 +32,15 @@ typedef struct {
     double lost_from;        /* since when workers may be lost */
 } tutti_async;
 
-/* async.c: after weights are there, the visits of s where its plan has some; from this step to `stop`, or to where somebody asked to end; what came of
- * it, in words. */
+/* async.c: after weights are there, the visits of s where its plan has some; from this step to `stop`, or to where
+ * somebody asked to end; what came of it, in words. */
 tutti_status tutti_async_create(tutti_async *a, tutti_stepping *s, tutti_failure *err);
 tutti_status tutti_async_play(tutti_async *a, tutti_stepping *s, const tutti_keeping *k, tutti_telling *t, int64_t stop,
                               tutti_failure *err);
 tutti_status tutti_async_report(tutti_async *a, tutti_stepping *s, tutti_telling *t, tutti_failure *err);
 
-/* lost.c. Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0. */
+/* lost.c. Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank
+ * 0. */
 tutti_status tutti_lost_begin(tutti_async *a, const tutti_telling *t, tutti_failure *err);
 /* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
 tutti_status tutti_lost_tell(tutti_async *a, tutti_stepping *s, const tutti_telling *t, tutti_failure *err);

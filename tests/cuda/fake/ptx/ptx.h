@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.h: PTX read once into arrays of instructions, and what runs them: one warp of 32 lanes an instruction.
  *
- * A register is an array of 32 values of its own width (predicates: one word of 32 bits), so that an instruction is a loop over lanes that the
- * compiler makes vectors of. Constants and special registers are registers that were filled before. Calls are inlined when a function is read.
- * Lanes of a warp that have gone different ways are run by the smallest program counter first, so they meet again where the ways meet. */
+ * A register is an array of 32 values of its own width (predicates: one word of 32 bits), so that an instruction is a
+ * loop over lanes that the compiler makes vectors of. Constants and special registers are registers that were filled
+ * before. Calls are inlined when a function is read. Lanes of a warp that have gone different ways are run by the
+ * smallest program counter first, so they meet again where the ways meet. */
 #ifndef FAKE_PTX_H
 #define FAKE_PTX_H
 
@@ -214,7 +215,8 @@ static inline void ptx_set_pred(ptx_warp *w, uint32_t at, uint32_t bits, uint32_
     *p = (*p & ~mask) | (bits & mask);
 }
 
-/* A row is an operation by its name ("add.u32"). kinds has a letter an operand, the result first: p predicate, 1 2 4 8 bytes. */
+/* A row is an operation by its name ("add.u32"). kinds has a letter an operand, the result first: p predicate, 1 2 4 8
+ * bytes. */
 typedef struct {
     const char *name;
     ptx_run *run;
@@ -279,12 +281,14 @@ typedef enum {
 uint32_t ptx_type_size(ptx_type t); /* 0: a predicate */
 ptx_type ptx_type_named(const char *name);
 
-/* ---- checks; each returns where the host finds the bytes, NULL where the access was reported and does not take place ---- */
+/* ---- checks; each returns where the host finds the bytes, NULL where the access was reported and does not take place
+ * ---- */
 
 uint8_t *ptx_reach(ptx_warp *w, int lane, uint64_t address, ptx_space space, uint32_t nbytes, bool writes, bool atomic);
 /* Reports what lane `lane` did, with kernel, block, thread and line. */
 void ptx_say(ptx_warp *w, int lane, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Looks for a race before lane `lane` makes a global access to nbytes. value: the bytes that a write writes; NULL: a read. */
+/* Looks for a race before lane `lane` makes a global access to nbytes. value: the bytes that a write writes; NULL: a
+ * read. */
 void ptx_global_race(ptx_warp *w, int lane, uint64_t address, const uint8_t *value, uint32_t nbytes, bool atomic);
 extern bool ptx_races;             /* whether they are looked for; asked before each launch */
 void ptx_global_sync(ptx_warp *w); /* an atomic or a fence: what other blocks wrote before is seen */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_body.c: the body of a function: declarations, scopes, labels, and other functions' bodies where they are called. */
+/* ptx_body.c: the body of a function: declarations, scopes, labels, and other functions' bodies where they are
+ * called. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,8 @@ static bool read_variable(ptx_reader *r, ptx_space space)
 
 /* ---- labels ---- */
 
-/* Gives their targets to instructions that wait for labels of this scope; an instruction whose label is not found waits on, for the scope around this
- * one. */
+/* Gives their targets to instructions that wait for labels of this scope; an instruction whose label is not found waits
+ * on, for the scope around this one. */
 static void close_labels(ptx_reader *r, uint32_t first_label, uint32_t first_pending)
 {
     uint32_t kept = first_pending;
@@ -243,7 +244,8 @@ static bool read_scope(ptx_reader *r, uint32_t end)
         if (!depth) break;
     }
     if (!read_statements(r, close)) return false;
-    /* Labels of a scope are seen outside of it too where a compiler's scopes are only braces: names do not come again then. */
+    /* Labels of a scope are seen outside of it too where a compiler's scopes are only braces: names do not come again
+     * then. */
     const uint32_t known = r->nlabels;
     close_labels(r, labels, pendings);
     r->nlabels = known;

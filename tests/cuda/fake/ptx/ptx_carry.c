@@ -2,8 +2,8 @@
 /* ptx_carry.c: sums of many words by the condition code, which is a bit a lane. */
 #include "ptx_lanes.h"
 
-/* A sum takes the carry in where `takes` says so and leaves its own where `gives` does. A difference is a sum with the complement, whose carry means
- * no borrow and is kept as a borrow. */
+/* A sum takes the carry in where `takes` says so and leaves its own where `gives` does. A difference is a sum with the
+ * complement, whose carry means no borrow and is kept as a borrow. */
 #define CARRY(name, bits, sources, first, second, takes, gives, borrow)                                                \
     static void op_##name(ptx_warp *w, const ptx_inst *i, uint32_t mask)                                               \
     {                                                                                                                  \

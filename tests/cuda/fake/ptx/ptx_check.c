@@ -99,7 +99,8 @@ static void shared_race(ptx_warp *w, int lane, uint32_t offset, uint32_t nbytes,
     }
 }
 
-/* Finds the traces of global memory in a map as large as the arena, whose pages come into being when they are touched. */
+/* Finds the traces of global memory in a map as large as the arena, whose pages come into being when they are
+ * touched. */
 static ptx_trace *global_traces(uint64_t address)
 {
     static ptx_trace *all;

@@ -87,8 +87,9 @@ static double value_at(ptx_warp *w, uint32_t at, ptx_type t, int l)
     }
 }
 
-/* Converts where there is no row. `what` is the result's type, `flags` the source's, `imm` the rounding; count 1 rounds to a whole number, size 1
- * keeps the result in 0..1. A whole result is saturated, as floats always are and integers with .sat. */
+/* Converts where there is no row. `what` is the result's type, `flags` the source's, `imm` the rounding; count 1 rounds
+ * to a whole number, size 1 keeps the result in 0..1. A whole result is saturated, as floats always are and integers
+ * with .sat. */
 void ptx_convert_slow(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     const ptx_type to = (ptx_type)i->what, from = (ptx_type)i->flags;

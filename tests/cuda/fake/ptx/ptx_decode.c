@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_decode.c: instructions that have a row in the tables of operations: their names, their roundings, what goes before and after them. */
+/* ptx_decode.c: instructions that have a row in the tables of operations: their names, their roundings, what goes
+ * before and after them. */
 #include <fenv.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static bool is_manner(const char *part)
     return false;
 }
 
-/* Gives a type the name that operations have where signs make no difference: s32 and b32 are u32, and for moves (`bits`) f32 is, too. */
+/* Gives a type the name that operations have where signs make no difference: s32 and b32 are u32, and for moves
+ * (`bits`) f32 is, too. */
 static void plain_type(char *part, size_t size, bool bits)
 {
     const ptx_type t = ptx_type_named(part);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_float.c: arithmetic of 32 and 64 bit floats. A result that is not a number has the card's bits, 0x7fffffff, in 32 bits. */
+/* ptx_float.c: arithmetic of 32 and 64 bit floats. A result that is not a number has the card's bits, 0x7fffffff, in 32
+ * bits. */
 #include <fenv.h>
 #include <math.h>
 
@@ -89,7 +90,8 @@ CLASS(notanumber_f64, double, a != a)
 CLASS(normal_f64, double, isnormal(a) != 0)
 CLASS(subnormal_f64, double, fpclassify(a) == FP_SUBNORMAL)
 
-/* Runs another operation with the rounding that imm is: values are read from registers, so nothing is computed beforehand. */
+/* Runs another operation with the rounding that imm is: values are read from registers, so nothing is computed
+ * beforehand. */
 void ptx_directed(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     fesetround((int)i->imm);

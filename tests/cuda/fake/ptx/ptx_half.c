@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_half.c: floats of 16 bits, one or two in a register. Sums, products and quotients are rounded once: 24 bits hold what twice 11 need. */
+/* ptx_half.c: floats of 16 bits, one or two in a register. Sums, products and quotients are rounded once: 24 bits hold
+ * what twice 11 need. */
 #include <math.h>
 
 #include "ptx_lanes.h"

@@ -8,8 +8,8 @@
 
 #include "ptx.h"
 
-/* PTX_EACH runs the statement for all 32 lanes in a loop without conditions, or for the lanes of the mask. A lane reads and writes its own values
- * only, which ivdep says. */
+/* PTX_EACH runs the statement for all 32 lanes in a loop without conditions, or for the lanes of the mask. A lane reads
+ * and writes its own values only, which ivdep says. */
 #define PTX_EACH(mask, statement)                                                                                      \
     do {                                                                                                               \
         if ((mask) == ~UINT32_C(0)) {                                                                                  \

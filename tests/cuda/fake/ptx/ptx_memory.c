@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_memory.c: loads, stores, atomics. An access that all lanes make side by side to device memory that was written is one copy. */
+/* ptx_memory.c: loads, stores, atomics. An access that all lanes make side by side to device memory that was written is
+ * one copy. */
 #include "../fake.h"
 #include "ptx_lanes.h"
 
@@ -32,7 +33,8 @@ static inline uint8_t *reach(ptx_warp *w, int l, uint64_t at, const ptx_inst *i,
     return ptx_reach(w, l, at, (ptx_space)i->space, nbytes, writes, false);
 }
 
-/* Finds the memory that all 32 lanes reach, one beside the other, where that is device memory that was written; otherwise NULL. */
+/* Finds the memory that all 32 lanes reach, one beside the other, where that is device memory that was written;
+ * otherwise NULL. */
 static uint8_t *side_by_side(ptx_warp *w, const ptx_inst *i, uint32_t each)
 {
     const uint64_t *at = PTX_REG(uint64_t, w, i->a), first = at[0] + (uint64_t)i->imm;
@@ -126,7 +128,8 @@ void ptx_store(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     }
 }
 
-/* ---- atomics: what: the operation, flags: the type, count: the address has 64 bits; a: address, b, c: values, d: what was there ---- */
+/* ---- atomics: what: the operation, flags: the type, count: the address has 64 bits; a: address, b, c: values, d: what
+ * was there ---- */
 
 static uint64_t whole_result(const ptx_inst *i, uint64_t old, uint64_t b, uint64_t c, bool is_signed)
 {
@@ -206,8 +209,9 @@ void ptx_fence(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     ptx_global_sync(w);
 }
 
-/* cp.async copies at once. Register a has the address in shared memory (of 64 bits where `flags` says so), b the source; imm and extra are their
- * offsets. `size` bytes are written; where `count` is set, register c says how many of them are read, and the others become zero. */
+/* cp.async copies at once. Register a has the address in shared memory (of 64 bits where `flags` says so), b the
+ * source; imm and extra are their offsets. `size` bytes are written; where `count` is set, register c says how many of
+ * them are read, and the others become zero. */
 void ptx_copy_async(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     for (int l = 0; l < PTX_LANES; l++) {

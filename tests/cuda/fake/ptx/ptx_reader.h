@@ -108,7 +108,8 @@ bool ptx_address_read(ptx_reader *r, ptx_address *p);
 ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n);
 /* Finds the register that holds a source as `size` bytes (0: a predicate). */
 bool ptx_source(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);
-/* Finds the register for a result of `size` bytes, which ptx_result_done brings into the operand behind the instruction. */
+/* Finds the register for a result of `size` bytes, which ptx_result_done brings into the operand behind the
+ * instruction. */
 bool ptx_result(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);
 void ptx_result_done(ptx_reader *r, const ptx_operand *o, uint32_t at, uint32_t size, bool is_signed);
 

@@ -154,8 +154,8 @@ static void run_warp(ptx_warp *w)
 
 /* ---- barriers of a block ---- */
 
-/* A barrier's instruction has the barrier's number in register a, how many threads come in b where `flags` is set, and in `what` how predicate c (its
- * complement where imm is 1) is reduced into d. */
+/* A barrier's instruction has the barrier's number in register a, how many threads come in b where `flags` is set, and
+ * in `what` how predicate c (its complement where imm is 1) is reduced into d. */
 typedef struct {
     uint32_t number, wanted, have, popc, line;
     bool lines_differ;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_warp.c: instructions in which the lanes of a warp look at each other. They run when all lanes of their mask that live have come. */
+/* ptx_warp.c: instructions in which the lanes of a warp look at each other. They run when all lanes of their mask that
+ * live have come. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,7 +12,8 @@ static uint32_t members(ptx_warp *w, const ptx_inst *i, uint32_t mask, int l)
     return PTX_REG(uint32_t, w, i->mask_at)[l] & mask;
 }
 
-/* A shuffle has the value in register a, how far in b, segments in c and its mode in `what`; imm is a predicate's offset or -1. */
+/* A shuffle has the value in register a, how far in b, segments in c and its mode in `what`; imm is a predicate's
+ * offset or -1. */
 enum { UP, DOWN, BUTTERFLY, INDEX };
 static int source_of(int what, int l, uint32_t by, uint32_t segments, bool *inside)
 {
@@ -102,8 +104,8 @@ void ptx_reduce(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     }
 }
 
-/* match.sync asks whether all lanes of the mask have one value where `what` is set, otherwise which lanes have it. A value has `size` bytes; imm is a
- * predicate's offset or -1. */
+/* match.sync asks whether all lanes of the mask have one value where `what` is set, otherwise which lanes have it. A
+ * value has `size` bytes; imm is a predicate's offset or -1. */
 void ptx_match(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
     uint64_t values[PTX_LANES];

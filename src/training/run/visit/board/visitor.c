@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.c: asks and answers lie in one region, two lines a worker at the same place on every rank, so that an exchange is in place. */
+/* visitor.c: asks and answers lie in one region, two lines a worker at the same place on every rank, so that an
+ * exchange is in place. */
 #include "visitor.h"
 
 #include <assert.h>
@@ -148,8 +149,8 @@ void tutti_visitor_destroy(tutti_visitor *v)
     free(v);
 }
 
-/* The loader asks for share n + TUTTI_LOADER_AHEAD when n have been taken from it, and the answer to each that was taken before has brought
- * one: so there always is one. */
+/* The loader asks for share n + TUTTI_LOADER_AHEAD when n have been taken from it, and the answer to each that was
+ * taken before has brought one: so there always is one. */
 int64_t tutti_visitor_deal(tutti_visitor *v)
 {
     pthread_mutex_lock(&v->lock);

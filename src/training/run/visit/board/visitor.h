@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.h: how a worker of another host comes by what stands on the board of visits, which it cannot see (visits.h): it asks rank 0, once a
- * local step, and is answered; two exchanges of a few numbers, between the two, by schedules that the plan has proved.
+/* visitor.h: how a worker of another host comes by what stands on the board of visits, which it cannot see (visits.h):
+ * it asks rank 0, once a local step, and is answered; two exchanges of a few numbers, between the two, by schedules
+ * that the plan has proved.
  *
- * An ask says which share the worker wants to begin, that one has ended, with which loss, and whether somebody wants the run to end. An
- * answer says whether the share may be begun, and which one the worker is dealt behind those that it has: it begins with as many as its
- * loader takes ahead, and one more.
+ * An ask says which share the worker wants to begin, that one has ended, with which loss, and whether somebody wants
+ * the run to end. An answer says whether the share may be begun, and which one the worker is dealt behind those that it
+ * has: it begins with as many as its loader takes ahead, and one more.
  *
- * The ask for the next share goes as soon as all that it says of this one is known: with what the worker brings to the centre, so that
- * rank 0, which takes that first, answers right behind what comes of it; in a step without a visit behind the forward pass. What rank 0 does, and
- * in which order, is what it would do if it were asked when the next share begins; only that no trip there and back is waited for.
+ * The ask for the next share goes as soon as all that it says of this one is known: with what the worker brings to the
+ * centre, so that rank 0, which takes that first, answers right behind what comes of it; in a step without a visit
+ * behind the forward pass. What rank 0 does, and in which order, is what it would do if it were asked when the next
+ * share begins; only that no trip there and back is waited for.
  *
  * Threads: owner, but for tutti_visitor_deal: any one at a time. */
 #ifndef TUTTI_VISITOR_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits.c: a board in the memory of rank 0, which all ranks of its host map; ranks of others ask.
  *
- * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are halves of one word,
- * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
- * What is kept of an order lies on the board too; a run that goes by one has lists of its own shares and turns (visits_order.h).
- * Visits are let in by a ticket lock that holds when its holder dies (visits_turns.h): order of arrival is the order of the tickets, and in
- * rank order a rank knows its tickets (visits_enter.c). */
+ * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are
+ * halves of one word, counted from the first share of the stretch: so whoever begins a share and whoever moves the stop
+ * agree which of them was first. What is kept of an order lies on the board too; a run that goes by one has lists of
+ * its own shares and turns (visits_order.h). Visits are let in by a ticket lock that holds when its holder dies
+ * (visits_turns.h): order of arrival is the order of the tickets, and in rank order a rank knows its tickets
+ * (visits_enter.c). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -220,7 +221,8 @@ static int64_t begun_of(uint64_t open)
     return (int64_t)(open & UINT32_MAX);
 }
 
-/* Shares and visits go by a record only if all meet where they met then: else one could wait for another that waits at a stop. */
+/* Shares and visits go by a record only if all meet where they met then: else one could wait for another that waits at
+ * a stop. */
 static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     tutti_visits_order *o = &v->order;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_enter.c: who is let in to the centre when, and who waits for the slowest. A wait spins for a moment, then gives its core away, then
- * sleeps; it looks for deaths all the while, and one that the group bears ends what was waited for. */
+/* visits_enter.c: who is let in to the centre when, and who waits for the slowest. A wait spins for a moment, then
+ * gives its core away, then sleeps; it looks for deaths all the while, and one that the group bears ends what was
+ * waited for. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -23,8 +24,8 @@ static tutti_status give_up(const tutti_visits *v, const char *what, int rank, t
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
 
-/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over, or that its worker is gone: what that one
- * has brought is then taken to no centre. */
+/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over, or that its worker
+ * is gone: what that one has brought is then taken to no centre. */
 static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
 {
     if (!v->of) return tutti_group_poll(v->group, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_order.c: the file of an order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..], "visits": [..], "stops": [..]}; "lost": 1
- * where a rank died. */
+/* visits_order.c: the file of an order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..],
+ * "visits": [..], "stops": [..]}; "lost": 1 where a rank died. */
 #include "visits_order.h"
 
 #include <cjson/cJSON.h>
@@ -201,7 +201,8 @@ static int64_t visits_of(const walk *w, int rank)
     return ends * w->each[rank][1] + (n - ends) * w->each[rank][0];
 }
 
-/* The rank that would wait for the slowest, which comes only after it; -1: none. Who has no more visits before the stop is not waited for. */
+/* The rank that would wait for the slowest, which comes only after it; -1: none. Who has no more visits before the stop
+ * is not waited for. */
 static int slowest(const walk *w, int rank)
 {
     if (!w->plan->is_paced || w->plan->config.period != 1 || w->each[rank][1] != 1) return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_order.h: who took which share and who visited when, in a run whose ranks take steps of their own: kept in a file, such a run can be
- * played again to the bit. Threads: owner. */
+/* visits_order.h: who took which share and who visited when, in a run whose ranks take steps of their own: kept in a
+ * file, such a run can be played again to the bit. Threads: owner. */
 #ifndef TUTTI_VISITS_ORDER_H
 #define TUTTI_VISITS_ORDER_H
 
@@ -27,8 +27,9 @@ tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order
 tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
                                       tutti_failure *err);
-/* TUTTI_ERR_DATA, with the name and what contradicts what: no run by this plan can have had it, so whoever followed it would wait for a visit
- * that never comes. A rank visits after its shares; before each stop it has played all of its shares, and visited as often as they make. */
+/* TUTTI_ERR_DATA, with the name and what contradicts what: no run by this plan can have had it, so whoever followed it
+ * would wait for a visit that never comes. A rank visits after its shares; before each stop it has played all of its
+ * shares, and visited as often as they make. */
 tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order *o, const tutti_plan *plan,
                                       tutti_failure *err);
 void tutti_visits_order_release(tutti_visits_order *o);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_turns.c: see visits_turns.h.
  *
- * A ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket is drawn until after the head
- * has gone past it, its owner's line says the ticket or that one is being drawn. So who has read the head, then finds no living line
- * that says either, knows that the owner is gone, or has left meanwhile: then the head has moved, and the exchange that passes the turn
- * on fails. */
+ * A ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket is drawn
+ * until after the head has gone past it, its owner's line says the ticket or that one is being drawn. So who has read
+ * the head, then finds no living line that says either, knows that the owner is gone, or has left meanwhile: then the
+ * head has moved, and the exchange that passes the turn on fails. */
 #include "visits_turns.h"
 
 static bool is_gone(const tutti_turns *t, int rank)
@@ -85,7 +85,8 @@ void tutti_turns_leave(const tutti_turns *t, int64_t ticket)
     atomic_store(&t->board->head, ticket + 1);
 }
 
-/* Of those who are to bring something the one with the lowest ticket waits for nobody, and whose ticket is below that has brought it: all go on. */
+/* Of those who are to bring something the one with the lowest ticket waits for nobody, and whose ticket is below that
+ * has brought it: all go on. */
 bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket)
 {
     const int64_t its = next_of(t, rank);
@@ -138,7 +139,8 @@ static bool can_others_take(const tutti_turns *t, int64_t share)
     return false;
 }
 
-/* The first share that is left of a closed column and that this worker can take; `end`: none. *left: how many were dealt before it. */
+/* The first share that is left of a closed column and that this worker can take; `end`: none. *left: how many were
+ * dealt before it. */
 static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t end, int64_t *left)
 {
     tutti_turns_line *line = &t->board->workers[column];

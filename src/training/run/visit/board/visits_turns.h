@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_turns.h: whose turn it is to visit, and who is dealt which share where shares come in order, among workers that may be lost at any
- * point.
+/* visits_turns.h: whose turn it is to visit, and who is dealt which share where shares come in order, among workers
+ * that may be lost at any point.
  *
- * Both lie in memory that all workers map, and each word says enough for another worker to go on from it: of a ticket, who has drawn it
- * or is about to; of a worker, how many of its shares have been dealt. There is nothing to repair: who waits in vain sees that nobody
- * who lives has the turn, and passes it on.
+ * Both lie in memory that all workers map, and each word says enough for another worker to go on from it: of a ticket,
+ * who has drawn it or is about to; of a worker, how many of its shares have been dealt. There is nothing to repair: who
+ * waits in vain sees that nobody who lives has the turn, and passes it on.
  *
- * is_gone must be true only of a worker that touches this memory no more, and stay true. Threads: the owner of each rank's view; deal: any
- * one at a time of a rank. */
+ * is_gone must be true only of a worker that touches this memory no more, and stay true. Threads: the owner of each
+ * rank's view; deal: any one at a time of a rank. */
 #ifndef TUTTI_VISITS_TURNS_H
 #define TUTTI_VISITS_TURNS_H
 
@@ -48,13 +48,14 @@ typedef struct {
 /* By arrival: the next ticket. In rank order: this worker's next turn. */
 int64_t tutti_turns_draw(const tutti_turns *t);
 int64_t tutti_turns_next(const tutti_turns *t);
-/* Who has the turn before this ticket's; -1: it is this ticket's turn. Turns of which nobody makes use are passed on. */
+/* Who has the turn before this ticket's; -1: it is this ticket's turn. Turns of which nobody makes use are passed
+ * on. */
 int tutti_turns_drawn_by(const tutti_turns *t, int64_t ticket);
 int tutti_turns_awaited(const tutti_turns *t, int64_t ticket);
 /* After it: the visit has ended. */
 void tutti_turns_leave(const tutti_turns *t, int64_t ticket);
-/* In rank order: whether what that worker brings from another host to a turn before this ticket's is still to come. Then: what this worker
- * brings is there. */
+/* In rank order: whether what that worker brings from another host to a turn before this ticket's is still to come.
+ * Then: what this worker brings is there. */
 bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket);
 void tutti_turns_bring(const tutti_turns *t, int64_t ticket);
 
@@ -63,10 +64,10 @@ void tutti_turns_rest(const tutti_turns *t, bool rests);
 /* Whether others need not wait for what this worker does next. */
 bool tutti_turns_is_out(const tutti_turns *t, int rank);
 
-/* Worker r is dealt shares begin + r, begin + r + nranks, .., its column, until somebody is gone. Then all that come after those are dealt
- * in common, by arrival, and what is left of the columns goes to its owner, or to the first who comes and has been dealt none behind it.
- * So a worker's shares always ascend, and when it is dealt one behind a stop it has all before. What nobody can be dealt any more is
- * played by nobody. -1: there is none. */
+/* Worker r is dealt shares begin + r, begin + r + nranks, .., its column, until somebody is gone. Then all that come
+ * after those are dealt in common, by arrival, and what is left of the columns goes to its owner, or to the first who
+ * comes and has been dealt none behind it. So a worker's shares always ascend, and when it is dealt one behind a stop
+ * it has all before. What nobody can be dealt any more is played by nobody. -1: there is none. */
 int64_t tutti_turns_deal(const tutti_turns *t, int64_t begin, int64_t end);
 
 #endif
