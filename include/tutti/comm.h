@@ -4,21 +4,22 @@
  * Implemented in src/collective/comm over groups, regions and exchanges: each call runs a lowered schedule that was
  * checked when it was made (tutti/schedule.h). docs/comm.md walks through it.
  *
- *   - All ranks make the same calls in the same order: that holds for every function here that says "collective". A
- *     call is described to the other ranks beside its data; ranks that disagree on collective, count, type, operation,
- *     root, algorithm or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
+ *   - All ranks make the same collective calls in the same order: those of functions whose comment says "Collective". A
+ *     description of the call travels beside its data. Ranks that disagree on collective, count, type, operation, root,
+ *     algorithm or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
  *   - Memory. Data in memory of tutti_comm_alloc or _enrol is read and written by the peers where it lies: nothing is
- *     copied to be sent. Then `in` and `out` must lie at the same offsets of the same allocation on every rank, and on
- *     ranks that have no input or output they are given all the same. Any other memory works too, at any addresses:
- *     pieces of it are shown to the peers in memory that they map, or the system copies it for them (CMA, where it
- *     allows that); calls find out which takes less.
- *   - The first call of its kind makes schedule and shared memory (collective, some hundred microseconds); later ones
- *     start at once. Kind: collective, type, operation, root, algorithm, and in allocated memory also count and place.
+ *     copied to be sent. Then `in` and `out` must lie at the same offsets of the same allocation on every rank; ranks
+ *     that have no input or output give the addresses too. Any other memory works as well, at any addresses: the
+ *     library copies pieces of it into memory that the peers map, or the system copies it for them (CMA, where that is
+ *     allowed). Calls find out which way takes less time.
+ *   - The first call of a kind makes schedule and shared memory (collective, some hundred microseconds); later ones
+ *     start at once. Calls are of one kind if they have the same collective, type, operation, root and algorithm, and
+ *     in allocated memory also the same count and place.
  *   - Every wait has a deadline. When it passes, or a rank dies or aborts, the communicator has failed for good on all
- *     ranks: calls return TUTTI_ERR_PEER, and tutti_comm_failure says why and who.
+ *     ranks: calls return TUTTI_ERR_PEER, and tutti_comm_failure names the cause and the rank.
  *
- * Threads: owner (one thread at a time per communicator: a second one is refused while the first is in a call), but for
- * tutti_comm_abort (shared). A child of fork has no part in it: its calls are refused. */
+ * Threads: owner (one thread at a time per communicator: a second one is refused while the first is in a call), except
+ * tutti_comm_abort (shared). Calls in a child process of fork are refused. */
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 
@@ -36,96 +37,100 @@ typedef struct tutti_comm tutti_comm;
 
 typedef struct {
     int rank, nranks;
-    const char *address; /* of the host of rank 0; NULL: 127.0.0.1 */
-    int port;            /* rank 0 listens there */
-    double deadline_s;   /* 0: 60 */
+    const char *address; /* address of rank 0's host; NULL: 127.0.0.1 */
+    int port;            /* port on which rank 0 listens */
+    double deadline_s;   /* seconds that a wait may take; 0: 60 */
 } tutti_comm_config;
 
-/* Collective. Who we are is read from the environment: torchrun, `tutti`, PMIx (docs/launching.md); none: one rank
- * alone. */
+/* Collective. Reads this rank's place from the environment: torchrun, `tutti`, PMIx (docs/launching.md). Without such
+ * variables it makes a communicator of one rank. */
 tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err);
-/* Collective. Everything given. */
+/* Collective. Creates a communicator from the caller's numbers and never looks at the environment. */
 tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out, tutti_failure *err);
-/* nranks communicators for as many threads of this process, one for each (out has room for them): same code, for
- * tests. */
+/* Creates nranks communicators for as many threads of this process, one for each; out has room for nranks. Tests run
+ * the same code as processes by it. */
 tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm **out, tutti_failure *err);
-/* Leaves in good order and frees its allocations. Requests that have not been freed are over: free still takes them.
- * NULL is accepted. */
+/* Leaves the communicator in good order and frees its allocations. Requests that have not been freed are over, but
+ * tutti_request_free still takes them. NULL is accepted. */
 void tutti_comm_destroy(tutti_comm *comm);
 
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
-/* "rank 3 (host box, pid 4711)". Valid as long as the communicator. */
+/* Returns words such as "rank 3 (host box, pid 4711)". They are valid as long as the communicator. */
 const char *tutti_comm_describe(const tutti_comm *comm, int rank);
-/* Ends all ranks' calls with these words. Any thread. */
+/* Ends the calls of all ranks with these words. Any thread may call it. */
 void tutti_comm_abort(tutti_comm *comm, const char *words);
-/* Why the communicator has failed; TUTTI_OK: it has not. *culprit (may be NULL): the rank that died, -1 = nobody in
- * particular. */
+/* Says why the communicator has failed; TUTTI_OK means that it has not. *culprit (may be NULL) becomes the rank that
+ * died, or -1 if no rank in particular is to blame. */
 tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_failure *err);
 
-/* Collective. Memory that all ranks map: every rank gives the same size, *out is this rank's own part (page-aligned,
- * zeroed). */
+/* Collective. Allocates memory that all ranks map. Every rank gives the same size; *out is this rank's own part
+ * (page-aligned, zeroed). */
 tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err);
-/* Collective. `own` as alloc gave it. Requests on it cannot be started any more; one in flight refuses it. */
+/* Collective. Frees an allocation; `own` is the address that tutti_comm_alloc gave. Requests on it cannot be started
+ * any more. The call is refused while one is in flight. */
 tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err);
 
-/* Collective. Memory of the caller's own becomes memory as of tutti_comm_alloc, without a copy: nbytes at addr, which
- * are a shared mapping (MAP_SHARED, read and write) of descriptor fd at byte `offset`: memfd_create, shm_open, a file,
- * a tensor of PyTorch in shared memory. addr and offset are multiples of a page; nbytes is the same on all ranks, the
- * rest each rank's own. What is not such a mapping, whole, is refused on all ranks with words, and so is what overlaps
- * memory of this communicator.
- *   - It stays the caller's: mapped, and the file no shorter, until tutti_comm_forget or _destroy. fd may be closed at
- *     once.
- *   - A file that somebody makes shorter all the same kills whoever touches what is gone (SIGBUS), here and in the
- *     peers: seal a memfd (F_SEAL_SHRINK) where that could happen. All of it is backed when enrol returns, so no full
- *     file system does that later.
- *   - Peers of this host map the file; between hosts the memory is registered with the wire, as that of alloc is. */
+/* Collective. Makes memory of the caller's own usable like memory of tutti_comm_alloc, without a copy. The nbytes at
+ * addr must be a shared mapping (MAP_SHARED, read and write) of descriptor fd at byte `offset`: from memfd_create,
+ * shm_open, a file, or a tensor of PyTorch in shared memory. addr and offset are multiples of a page. nbytes is the
+ * same on all ranks; the other arguments may differ. All ranks refuse, with words, memory that is not one whole such
+ * mapping or that overlaps memory of this communicator.
+ *   - The memory stays the caller's. Keep it mapped, and the file no shorter, until tutti_comm_forget or _destroy. fd
+ *     may be closed at once.
+ *   - If somebody makes the file shorter all the same, any process that touches the lost part is killed (SIGBUS), on
+ *     this rank and on its peers. Seal a memfd (F_SEAL_SHRINK) where that could happen. All of the file is backed when
+ *     enrol returns, so a file system that fills up later does no such harm.
+ *   - Peers of this host map the file. Between hosts the memory is registered with the wire, as that of alloc is. */
 tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *addr, size_t nbytes, tutti_failure *err);
-/* Collective. `addr` as it was enrolled: it is the caller's alone again. Requests as of tutti_comm_free. */
+/* Collective. Undoes tutti_comm_enrol; `addr` is the address that was enrolled. The memory is the caller's alone again.
+ * For requests on it the rules of tutti_comm_free hold. */
 tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err);
 
 /* --- calls --- */
 
-/* One collective call. Zero-initialise; count is of
+/* Describes one collective call. Zero-initialise it. `count` means:
  *   allreduce, reduce, broadcast   elements of the whole vector
  *   reduce-scatter                 elements that each rank gets of the sum (in: size * count)
  *   all-gather, gather             elements that each rank gives (out: size * count)
  *   all-to-all                     elements for each rank (in and out: size * count)
- * With `counts` ranks have different ones, zero included: counts[r] of rank r, for all-to-all counts[i * size + j] from
- * rank i to rank j; blocks lie one behind the other. The same array on every rank; copied.
- * in = out works in place; for reduce-scatter and all-gather in place means that the rank's own block is where it
- * stands in the whole vector. Otherwise in and out do not overlap. all-to-all is never in place. */
+ * With `counts` each rank has a number of its own, which may be zero: counts[r] of rank r, for all-to-all counts[i *
+ * size + j] from rank i to rank j. Blocks lie one behind the other. The array is the same on every rank, and the call
+ * copies it. in = out works in place. For reduce-scatter and all-gather, in place means that the rank's own block is
+ * where it stands in the whole vector. Otherwise in and out do not overlap. all-to-all is never in place. */
 typedef struct {
     tutti_collective collective;
-    const void *in; /* broadcast: of the root */
-    void *out;      /* gather, reduce: of the root */
+    const void *in; /* broadcast: only the root's is used */
+    void *out;      /* gather, reduce: only the root's is used */
     int64_t count;
-    const int64_t *counts; /* NULL: count everywhere */
+    const int64_t *counts; /* one count for each block; NULL: `count` for every block */
     tutti_dtype type;
-    tutti_operation op; /* where nothing is reduced: only what an element is (argmin, argmax: pairs) */
+    tutti_operation op; /* for a collective that reduces nothing, it says only what an element is (argmin, argmax:
+                         * pairs) */
     int root;
-    const char
-        *algorithm; /* NULL or "auto": chosen; else a row of `tutti coll list`, or a name of tutti_comm_add_schedule */
-    double deadline_s; /* of the whole call, or of prepare and each wait; 0: the communicator's */
+    const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to
+                            *                             tutti_comm_add_schedule */
+    double deadline_s;     /* for the whole call, or for prepare and for each wait; 0: the communicator's */
 } tutti_call;
 
-/* Collective, blocking. */
+/* Collective. Runs the call and returns when this rank's part is done. */
 tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err);
 
-/* A call in the making: prepare -> { start -> test ... | wait } ... -> free. Memory that it names stays the caller's,
- * and untouched between start and done. Several may be in flight. Progress is made inside calls on the communicator. */
+/* A call that is prepared once and may be started many times: prepare -> { start -> test ... | wait } ... -> free. Its
+ * memory stays the caller's and is untouched between start and done. Several requests may be in flight. They progress
+ * only inside calls on the communicator. */
 typedef struct tutti_request tutti_request;
-/* Collective. Makes what the call needs, moves nothing. */
+/* Collective. Makes the schedule and shared memory that the call needs. Moves no data. */
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_request **out, tutti_failure *err);
-/* Never waits for a peer. */
+/* Starts the request and never waits for a peer. */
 tutti_status tutti_request_start(tutti_request *request, tutti_failure *err);
-/* Never blocks; failure: the request is over. */
+/* Sets *done and never blocks. After a failure the request is over. */
 tutti_status tutti_request_test(tutti_request *request, bool *done, tutti_failure *err);
 tutti_status tutti_request_wait(tutti_request *request, tutti_failure *err);
-/* Waits first if it is in flight. NULL is accepted. */
+/* Waits for a request in flight, then frees it. NULL is accepted. */
 void tutti_request_free(tutti_request *request);
 
-/* The common calls by name. */
+/* --- the common collectives, one function each --- */
 tutti_status tutti_comm_allreduce(tutti_comm *comm, const void *in, void *out, int64_t count, tutti_dtype type,
                                   tutti_operation op, tutti_failure *err);
 tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *out, int64_t count, tutti_dtype type,
@@ -144,13 +149,13 @@ tutti_status tutti_comm_barrier(tutti_comm *comm, tutti_failure *err);
 
 /* --- schedules --- */
 
-/* Collective. A schedule of the caller's own, as text (docs/schedule-format.md) for this many ranks: it is parsed,
- * proved, lowered, proved again, and then known as `name` to tutti_call.algorithm. A schedule that is wrong is refused
- * with a counter-example. */
+/* Collective. Adds a schedule of the caller's own, as text (docs/schedule-format.md) for this number of ranks. The
+ * schedule is parsed, proved, lowered and proved again; then tutti_call.algorithm may name it `name`. A wrong schedule
+ * is refused with a counter-example. */
 tutti_status tutti_comm_add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
                                      tutti_failure *err);
-/* How a call would run and why: path through memory, algorithm, and for a choice what each candidate would take by the
- * figures of this host. The text is the caller's (free()). Not collective. */
+/* Says how a call would run and why: the way through memory, the algorithm, and for a choice what each candidate would
+ * take by the figures of this host. The text is the caller's (free()). Not collective. */
 char *tutti_comm_explain(tutti_comm *comm, const tutti_call *call);
 
 #ifdef __cplusplus

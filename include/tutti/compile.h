@@ -11,12 +11,11 @@
 extern "C" {
 #endif
 
-/* Compiles an algorithm: NAME[,parameter=value]... such as "hierarchical,group=4", one row of the table in
- * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the
- * row with its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
- * Refusals (unknown name or parameter with the nearest one, a value out of range, a rank count or class that the
- * algorithm cannot serve, with the reason) are TUTTI_ERR_USAGE. The result is two-sided; lower it with
- * tutti_schedule_lower. */
+/* Compiles an algorithm. Its text is NAME[,parameter=value]..., such as "hierarchical,group=4". NAME is one row of the
+ * table in src/collective/compile (`tutti coll list` shows rows and parameters). The schedule's header names every
+ * parameter of the row with its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
+ * TUTTI_ERR_USAGE: an unknown name or parameter (the words give the nearest one), a value out of range, or a rank count
+ * or class that the algorithm cannot serve. The result is two-sided; lower it with tutti_schedule_lower. */
 struct tutti_topology; /* tutti/topology.h */
 enum { TUTTI_MAX_PARAMETERS = 4 };
 typedef struct {
@@ -25,9 +24,11 @@ typedef struct {
     int32_t root;
     int32_t slots;
     bool in_place;
-    bool sums_once; /* refuse rows that pass partial sums on, but for those that sum all of groups' sums in one step */
-    const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the schedule */
-    /* For the row, filled in while compiling; what a caller leaves here is not looked at. */
+    bool sums_once; /* refuse algorithms that pass partial sums on, except those that add the sums of all groups in one
+                     * step */
+    const struct tutti_topology *topology; /* for algorithms that are made for one topology; NULL: none; must outlive
+                                            * the schedule */
+    /* The compiler fills in these values for the algorithm; it ignores what the caller leaves here. */
     int32_t param[TUTTI_MAX_PARAMETERS];
     const void *prepared;
 } tutti_compile_request;

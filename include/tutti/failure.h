@@ -17,7 +17,7 @@ extern "C" {
 /* The values are the exit codes of the tutti program. */
 typedef enum {
     TUTTI_OK = 0,
-    TUTTI_ERR_FAILED = 1,     /* ran and failed: I/O, memory, a check that does not hold */
+    TUTTI_ERR_FAILED = 1,     /* the call ran and failed: I/O, memory, a check that does not hold */
     TUTTI_ERR_USAGE = 2,      /* usage or configuration: the caller can correct it */
     TUTTI_ERR_DATA = 3,       /* bad data set, model file, checkpoint or schedule file */
     TUTTI_ERR_PEER = 4,       /* a peer is lost, or a deadline passed */

@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/* A new schedule for the wire class; `s` must be two-sided and must outlive the result (the result generates its parts
- * from s's parts). */
+/* Makes a new schedule for the wire class. `s` must be two-sided and must outlive the result, which generates its parts
+ * from s's parts. */
 tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
                                   tutti_failure *err);
 
-/* For ranks of several hosts (host_of: nranks numbers, the same for those of one host, such as a group's for some of
- * its ranks; the result's own count from 0 in the order of the ranks): all on one host gives a mapped schedule, each on
- * its own a one-sided one, else a mixed one. */
+/* Makes a schedule for ranks of several hosts. host_of holds nranks numbers; ranks of one host have the same number,
+ * and any numbers will do. The result counts hosts from 0 in the order of the ranks. If all ranks are on one host, the
+ * result is mapped; if each is on its own, one-sided; else mixed. */
 tutti_status tutti_schedule_lower_hosts(const tutti_schedule *s, const int32_t *host_of, tutti_schedule **out,
                                         tutti_failure *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.h: the program tutti as a function, for packages that bring a program of their own. Implemented in src/cli.
+/* main.h: the program tutti as a function, for packages that bring a program of their own.
  *
- * Threads: none but the caller may run; call once in a process. */
+ * Implemented in src/cli. Threads: no other thread may run during the call; call it once in a process. */
 #ifndef TUTTI_MAIN_H
 #define TUTTI_MAIN_H
 
@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Runs a command line: argv[0] is a name ending in "svm-train" or "svm-predict" for those, any other for `tutti`;
+/* Runs a command line. If the name argv[0] ends in "svm-train" or "svm-predict", that program runs, else `tutti`.
  * argv[1] is the command; argv[argc] is NULL. Prints on stdout and stderr, handles signals, and starts ranks as copies
- * of the process's own file, which must hand its arguments to this function. Returns the code to exit with: 0 ok, 1
+ * of the process's own file, which must pass its arguments to this function. Returns the code to exit with: 0 ok, 1
  * failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
 int tutti_main(int argc, char **argv);
 

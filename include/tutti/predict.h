@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.h: how long a step of a job takes on a machine that need not be there: kernel times measured here x schedules
- * x topology.
+/* predict.h: how long a step of a job takes on a machine that may not exist: kernel times measured here x schedules x
+ * topology.
  *
- * Times of kernels, updates and loading are measured on this machine for the share of one rank (on a host with as many
- * threads busy as ranks will be, up to its cores), or read from a file of such measurements. Exchanges are simulated on
- * the schedules of the job's own plan. Both meet on two lanes, compute and exchange, over several steps:
- *   star  exchanges run beside compute; what compute does not hide is exposed.
- *         What layers that ranks share hand on is always exposed: it is what is computed with next.
- *   host  moving bytes is work of the rank's own core: nothing is hidden, and ranks beyond the cores share them in
+ * The call measures kernels, updates and loading on this machine for the share of one rank, or reads a file of such
+ * measurements. For a host it measures with as many busy threads as there will be ranks, up to its cores. It simulates
+ * the exchanges on the schedules of the job's own plan. A step then has two lanes, compute and exchange, over several
+ * steps:
+ *   star  exchanges run beside compute; the part that compute does not hide is exposed.
+ *         Activations that split layers hand on are always exposed: the next kernel needs them.
+ *   host  the rank's own core moves the bytes, so nothing is hidden. Ranks beyond the number of cores share cores in
  *         time.
- * Not modelled: noise but what a layer trace says of it, stragglers but those that options name, evaluation,
- * checkpoints. Threads: owner. */
+ * The model leaves out evaluation, checkpoints, noise except what a layer trace says of it, and slow ranks except those
+ * that options name. Threads: owner. */
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 
@@ -26,110 +27,118 @@ extern "C" {
 
 typedef struct tutti_job tutti_job; /* tutti/job.h */
 
-/* A bucket's exchanges are also timed at so many sizes: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
+/* Number of sizes at which a bucket's exchanges are timed as well: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
 enum { TUTTI_PREDICTED_SIZES = 4 };
 
-/* Bytes that a rank holds while it trains, by the plan; of rank 0, which has most. Batches that are loaded ahead, the
- * program and its libraries are not in it. */
+/* Bytes that a rank holds while it trains, by the plan; those of rank 0, which holds most. They leave out batches that
+ * are loaded ahead, the program and its libraries. */
 typedef struct {
     int64_t weights, gradients;
-    int64_t states;      /* of the rule, and centres */
-    int64_t activations; /* by life time; what else lives within a step */
+    int64_t states;      /* states of the update rule, and centres */
+    int64_t activations; /* activations by life time, and other memory that lives within a step */
     int64_t exchange;    /* scratch of the exchanges */
     int64_t all;
 } tutti_rank_memory;
 
 typedef struct {
     int nranks;
-    int ranks_per_core; /* star: 1 */
-    double step_s;      /* expected */
-    double lower_s;     /* compute, or the exchanges' own lower bounds, whichever is longer; host: their sum */
-    double upper_s;     /* nothing overlaps */
-    double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free; all ranks of the core */
+    int ranks_per_core; /* star: always 1 */
+    double step_s;      /* expected time of a step */
+    double lower_s;     /* lower bound: the longer of compute and the exchanges' own lower bounds; host: their sum */
+    double upper_s;     /* upper bound: nothing overlaps */
+    double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free for it; for all ranks that
+                         * share the core */
     double exchange_s;  /* all exchanges of a step, one after the other */
-    double exposed_s;   /* of these, what compute does not hide */
+    double exposed_s;   /* the part of exchange_s that compute does not hide */
     double samples_per_s;
-    double speedup;    /* samples_per_s / that of 1 rank that nothing slows down */
+    double speedup;    /* samples_per_s / samples_per_s of 1 rank that loses no time */
     double efficiency; /* speedup / nranks */
     int64_t
-        exchanged_bytes; /* of the packed vector, as it travels: the mean of what is summed and of what comes back */
+        exchanged_bytes; /* bytes of the packed vector as it travels: the mean of what is summed and what comes back */
     int nexchanges;
-    double visits;   /* of a worker in a step, where they visit a centre; else 0 */
-    int groups;      /* where groups of ranks share layers: how many; else 0 */
-    double travel_s; /* of exchange_s, what those layers hand on, which is waited for at once */
-    /* By what most of the bytes of a step travel, with all parameters; "visits" where workers visit a centre; "" on one
-     * rank. */
+    double visits;   /* visits of a worker in a step, where workers visit a centre; else 0 */
+    int groups;      /* number of groups, where groups of ranks share layers; else 0 */
+    double travel_s; /* the part of exchange_s that split layers hand on; ranks wait for it at once */
+    /* The algorithm that moves most of the bytes of a step, with all parameters; "visits" where workers visit a centre;
+     * "" on one rank. */
     char algorithm[96];
-    double by_size_s[TUTTI_PREDICTED_SIZES]; /* all exchanges of a bucket of that size; 0 on one rank, and of visits */
-    int fan_in; /* ranks that send to one of another host at a time, the most, of buckets and of what split layers hand
-                 * on */
-    int64_t bytes_per_rank; /* that the busiest rank sends in a step; host: reads and writes while it exchanges */
-    /* What is busy longest in a step: "compute", or the link (host: core or memory) that has most to do; "centre" of
-     * visits */
+    double by_size_s[TUTTI_PREDICTED_SIZES]; /* time of all exchanges of a bucket of that size; 0 on one rank and for
+                                              * visits */
+    int fan_in; /* the largest number of ranks that send to one rank of another host at a time, in exchanges of buckets
+                 * and of split layers */
+    int64_t bytes_per_rank; /* bytes that the busiest rank sends in a step; host: bytes that it reads and writes while
+                             * it exchanges */
+    /* The resource that is busy longest in a step: "compute", the busiest link (host: core or memory), or "centre" for
+     * visits. */
     char bottleneck[32];
-    bool assumes_updates, assumes_loading; /* the layer trace says nothing of them: 2 ns an element, and none */
-    /* By what computing takes longer than the mean of the layer trace, since ranks wait for the slowest of them: a
+    bool assumes_updates, assumes_loading; /* the layer trace has no times for them: an update is then taken as 2 ns an
+                                            * element, loading as none */
+    /* Factor by which computing takes longer than the mean of the layer trace, because ranks wait for the slowest: a
      * quantile of its steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say
      * how its steps differ. */
     double spread;
     char choice
-        [240]; /* what of `exchange` was auto became this: "ring, 6 buckets of up to 16.1 MiB, sharded"; "" = nothing
-                * was */
-    double choice_s;   /* that the choice took */
-    char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
+        [240]; /* the value of each `exchange` key that was auto, such as "ring, 6 buckets of up to 16.1 MiB, sharded";
+                * "": none was */
+    double choice_s;   /* seconds that the choice took */
+    char refused[256]; /* why this count has no prediction, in which case all else is 0; "": it has one */
     tutti_rank_memory memory;
 } tutti_prediction;
 
-/* Keeps choices and times of exchanges from one prediction to the next. It changes no answer. Threads: owner. */
+/* Keeps choices and times of exchanges from one prediction to the next. It changes no result. Threads: owner. */
 typedef struct tutti_predict_memory tutti_predict_memory;
 
 typedef struct {
-    const char *read_profile; /* file of measured times, or NULL: measure now */
-    const char *save_profile; /* file to write them to, or NULL */
-    const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies weak */
-    const char *device;       /* or the name or file of a processor that need not be there (docs/devices.md) */
-    bool weak;                /* the job's batch is that of each rank, not of all together */
-    /* By what the computing of each rank takes longer (1: nothing), as many as the largest rank count; NULL: of nobody.
-     * Workers that take steps of their own have a factor each; else all wait for the slowest, and its factor is that of
-     * the step. */
+    const char *read_profile; /* file of measured times; NULL: measure now */
+    const char *save_profile; /* file to write the times to; NULL: none */
+    const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies `weak` */
+    const char *device;       /* or the name or file of a processor model (docs/devices.md) */
+    bool weak;                /* the job's batch is the batch of each rank, not of all ranks together */
+    /* Factors by which the computing of each rank takes longer (1: not longer), one for each rank of the largest count;
+     * NULL: no rank is slower. Workers that take steps of their own use their own factor. Otherwise all ranks wait for
+     * the slowest, and its factor is that of the step. */
     const double *slowness;
-    int most_fan_in; /* a count by whose algorithm more ranks send to one at a time is refused; 0: none is */
-    void (*at)(void *at_arg, int nranks, int i, int n); /* told before count i of n is predicted; NULL: nobody */
+    int most_fan_in; /* refuse a count whose algorithm lets more ranks than this send to one rank at a time; 0: refuse
+                      * none */
+    void (*at)(void *at_arg, int nranks, int i, int n); /* called before count i of n is predicted; NULL: not called */
     void *at_arg;
-    /* By what a machine computes faster than what was measured, in all: kernels, updates, loading; 0: as fast. */
+    /* Factor by which the machine computes faster than the measured one (kernels, updates, loading); 0 means 1. */
     double speed;
-    /* A rank has so many times the samples that kernel times are of, each of which takes as long; 0: as many. Samples a
-     * second are still those of the job's batch. */
+    /* A rank has `share` times the samples that the kernel times are for, and each sample takes as long; 0 means 1.
+     * samples_per_s still counts the samples of the job's batch. */
     double share;
-    /* Where it is not NULL: kernel times that earlier calls have measured, or NULL, and what this one measures besides;
-     * the text is the caller's (free()). So several predictions are of the same times. */
+    /* If it is not NULL, *measured holds kernel times of earlier calls, or NULL; this call adds the times that it
+     * measures. The text is the caller's (free()). Several predictions then use the same times. */
     char **measured;
     tutti_predict_memory
-        *memory; /* of earlier calls, so that this one need not find it out again; NULL: nothing is kept */
+        *memory; /* choices and times of earlier calls, which this call need not find again; NULL: nothing is kept */
 } tutti_predict_options;
 
 tutti_predict_memory *tutti_predict_memory_create(void);
 void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 
-/* ranks[i] -> out[i], each by the plan that `tutti train` would make on t: its hosts decide the algorithm and who
- * visits how. A count that the job's algorithm or its groups of ranks do not serve is refused in out[i], unless none is
- * served. TUTTI_ERR_USAGE: the job does not go with a rank count, or t has no room for it; TUTTI_ERR_DATA: the profile
- * is not of this job. */
+/* Predicts ranks[i] into out[i] for i < n. Each count uses the plan that `tutti train` would make on t, whose hosts
+ * decide the algorithm and how workers visit. If the job's algorithm or its groups of ranks do not serve a count,
+ * out[i].refused says so; if they serve no count, the call fails. TUTTI_ERR_USAGE: the job does not fit a rank count,
+ * or t has no room for it; TUTTI_ERR_DATA: the profile is of another job. */
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 
-/* What one layer with parameters means for scaling, alone (after Das et al. 2016, arXiv 1602.06709). */
+/* What one layer with parameters alone means for scaling (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
-    double forward_s, backward_s; /* of a rank's samples */
-    int64_t
-        bytes; /* exchanged for it (of a split layer: what a rank receives), padding of the kernel's order included */
-    double flop_per_byte; /* forward and backward; conv without bias: 1.5 * height * width of its output * samples */
-    double window_s;      /* what can hide its exchange: the backward pass behind it, the next forward before it */
-    double exchange_s, exposed_s; /* exposed: beyond the window. host: all of it */
-    int hybrid_groups;            /* dense: groups with the least traffic; ranks = data parallel. Else 0 */
+    double forward_s, backward_s; /* time for a rank's samples */
+    int64_t bytes; /* bytes that are exchanged for it, with the padding of the kernel's memory order; for a split layer,
+                    * bytes that a rank receives */
+    double flop_per_byte; /* FLOP of forward and backward a byte; conv without bias: 1.5 * samples * height * width
+                           * of its output */
+    double window_s;      /* time that can hide its exchange: the backward pass after it and the next forward pass
+                           * before it */
+    double exchange_s, exposed_s; /* exposed: the part beyond the window. host: all of it */
+    int hybrid_groups;            /* dense: the number of groups with the least traffic; `ranks` means data parallel.
+                                   * Else 0 */
 } tutti_layer_prediction;
-/* The rows at one rank count, model order: *nrows of them, the caller frees *rows. */
+/* Predicts the layers at one rank count. *rows gets *nrows rows in the order of the model; the caller frees *rows. */
 tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                   int nranks, tutti_layer_prediction **rows, int *nrows, tutti_failure *err);
 

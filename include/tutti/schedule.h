@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
  *
- * Implemented in src/collective/schedule: the value and its text form. It is made by tutti/compile.h, made for a wire
- * by tutti/lower.h, proved by tutti/check.h. A schedule says nothing of bytes, transports or time: the same value is
+ * src/collective/schedule implements the value and its text form. tutti/compile.h makes a schedule, tutti/lower.h makes
+ * it fit a wire, tutti/check.h proves it. A schedule says nothing of bytes, transports or time, so one value can be
  * proved, timed and run.
  *
- * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps, generated on demand, so its memory
- * grows neither with the vector nor with the number of ranks that nobody looks at.
+ * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps. Parts are generated on demand, so a
+ * schedule's memory grows neither with the vector nor with the number of ranks.
  *
  *   slice     (rank, buffer, first, count, of) = elements floor(first*n/of) .. floor((first+count)*n/of) of the
  *             n-element index space of that buffer, for any n >= 0. Empty slices are legal and move nothing.
@@ -17,16 +17,15 @@
  *
  *   Step kinds, unlowered (two-sided; slices are this rank's own):
  *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c). A slice
- *            of no elements (count 0) makes a message that only tells: lowered, it is a signal and a wait.
+ *            of no elements (count 0) makes a message without data: lowered, it is a signal and a wait.
  *     recv   into outputs[0].
  *     reduce outputs = expression over inputs. Every output gets the same value. The expression is postfix: after
  *            input i is pushed, `folds[i]` times the two topmost values are replaced by their sum (older + newer).
  *     copy   outputs = inputs[0].
  *     nop    carries dependencies.
- *   Lowered for the class TUTTI_WIRE_MAPPED, slices may belong to other ranks (their memory is mapped here), and
- *     signal adds one to the counter (this rank -> peer, channel); everything this rank's sequence and deps did before
- *     is
- *            visible to whoever waits for it.
+ *   Lowered for TUTTI_WIRE_MAPPED: slices may belong to other ranks, whose memory this rank maps, and
+ *     signal adds one to the counter (this rank -> peer, channel). The rank that waits for it sees everything that this
+ *            rank's sequence and deps did before.
  *     wait   completes when the counter (peer -> this rank, channel) has reached the ordinal of this wait: the i-th
  *            wait on a channel meets the i-th signal.
  *   Lowered for TUTTI_WIRE_ONE_SIDED: as mapped, but the only remote access is
@@ -36,7 +35,7 @@
  *
  *   External conditions, bound by the caller of the executor: TUTTI_WHEN_READY (this rank's inputs hold their values)
  *   and TUTTI_WHEN_FREE (this rank's outputs may be overwritten). A schedule completes on a rank when all steps of its
- *   part are complete: then its outputs hold their values and nobody touches its inputs or outputs any more.
+ *   part are complete: then its outputs hold their values, and no rank touches its inputs or outputs any more.
  *
  *   `stage` serves people and the round evaluator; it never decreases along deps.
  *
@@ -61,19 +60,21 @@ typedef enum {
     TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
     TUTTI_BROADCAST,      /* in: n elements on rank `root`; out: the same on every rank */
     TUTTI_REDUCE,         /* in: n a rank; out: the sum, n elements, on rank `root` */
-    /* the vector is a ranks x ranks matrix of blocks, block (i, j) = slice (i * ranks + j, 1, ranks^2): what rank i has
-     * for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has `ranks` buffers of role OUT, ordinal
-     * i holds block (i, j). Never in place */
+    /* The vector is a ranks x ranks matrix of blocks. Block (i, j) = slice (i * ranks + j, 1, ranks^2) is what rank i
+     * has for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has `ranks` buffers of role OUT, and
+     * ordinal i holds block (i, j). Never in place. */
     TUTTI_ALL_TO_ALL,
-    TUTTI_BARRIER, /* no elements; a rank that is through knows that every rank has begun (said READY) */
+    TUTTI_BARRIER, /* no elements; a rank that has ended knows that every rank has begun (said READY) */
     TUTTI_NCOLLECTIVES
 } tutti_collective;
 const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", ... "all-to-all", "barrier" */
-bool tutti_collective_find(const char *name, tutti_collective *out); /* false = none is called so */
-bool tutti_collective_reduces(tutti_collective c);                   /* allreduce, reduce-scatter, reduce: sums */
-bool tutti_collective_has_root(tutti_collective c);                  /* gather, broadcast, reduce */
-bool tutti_collective_takes_slices(tutti_collective c); /* all-gather, gather: a rank brings its slice of the vector */
-bool tutti_collective_gives_slices(tutti_collective c); /* reduce-scatter: a rank gets its slice */
+bool tutti_collective_find(const char *name, tutti_collective *out); /* false: no collective has this name */
+/* true for allreduce, reduce-scatter and reduce, which sum */
+bool tutti_collective_reduces(tutti_collective c);
+bool tutti_collective_has_root(tutti_collective c);     /* true for gather, broadcast and reduce */
+bool tutti_collective_takes_slices(tutti_collective c); /* true for all-gather and gather, where each rank brings its
+                                                         * slice of the vector */
+bool tutti_collective_gives_slices(tutti_collective c); /* true for reduce-scatter, where each rank gets its slice */
 
 typedef enum {
     TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
@@ -84,29 +85,32 @@ typedef enum {
 } tutti_wire_class;
 const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided", "mixed" */
 
-/* How the reduction expression of an element may depend on things. The compiler claims it, the checker proves it. */
+/* On what the reduction expression of an element may depend. The compiler claims a class, and the checker proves it. */
 typedef enum {
-    TUTTI_DETERMINISM_PER_SLICE, /* fixed, but differs between elements (ring): changes with n */
+    TUTTI_DETERMINISM_PER_SLICE, /* fixed, but elements have different expressions (ring); they change with n */
     TUTTI_DETERMINISM_FIXED,     /* one expression for all elements, up to commutation; changes with the rank count */
-    TUTTI_DETERMINISM_CANONICAL, /* the balanced binary tree over `slots` leaves: does not change with the rank count */
+    TUTTI_DETERMINISM_CANONICAL, /* the balanced binary tree over `slots` leaves, which does not change with the rank
+                                  * count */
 } tutti_determinism;
 const char *tutti_determinism_name(tutti_determinism d); /* "per-slice", "fixed", "canonical" */
 
 typedef enum { TUTTI_BUFFER_IN, TUTTI_BUFFER_OUT, TUTTI_BUFFER_SCRATCH } tutti_buffer_role;
 
 typedef struct {
-    int32_t rank;             /* whose memory: own rank unless lowered */
-    int32_t buffer;           /* index into that rank's part's buffers */
+    int32_t rank;             /* the rank that owns the memory; this rank unless lowered */
+    int32_t buffer;           /* index into the buffers of that rank's part */
     int32_t first, count, of; /* elements floor(first*n/of) .. floor((first+count)*n/of) */
 } tutti_slice;
 
 typedef struct {
     char name[16]; /* "in", "in1", "out", "s3" */
     tutti_buffer_role role;
-    int32_t ordinal;    /* which of the buffers of its role: canonical sums have one `in` a root, all-to-all p `out` */
+    int32_t ordinal;    /* number among the buffers of its role: canonical sums have one `in` a root, all-to-all has one
+                         * `out` a rank */
     int32_t banks;      /* >= 1; only scratch may have more than one */
-    tutti_slice window; /* what of the index space is stored at all (count = of for everything) */
-    int32_t leaf, nleaves; /* role IN: it holds the sum of leaves [leaf, leaf + nleaves). Fast mode: (rank, 1) */
+    tutti_slice window; /* the part of the index space that is stored at all (count = of for everything) */
+    int32_t leaf, nleaves; /* role IN: the buffer holds the sum of leaves [leaf, leaf + nleaves). Without canonical
+                            * sums: (rank, 1) */
 } tutti_buffer;
 
 typedef enum {
@@ -122,31 +126,31 @@ typedef enum {
 } tutti_step_kind;
 const char *tutti_step_kind_name(tutti_step_kind k);
 
-enum { TUTTI_WHEN_READY = 1, TUTTI_WHEN_FREE = 2 }; /* tutti_step.when: bit set */
+enum { TUTTI_WHEN_READY = 1, TUTTI_WHEN_FREE = 2 }; /* bits of tutti_step.when */
 
-/* Hints on send and recv for lowering; both ends of a message carry the same. The checker proves the result, so a
- * wrong hint is refused, never run. */
+/* Hints on send and recv for lowering; both ends of a message carry the same. The checker proves the lowered schedule,
+ * so a wrong hint is refused and never runs. */
 enum {
     TUTTI_HINT_PULL = 1, /* mapped: the receiver reads the sender's slice (default: the sender writes, "push") */
     TUTTI_HINT_NO_ACK =
-        2, /* pull: the sender need not hear that its slice was read; push: the receiver need not say that
-                              its slice may be written: another message of the schedule implies it */
+        2, /* No answer travels, because another message of the schedule implies it. pull: the sender need not hear that
+            * its slice was read. push: the receiver need not say that its slice may be written. */
 };
 
 typedef struct {
     tutti_step_kind kind;
-    int32_t sequence; /* 0 .. */
+    int32_t sequence; /* sequence of this part, from 0 */
     int32_t stage;
-    int32_t peer, channel;    /* send, recv, put, signal, wait; else -1 */
-    uint32_t when;            /* TUTTI_WHEN_* that must hold before it starts */
-    uint32_t hint;            /* TUTTI_HINT_* */
+    int32_t peer, channel;    /* for send, recv, put, signal and wait; else -1 */
+    uint32_t when;            /* TUTTI_WHEN_* bits that must hold before it starts */
+    uint32_t hint;            /* TUTTI_HINT_* bits */
     int32_t first_dep, ndeps; /* into part.deps: indices of earlier or later steps of this part */
     int32_t first_in, nins;   /* into part.slices */
     int32_t first_out, nouts; /* into part.slices */
-    int32_t first_fold;       /* into part.folds, nins entries; reduce only */
+    int32_t first_fold;       /* into part.folds, nins entries; for reduce only */
 } tutti_step;
 
-/* One rank's part. Arrays are owned by the part; create with tutti_schedule_part, give back with tutti_part_release. */
+/* One rank's part. It owns its arrays. Make it with tutti_schedule_part, give it back with tutti_part_release. */
 typedef struct {
     int32_t rank;
     tutti_buffer *buffers;
@@ -165,33 +169,34 @@ typedef struct {
 enum { TUTTI_ALGORITHM_TEXT = 64 };
 
 typedef struct {
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "direct", "hierarchical,group=4", ... or the text in the file */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "direct", "hierarchical,group=4", ... or the text that the file has */
     tutti_collective collective;
     int32_t nranks;
-    int32_t root;  /* of a collective that has one, else 0 */
-    int32_t slots; /* canonical: S (a power of two); else 0 */
-    bool in_place; /* buffer out is buffer in (ordinal 0): same memory */
+    int32_t root;  /* root of a collective that has one, else 0 */
+    int32_t slots; /* canonical: number of slots S (a power of two); else 0 */
+    bool in_place; /* buffer `out` (ordinal 0) is the same memory as buffer `in` */
     tutti_wire_class wire;
-    const int32_t *host_of; /* mixed: the host of each rank, 0 .. nranks - 1; the schedule's own. Else NULL */
+    const int32_t *host_of; /* mixed: the host of each rank, 0 .. nranks - 1, owned by the schedule. Else NULL */
     tutti_determinism determinism;
-    int32_t room; /* two-sided: messages that a channel holds; 0 = a send ends when it was received. Else 0 */
+    int32_t room; /* two-sided: messages that a channel holds; 0: a send ends when its message was received. Else 0 */
 } tutti_schedule_header;
 
 typedef struct tutti_schedule tutti_schedule;
 
 const tutti_schedule_header *tutti_schedule_head(const tutti_schedule *s);
-/* Fills *out with rank's part. O(steps of the part). */
+/* Fills *out with the part of `rank`. Cost: O(steps of the part). */
 void tutti_schedule_part(const tutti_schedule *s, int32_t rank, tutti_part *out);
 void tutti_part_release(tutti_part *part);
 void tutti_schedule_destroy(tutti_schedule *s); /* NULL is accepted */
-/* xxh3 over header and all parts; equal text means equal hash. Cost: generates every part once. */
+/* Returns xxh3 over header and all parts; equal text means equal hash. Cost: generates every part once. */
 uint64_t tutti_schedule_hash(const tutti_schedule *s);
-/* Of one part alone; cost: generates it once. */
+/* Returns the hash of one part alone. Cost: generates it once. */
 uint64_t tutti_schedule_part_hash(const tutti_schedule *s, int32_t rank);
 
-/* Text form: docs/schedule-format.md. print(parse(print(s))) == print(s). The text is the caller's (free()). */
+/* Returns the text form (docs/schedule-format.md). print(parse(print(s))) == print(s). The text is the caller's
+ * (free()). */
 char *tutti_schedule_print(const tutti_schedule *s);
-/* name is used in failure texts with the line. Status TUTTI_ERR_DATA. */
+/* Parses the text form. Failures name `name` and the line. TUTTI_ERR_DATA. */
 tutti_status tutti_schedule_parse(const char *name, const char *text, size_t nbytes, tutti_schedule **out,
                                   tutti_failure *err);
 

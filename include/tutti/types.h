@@ -8,11 +8,10 @@
  *               reduce step of the schedule, however many inputs it has. f32 and f64: one rounding an operation.
  *   min, max    NaN if any input is NaN (0x7fc00000 widened or narrowed, so that the bits are the same in every order);
  *               -0 is smaller than +0.
- *   avg         the sum, then one division by the number of ranks, rounded once more by each rank on what it owns of
+ *   avg         the sum, then one division by the number of ranks, rounded once more by the rank that owns the slice of
  *               the result; integers are cut towards zero. For collectives that sum, and only there.
- *   argmin,     the whole element with the smallest (largest) value; equal values (-0 equals +0): the one with the
- *               lower
- *   argmax      index; a NaN beats every number, of two NaNs the one with the lower index wins.
+ *   argmin,     the whole element with the smallest (largest) value. Among equal values (-0 equals +0) the lower
+ *   argmax      index wins. A NaN beats every number, and among NaNs the lower index wins.
  *
  * Threads: shared (pure). */
 #ifndef TUTTI_TYPES_H
@@ -51,7 +50,7 @@ typedef enum {
 } tutti_operation;
 const char *tutti_operation_name(tutti_operation op); /* "sum" */
 
-/* Elements of argmin and argmax. The result is one of the inputs, `unused` included. */
+/* Elements of argmin and argmax. The result is a copy of one of the inputs, its `unused` included. */
 typedef struct {
     float value;
     int32_t index;
@@ -72,10 +71,11 @@ typedef struct {
     int32_t index;
 } tutti_half_at;
 
-/* Bytes of an element, and what its address must be a multiple of: the type's bytes, for pairs of 16-bit values 4. */
+/* Return an element's size, and what its address must be a multiple of: the type's bytes, 4 for pairs of 16-bit
+ * values. */
 size_t tutti_element_bytes(tutti_dtype type, tutti_operation op);
 size_t tutti_element_alignment(tutti_dtype type, tutti_operation op);
-/* Whether there is this operation on this type: all but those on u8. */
+/* Returns true if the operation exists on the type: it does on all types but u8. */
 bool tutti_can_reduce(tutti_dtype type, tutti_operation op);
 
 #ifdef __cplusplus
