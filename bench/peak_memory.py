@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peak_memory.py COMMAND...: runs it and prints one JSON object, last: the largest resident memory of it and of its children."""
+"""peak_memory.py COMMAND...: runs it and prints one JSON object, last: the largest resident memory of it and of its
+children."""
 import json
 import os
 import sys

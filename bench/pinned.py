@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pinned.py: what bench/train and bench/scaling share: runs of tutti and of PyTorch, each process with one thread on a core of its
-own, and their step times."""
+"""pinned.py: what bench/train and bench/scaling share: runs of tutti and of PyTorch, each process with one thread on a
+core of its own, and their step times."""
 import dataclasses
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""runs.py: ranks that a benchmark starts by hand, what they find each other by, and what a run of tutti has written down."""
+"""runs.py: ranks that a benchmark starts by hand, what they find each other by, and what a run of tutti has written
+down."""
 import json
 import os
 import pathlib
@@ -27,8 +28,12 @@ class Ranks:
             env = dict(os.environ, OMP_NUM_THREADS=str(threads))
             if len(seats) > 1:
                 env |= own
-            self.processes.append(subprocess.Popen(["taskset", "-c", ",".join(map(str, seat)), *map(str, command)], env=env, text=True,
-                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            self.processes.append(
+                subprocess.Popen(["taskset", "-c", ",".join(map(str, seat)), *map(str, command)],
+                                 env=env,
+                                 text=True,
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE))
 
     def outputs(self, timeout: float | None = None) -> list[str]:
         """What each process printed. RuntimeError with a process's words, or TimeoutExpired."""

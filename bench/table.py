@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""table.py: rows of a benchmark: printed as `ours | peer | bound | ratio`, and as JSON lines. ratio > 1: ours is better."""
+"""table.py: rows of a benchmark: printed as `ours | peer | bound | ratio`, and as JSON lines. ratio > 1: ours is
+better."""
 import json
 
 
@@ -17,7 +18,8 @@ class Table:
         def shown(value: float | None) -> str:
             return "-" if value is None else f"{value:.4g}"
 
-        print(f"{case:44} {unit:8} {shown(ours):>10} {shown(peer):>10} {shown(bound):>10} {shown(ratio):>7}  {peer_name}",
+        print(f"{case:44} {unit:8} {shown(ours):>10} {shown(peer):>10} {shown(bound):>10} {shown(ratio):>7}  "
+              f"{peer_name}",
               flush=True)
         if self.file:
             row = {"bench": self.bench, "case": case, "unit": unit, "ours": ours, "peer_name": peer_name, "peer": peer,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: links and paths lead somewhere, "`function` in `file`" is there; with the program also that docs/commands.md is what --help says, and that
-commands that documents show exist with their verbs and flags.
+"""Checks the documents: links and paths lead somewhere, and "`function` in `file`" is there. With the program it also checks
+that docs/commands.md is what --help says, and that commands in documents exist with their verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
 --write: makes docs/commands.md anew.
@@ -15,8 +15,8 @@ import sys
 
 HEAD = """# Commands
 
-What `--help` says of each, to be read before anything is built. A test compares; `tools/check_docs.py --program build/tutti --write` makes
-this file anew. The keys of a job are in [jobs.md](jobs.md).
+What `--help` says of each, to be read before anything is built. A test compares; this command makes the file anew:
+`tools/check_docs.py --program build/tutti --write`. The keys of a job are in [jobs.md](jobs.md).
 """
 ELSEWHERE = ("src/graph/topo.cc",)  # files of other projects that documents name
 
@@ -44,7 +44,8 @@ def check_places(root, name, text, findings):
         elif anchor and anchor not in anchors(place):
             findings.append(f"{name}: link to {target}: no such heading")
     bare = re.sub(r"\]\([^)\s]+\)", "]", text)
-    for path in re.findall(r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
+    for path in re.findall(
+            r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
         if path not in ELSEWHERE and not glob.glob(os.path.join(root, path)):
             findings.append(f"{name}: names {path}: no such file")
 
@@ -79,11 +80,16 @@ def commands_document(found):
 
 
 def shown_commands(text):
-    """The words after `tutti` of each command in code, up to a comment or an operator; neither messages nor what texts of files begin with."""
+    """The words after `tutti` of each command in code, up to a comment or an operator. Messages and the first words of
+    files are left out."""
     code = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S) + re.findall(r"^    .*", text, re.M)
     spans = re.findall(r"`((?:build/)?tutti [^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     lines = "\n".join(code + [span.replace("\n", " ") for span in spans]).splitlines()
-    return [words.split() for line in lines for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1|tuned kernels 1)([a-z][^#|&']*)", line)]
+    return [
+        words.split()
+        for line in lines
+        for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1|tuned kernels 1)([a-z][^#|&']*)", line)
+    ]
 
 
 def check_commands(name, text, found, findings):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow, and what the file
-allows though no #include needs it: a door that nobody uses is an invitation.
+"""Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow,
+and what the file allows though no #include needs it: a door that nobody uses is an invitation.
 
 usage: tools/check_layers.py [ROOT] [--library FILE.a]
 --library: also looks for circles of files that call each other, by the symbols of a built library (needs nm).
@@ -171,7 +171,8 @@ def check_circles(root, library, layers, findings):
             circle = {f for f in reached[first] if first in reached[f]}
             left -= circle
             if len(circle) > most:
-                findings.append(f"src/{module}: {len(circle)} files are a circle, at most {most}: {' '.join(sorted(circle))}")
+                findings.append(f"src/{module}: {len(circle)} files are a circle, at most {most}: "
+                                f"{' '.join(sorted(circle))}")
 
 
 def main():

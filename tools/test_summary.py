@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the tests did not do: a table of the tests that were skipped, whole or in part, why, and what would bring them.
+"""What a run of the tests did not do: a table of the tests that were skipped, whole or in part, why, and what would
+bring them.
 
 usage: tools/test_summary.py FOLDER      of JUnit files that ctest wrote (--output-junit), one a run of it
 A test says it on one line: "skipped: WHY (WHAT BRINGS IT)".

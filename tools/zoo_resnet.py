@@ -7,13 +7,14 @@ import sys
 
 ZOO = pathlib.Path(__file__).resolve().parents[1] / "src/training/model/zoo"
 MADE = "# Made by tools/zoo_resnet.py.\n"
-IMAGENET = """# ResNet-50 v1.5: He et al., Deep residual learning for image recognition, arXiv 1512.03385, table 1, with the stride of a
-# block on its 3x3 convolution instead of its first (v1.5). The last batch norm of each block starts at 0, so that a block starts
-# as the identity (Goyal et al., arXiv 1706.02677, section 5.1). Parameters are named and shaped as torchvision's resnet50's.
+IMAGENET = """# ResNet-50 v1.5: He et al., Deep residual learning for image recognition, arXiv 1512.03385, table 1, with the
+# stride of a block on its 3x3 convolution instead of its first (v1.5). The last batch norm of each block starts at 0, so
+# that a block starts as the identity (Goyal et al., arXiv 1706.02677, section 5.1). Parameters are named and shaped as
+# torchvision's resnet50's.
 """
-CIFAR = """# ResNet-{depth} for 32x32 images: He et al., Deep residual learning for image recognition, arXiv 1512.03385, section 4.2:
-# {n} blocks of two 3x3 convolutions at each of 16, 32, 64 channels. Where the shape changes the shortcut is a 1x1 convolution with
-# batch norm (option B); the paper's option A pads with zeros and has {more} parameters fewer.
+CIFAR = """# ResNet-{depth} for 32x32 images: He et al., Deep residual learning for image recognition, arXiv 1512.03385,
+# section 4.2: {n} blocks of two 3x3 convolutions at each of 16, 32, 64 channels. Where the shape changes, the shortcut is
+# a 1x1 convolution with batch norm (option B); the paper's option A pads with zeros and has {more} parameters fewer.
 """
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce_peers.py: who ./dev bench allreduce compares with. A peer is one class: how it is built, which settings it may run in,
-and how its ranks are started. Each prints "BYTES MICROSECONDS" lines; a setting that a peer refuses gives no lines."""
+"""allreduce_peers.py: who ./dev bench allreduce compares with. A peer is one class: how it is built, which settings it
+may run in, and how its ranks are started. Each prints "BYTES MICROSECONDS" lines; a setting that a peer refuses gives
+no lines."""
 import dataclasses
 import os
 import pathlib
@@ -90,7 +91,8 @@ class Gloo:
 
     def __init__(self, build: pathlib.Path) -> None:
         self.python = build / "peers/bin/python"
-        self.name = "gloo of PyTorch " + first_line(str(self.python), "-c", "import torch; print(torch.__version__)").split("+")[0]
+        self.name = "gloo of PyTorch " + first_line(str(self.python), "-c",
+                                                    "import torch; print(torch.__version__)").split("+")[0]
 
     def times(self, ranks: int, sizes: list[int], setting: Setting) -> dict[int, float]:
         first, *rest = [env | {"OMP_NUM_THREADS": "1"} for env in runs.environments(ranks)]
@@ -104,7 +106,8 @@ class Gloo:
 
 
 class OneCcl:
-    """The CPU library of PyPI's oneccl-devel over Intel MPI, with its launcher. It starts a thread beside the caller's only where
+    """The CPU library of PyPI's oneccl-devel over Intel MPI, with its launcher. It starts a thread beside the caller's
+    only where
     cores are left."""
     settings = {
         "default": Setting(),

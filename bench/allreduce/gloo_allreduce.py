@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gloo_allreduce.py: the peer PyTorch + gloo of ./dev bench allreduce and hosts: all_reduce of floats, in place, one thread a rank. Runs under
-torchrun's variables. usage: gloo_allreduce.py BYTES...; rank 0 prints "BYTES MICROSECONDS" a line, measured as mpi_allreduce.c does."""
+"""gloo_allreduce.py: the peer PyTorch + gloo of ./dev bench allreduce and hosts: all_reduce of floats, in place, one
+thread a rank. Runs under torchrun's variables. usage: gloo_allreduce.py BYTES...; rank 0 prints "BYTES MICROSECONDS" a
+line, measured as mpi_allreduce.c does."""
 import statistics
 import sys
 import time

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_allreduce.py: allreduce on this host: tutti over shm, its peers, and the memory bound, in turn (see run). A first pass finds
-each peer's best setting and our best algorithm for each size; more ranks than cores are shown as oversubscription.
-Neither side touches its vectors between iterations (as in the OSU and NCCL benchmarks), which favours who reads peers' memory
-in place: lines that nobody rewrites stay in the reader's cache. From 16 MB up no cache holds them and it makes no difference.
+"""run_allreduce.py: allreduce on this host: tutti over shm, its peers, and the memory bound, in turn (see run). A
+first pass finds each peer's best setting and our best algorithm for each size; more ranks than cores are shown as
+oversubscription. Neither side touches its vectors between iterations (as in the OSU and NCCL benchmarks), which
+favours who reads peers' memory in place: lines that nobody rewrites stay in the reader's cache. From 16 MB up no cache
+holds them and it makes no difference.
 
---busy N keeps N processes beside that do nothing but count, at the ranks' priority: what waiting costs where a stranger wants a core. The
-first pass runs beside them too, so that each peer's setting is its best one there."""
+--busy N keeps N processes beside that do nothing but count, at the ranks' priority: what waiting costs where a
+stranger wants a core. The first pass runs beside them too, so that each peer's setting is its best one there."""
 import argparse
 import contextlib
 import json
@@ -131,7 +132,8 @@ def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> 
             for other in theirs:
                 name = f"{other.peer.name}, {other.best.get(size, 'cannot')}"
                 case = f"{ranks} ranks, {text}, {mine.memory}, {mine.best[size]}"
-                own, peer = statistics.median(mine.times[size]), statistics.median(other.times[size]) if other.times[size] else None
+                own, peer = statistics.median(
+                    mine.times[size]), statistics.median(other.times[size]) if other.times[size] else None
                 table.row(case, "us", own, name, peer, statistics.median(regions.bound[size]))
                 if peer and peer / own < BEHIND:
                     behind.append(f"{case} ({peer / own:.2f} of {other.peer.name})")
@@ -150,8 +152,10 @@ def main() -> None:
     peers = allreduce_peers.found(args.build)
     print(f"{', '.join(peer.name for peer in peers)}; {len(os.sched_getaffinity(0))} cores, "
           f"{args.busy} busy processes beside; medians of {args.rounds} runs in turn")
-    print("ours: region = `tutti coll bench` (registered), plain = tutti/comm.h; out of place; peers: plain memory, each at its best setting of "
-          f"{', '.join(str(len(peer.settings)) for peer in peers)}")
+    print(
+        "ours: region = `tutti coll bench` (registered), plain = tutti/comm.h; out of place; peers: plain memory, each "
+        "at its best setting of "
+        f"{', '.join(str(len(peer.settings)) for peer in peers)}")
     table = Table("allreduce", args.json)
     behind = []
     with strangers(args.busy):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_before.py BUILD REVISION [--models A,B] [--rounds N] [--threads N] [--json FILE]: see run. The earlier revision is built in BUILD/before, with the
-same libraries and compiler. Each round plays every case with both programs, one after the other, the first one changing; what is printed
-is the median of the rounds' ratios, its interval of 95 % (where the rounds are at least six), the lowest and the highest, beside the
-median times. With --threads above 1 one rank with that many threads takes the place of the other cases."""
+"""run_before.py BUILD REVISION [--models A,B] [--rounds N] [--threads N] [--json FILE]: see run. The earlier revision
+is built in BUILD/before, with the same libraries and compiler. Each round plays every case with both programs, one
+after the other, the first one changing; what is printed is the median of the rounds' ratios, its interval of 95 %
+(where the rounds are at least six), the lowest and the highest, beside the median times. With --threads above 1 one
+rank with that many threads takes the place of the other cases."""
 import argparse
 import json
 import math
@@ -39,7 +40,8 @@ def build_of(build: str, revision: str) -> str:
     subprocess.run(["tar", "-x", "-C", tree], input=archive, check=True)
     out.mkdir()
     deps = pathlib.Path(build, "deps").resolve()
-    for command in (["cmake", "-S", tree, "-B", out, "-G", "Ninja", f"-DTUTTI_DEPS={deps}", "-DTUTTI_TESTS=OFF"], ["ninja", "-C", out]):
+    for command in (["cmake", "-S", tree, "-B", out, "-G", "Ninja", f"-DTUTTI_DEPS={deps}",
+                     "-DTUTTI_TESTS=OFF"], ["ninja", "-C", out]):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     done.write_text(commit)
     return str(out)
@@ -64,7 +66,8 @@ def tell(table: Table, case: str, unit: str, times: list[list[float]]) -> None:
 
 
 def interval(ordered: list[float]) -> tuple[float, float] | None:
-    """Where the median of such ratios lies with 95 %, whatever their distribution: the k-th from either end, by the sign test."""
+    """Where the median of such ratios lies with 95 %, whatever their distribution: the k-th from either end, by the
+    sign test."""
     n, k, tail = len(ordered), 0, 0.0
     while tail + math.comb(n, k) / 2**n <= 0.025:
         tail += math.comb(n, k) / 2**n
@@ -80,8 +83,12 @@ def allreduce_s(build: str, nranks: int) -> dict[str, float]:
     """Size -> microseconds of an allreduce by the row that training takes."""
     with tempfile.TemporaryDirectory() as folder:
         rows = f"{folder}/rows.jsonl"
-        subprocess.run([f"{build}/tutti", "coll", "bench", "--algo", "direct", "--ranks", str(nranks), "--bytes", BYTES, "--json", rows],
-                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([
+            f"{build}/tutti", "coll", "bench", "--algo", "direct", "--ranks",
+            str(nranks), "--bytes", BYTES, "--json", rows
+        ],
+                       check=True,
+                       stdout=subprocess.DEVNULL)
         with open(rows) as file:
             return {str(row["size"]): row["out_of_place"]["time"] for row in map(json.loads, file)}
 
@@ -90,7 +97,8 @@ def bench_allreduce(table: Table, builds: list[str], rounds: int, nranks: int) -
     plays = [lambda b=b: allreduce_s(b, nranks) for b in builds]
     new, old = in_turn(rounds, plays)
     for size in new[0]:
-        tell(table, f"allreduce direct, {nranks} ranks, {size} B", "us", [[run[size] for run in side] for side in (new, old)])
+        tell(table, f"allreduce direct, {nranks} ranks, {size} "
+                    f"B", "us", [[run[size] for run in side] for side in (new, old)])
 
 
 def main() -> None:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted throughput of one device beside what was published: published.txt has the rows and their sources. Nothing is measured.
+"""Predicted throughput of one device beside what was published: published.txt has the rows and their sources. Nothing
+is measured.
 
-  run BUILD                  one line a row, as Markdown: device, precision, network, batch, predicted, published, their ratio, source
-  run BUILD --check PERCENT  exit code 1 where a row that was fitted is off by more
-  run BUILD --fit DEVICE     fits the figures that its file marks `fitted: by bench/devices` to its rows of use "fit"; prints their lines
+  run BUILD                  one line a row, as Markdown: device, precision, network, batch, predicted, published,
+  their ratio, source run BUILD --check PERCENT  exit code 1 where a row that was fitted is off by more
+  run BUILD --fit DEVICE     fits the figures that its file marks `fitted: by bench/devices` to its rows of use "fit";
+  prints their lines
 
-A fit makes the sum of log(predicted / published)^2 smallest, each network of each source counted once; the figures go up and down in turn by steps that
-shrink. Figures of one value and one precision are one figure (conv, conv1x1 and conv3x3 of f16)."""
+A fit makes the sum of log(predicted / published)^2 smallest, each network of each source counted once; the figures go
+up and down in turn by steps that shrink. Figures of one value and one precision are one figure (conv, conv1x1 and
+conv3x3 of f16)."""
 
 import argparse
 import json
@@ -30,15 +33,24 @@ def rows():
             device, precision, network, batch, rate, use, source = [cell.strip() for cell in line.split("|")]
             over, _, under = rate.partition("/")
             published = float(over) / float(under.removesuffix("ms") or 1) * (1000 if under.endswith("ms") else 1)
-            yield dict(device=device, precision=precision, network=network, batch=int(batch), published=published, use=use, source=source)
+            yield dict(device=device,
+                       precision=precision,
+                       network=network,
+                       batch=int(batch),
+                       published=published,
+                       use=use,
+                       source=source)
 
 
 def predict(program, device, row):
     network = str(HERE / "vgg-16.yaml") if row["network"] == "vgg-16" else row["network"]
     fuse = "true" if row["device"].partition(":")[0] not in REFERENCE else "false"
-    command = [program, "predict", str(ROOT / "examples/resnet50/job.yaml"), "--device", device, "--topology", "star", "--ranks", "1",
-               "--set", f"fuse={fuse}", "--set", f"model={network}", "--set", f"batch={row['batch']}",
-               "--set", f"precision={row['precision']}", "--set", f"data.train_samples={max(640, row['batch'])}", "--json", "-"]
+    command = [
+        program, "predict",
+        str(ROOT / "examples/resnet50/job.yaml"), "--device", device, "--topology", "star", "--ranks", "1", "--set",
+        f"fuse={fuse}", "--set", f"model={network}", "--set", f"batch={row['batch']}", "--set",
+        f"precision={row['precision']}", "--set", f"data.train_samples={max(640, row['batch'])}", "--json", "-"
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
@@ -49,7 +61,10 @@ REFERENCE = {"v100", "k80", "k20", "p100", "p40", "p6000", "gtx1080"}  # publish
 
 
 def table(program, only, out):
-    print("| device | precision | network | batch | predicted | published | ratio | used | source |\n|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| device | precision | network | batch | predicted | published | ratio | used | source "
+        "|\n|---|---|---|---|---|---|---|---|---|"
+    )
     seen, lines = set(), []
     for row in rows():
         name = row["device"].partition(":")[0]
@@ -58,7 +73,8 @@ def table(program, only, out):
         row["predicted"] = predict(program, row["device"], row)
         row["ratio"] = row["predicted"] / row["published"]
         precision = "tf32" if row["device"].endswith(":tf32") else row["precision"]
-        print(f"| {name} | {precision} | {row['network']} | {row['batch']} | {row['predicted']:.1f} | {row['published']:.1f} | "
+        print(f"| {name} | {precision} | {row['network']} | {row['batch']} | {row['predicted']:.1f} | "
+              f"{row['published']:.1f} | "
               f"{row['ratio']:.2f} | {'fitted' if row['use'] == 'fit' else 'held out'} | {row['source']} |", flush=True)
         seen.add(name)
         lines.append(row)
@@ -66,12 +82,17 @@ def table(program, only, out):
         if file.stem not in seen and (not only or file.stem == only):
             precision = "bf16" if re.search(r"^peak.bf16|^like: ", file.read_text(), re.M) else "f32"
             row = dict(device=file.stem, precision=precision, network="resnet50", batch=64)
-            print(f"| {file.stem} | {precision} | resnet50 | 64 | {predict(program, file.stem, row):.1f} | no published figure found | | | |")
+            print(
+                f"| {file.stem} | {precision} | resnet50 | 64 | {predict(program, file.stem, row):.1f} | no published "
+                f"figure found | | | |"
+            )
     for use in ("fit", "held"):
         errors = sorted(abs(row["ratio"] - 1) for row in lines if row["use"] == use)
         if errors:
-            print(f"\n{'fitted' if use == 'fit' else 'held out'}: {len(errors)} rows, median error {100 * errors[len(errors) // 2]:.1f} %, "
-                  f"largest {100 * errors[-1]:.1f} %")
+            print(
+                f"\n{'fitted' if use == 'fit' else 'held out'}: {len(errors)} rows, median error "
+                f"{100 * errors[len(errors) // 2]:.1f} %, "
+                f"largest {100 * errors[-1]:.1f} %")
     if out:
         pathlib.Path(out).write_text("".join(json.dumps(row) + "\n" for row in lines))
 
@@ -82,7 +103,10 @@ def check(program, most):
            for row in rows() if row["use"] == "fit" and row["device"] != "p6000"]
     for percent, row in off:
         if percent > most:
-            print(f"{row['device']}, {row['network']}, batch {row['batch']}, {row['source']}: {percent:.1f} % off, at most {most:g}")
+            print(
+                f"{row['device']}, {row['network']}, batch {row['batch']}, {row['source']}: {percent:.1f} % off, at "
+                f"most {most:g}"
+            )
     worst = max(percent for percent, _ in off)
     print(f"{len(off)} rows that were fitted: at most {worst:.1f} % off")
     return 1 if worst > most else 0
@@ -90,7 +114,10 @@ def check(program, most):
 
 def with_values(text, values):
     for key, value in values.items():
-        text = re.sub(rf"^({re.escape(key)}\s+)\S+", rf"\g<1>{value:.4g}" if isinstance(value, float) else rf"\g<1>{value}", text, flags=re.M)
+        text = re.sub(rf"^({re.escape(key)}\s+)\S+",
+                      rf"\g<1>{value:.4g}" if isinstance(value, float) else rf"\g<1>{value}",
+                      text,
+                      flags=re.M)
     return text
 
 

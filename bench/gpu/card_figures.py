@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""card_figures.py VERB ...: makes figures of runs for on_card.sh: a line of JSON on standard output. It needs nothing but Python.
+"""card_figures.py VERB ...: makes figures of runs for on_card.sh: a line of JSON on standard output. It needs nothing
+but Python.
 
   card                          (no JSON) says why there is no card to measure; says nothing where there is one
   machine                       the machine and its card
@@ -8,7 +9,8 @@
   losses NAME CARD CPU          the losses of two runs' folders, step by step
   step NAME FOLDER              the step times of a run's folder
   ipc FILE DEVICE               the figure of a file of tutti coll bench: two ranks on one card
-  table FIGURES                 (no JSON) the lines of a file as a table for people; exit code 1: something of ours failed or is beyond its bounds"""
+  table FIGURES                 (no JSON) the lines of a file as a table for people; exit code 1: something of ours
+  failed or is beyond its bounds"""
 import ctypes
 import json
 import os
@@ -20,14 +22,16 @@ import subprocess
 import sys
 
 UNCOUNTED = 2  # the first figures of a run are no step times: kernels are compiled and a graph is recorded then
-# How far losses may be apart. At the first step, where weights are the same, the distance counts by the loss. At any step it counts by how far the loss
-# moves in the run, because a loss near that of guessing hardly changes whatever is wrong. bench/gpu/NOTES.md says where the numbers come from.
+# How far losses may be apart. At the first step, where weights are the same, the distance counts by the loss. At any
+# step it counts by how far the loss moves in the run, because a loss near that of guessing hardly changes whatever is
+# wrong. bench/gpu/NOTES.md says where the numbers come from.
 FIRST_BOUNDS = {"f32": 1e-5, "bf16": 2e-3}
 BOUNDS = {"mlp": 1e-3, "lenet": 1e-3, "resnet20": 2e-2, "alexnet": 3e-3, "resnet50": 2e-2}
 
 
 def read_lines(path: str | pathlib.Path) -> list[dict]:
-    """The objects of a file of JSON lines. A file that is not there has none: whoever should have written it says so. A torn line is left out."""
+    """The objects of a file of JSON lines. A file that is not there has none: whoever should have written it says so.
+    A torn line is left out."""
     found = []
     try:
         text = pathlib.Path(path).read_text()
@@ -57,13 +61,15 @@ def job_of(folder: str) -> dict:
 
 
 def no_card() -> str:
-    """Why the driver has no card, in words; empty where it has one. The driver is asked, as whoever computes asks it."""
+    """Why the driver has no card, in words; empty where it has one. The driver is asked, as whoever computes asks
+    it."""
     count = ctypes.c_int()
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as failure:
         return str(failure)
-    for call, code in (("cuInit", lambda: driver.cuInit(0)), ("cuDeviceGetCount", lambda: driver.cuDeviceGetCount(ctypes.byref(count)))):
+    for call, code in (("cuInit", lambda: driver.cuInit(0)), ("cuDeviceGetCount",
+                                                              lambda: driver.cuDeviceGetCount(ctypes.byref(count)))):
         result = code()
         if result:
             return f"{call}: error {result} of the driver"
@@ -71,8 +77,12 @@ def no_card() -> str:
 
 
 def ask_cards(query: str) -> list[str]:
-    """The answer of nvidia-smi, a line a card. OSError, subprocess.TimeoutExpired: the program is not there, or it hangs."""
-    done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
+    """The answer of nvidia-smi, a line a card. OSError, subprocess.TimeoutExpired: the program is not there, or it
+    hangs."""
+    done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"],
+                          capture_output=True,
+                          text=True,
+                          timeout=20)
     return done.stdout.strip().splitlines()
 
 
@@ -82,8 +92,14 @@ def machine() -> dict:
     except (OSError, subprocess.TimeoutExpired) as failure:
         card = [f"nvidia-smi: {failure}"]
     models = re.findall(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
-    return {"ev": "machine", "cards": card, "cpu": models[:1], "cores": len(os.sched_getaffinity(0)), "libc": " ".join(platform.libc_ver()),
-            "kernel": platform.release()}
+    return {
+        "ev": "machine",
+        "cards": card,
+        "cpu": models[:1],
+        "cores": len(os.sched_getaffinity(0)),
+        "libc": " ".join(platform.libc_ver()),
+        "kernel": platform.release()
+    }
 
 
 def lines(ev: str, path: str) -> None:
@@ -97,7 +113,8 @@ def losses(name: str, card: str, cpu: str) -> dict:
     job = job_of(cpu)
     shown = {"ev": "train", "name": name, "model": job.get("model"), "precision": job.get("precision"), "steps": len(steps)}
     if not steps:
-        return shown | {"failed": f"steps in {len(both[0])} lines of one run, {len(both[1])} of the other, none in both"}
+        return shown | {"failed": f"steps in {len(both[0])} lines of one run, {len(both[1])} of the other, none in "
+                                  f"both"}
     pairs = [(both[0][s], both[1][s]) for s in steps]
     if any(a is None or b is None for a, b in pairs):
         return shown | {"failed": "a loss is no number", "card": [a for a, _ in pairs], "cpu": [b for _, b in pairs]}
@@ -105,9 +122,16 @@ def losses(name: str, card: str, cpu: str) -> dict:
     apart = [abs(a - b) for a, b in pairs]
     first, most = apart[0] / pairs[0][1], max(apart) / max(moved, 1e-12)
     first_bound, most_bound = FIRST_BOUNDS[job["precision"]], BOUNDS[job["model"]]
-    return shown | {"first_apart": first, "most_apart_of_moved": most, "moved": moved, "most_apart": max(a / b for a, (_, b) in zip(apart, pairs)),
-                    "bounds": [first_bound, most_bound], "within": first <= first_bound and most <= most_bound,
-                    "card": [a for a, _ in pairs], "cpu": [b for _, b in pairs]}
+    return shown | {
+        "first_apart": first,
+        "most_apart_of_moved": most,
+        "moved": moved,
+        "most_apart": max(a / b for a, (_, b) in zip(apart, pairs)),
+        "bounds": [first_bound, most_bound],
+        "within": first <= first_bound and most <= most_bound,
+        "card": [a for a, _ in pairs],
+        "cpu": [b for _, b in pairs]
+    }
 
 
 def spread(ms: list[float]) -> dict:
@@ -126,15 +150,30 @@ def step(name: str, folder: str) -> dict:
         return shown | {"failed": f"{len(ms)} figures; at least 3 are wanted"}
     times = spread(ms)
     cost = next((e for e in found if e["ev"] == "cost"), {})
-    return shown | {**times, "figures": len(ms), "steps": lines[-1]["step"], "images_s": 1e3 * job["batch"] / times["ms"], "loss_last": lines[-1]["loss"],
-                    **{f"{key}_s": cost.get(key) for key in ("initialisation", "data_io", "batch_copy")}}
+    return shown | {
+        **times, "figures": len(ms),
+        "steps": lines[-1]["step"],
+        "images_s": 1e3 * job["batch"] / times["ms"],
+        "loss_last": lines[-1]["loss"],
+        **{
+            f"{key}_s": cost.get(key)
+            for key in ("initialisation", "data_io", "batch_copy")
+        }
+    }
 
 
 def ipc(path: str, device: str) -> dict:
     line = json.loads(pathlib.Path(path).read_text().splitlines()[-1])
     best = min((line["in_place"], line["out_of_place"]), key=lambda w: w["time"])
-    return {"ev": "ipc", "device": device, "ranks": line["ranks"], "bytes": line["size"], "us": best["time"], "algorithm": best["algorithm"],
-            "wrong": line["in_place"]["nwrong"] + line["out_of_place"]["nwrong"]}
+    return {
+        "ev": "ipc",
+        "device": device,
+        "ranks": line["ranks"],
+        "bytes": line["size"],
+        "us": best["time"],
+        "algorithm": best["algorithm"],
+        "wrong": line["in_place"]["nwrong"] + line["out_of_place"]["nwrong"]
+    }
 
 
 def shown_case(w: dict) -> str:
@@ -142,14 +181,19 @@ def shown_case(w: dict) -> str:
 
 
 def train_rows(found: list[dict]) -> list[str]:
-    rows = ["losses, card against CPU row: distance at the first step by the loss, at most by how far it moves, at most by the loss"]
+    rows = [
+        "losses, card against CPU row: distance at the first step by the loss, at most by how far it moves, at most by "
+        "the loss"
+    ]
     for w in found:
         if "failed" in w:
             rows.append(f"  {w.get('name', '-'):30} failed: {w['failed']}")
         else:
             verdict = "within" if w["within"] else "BEYOND"
-            rows.append(f"  {w['name'] + ' ' + w['precision']:30} {w['steps']:3} steps {w['first_apart']:9.1e} {w['most_apart_of_moved']:9.1e} {w['most_apart']:9.1e}  {verdict} "
-                        f"{w['bounds'][0]:.0e}, {w['bounds'][1]:.0e}")
+            rows.append(
+                f"  {w['name'] + ' ' + w['precision']:30} {w['steps']:3} steps {w['first_apart']:9.1e} "
+                f"{w['most_apart_of_moved']:9.1e} {w['most_apart']:9.1e}  {verdict} "
+                f"{w['bounds'][0]:.0e}, {w['bounds'][1]:.0e}")
     return rows
 
 
@@ -162,7 +206,8 @@ def time_rows(ours: list[dict], best: list[dict]) -> list[str]:
         else:
             cases.setdefault(shown_case(w), [None, None])[0] = w
     for case, (mine, peer) in cases.items():
-        own, quartiles, images = (f"{mine['ms']:.4g}", f"{mine['low_ms']:.4g} to {mine['high_ms']:.4g}", f"{mine['images_s']:.0f}") if mine else "---"
+        own, quartiles, images = (f"{mine['ms']:.4g}", f"{mine['low_ms']:.4g} to {mine['high_ms']:.4g}",
+                                  f"{mine['images_s']:.0f}") if mine else "---"
         theirs, variant = (f"{peer['ms']:.4g}", peer["variant"]) if peer else "--"
         ratio = f"{peer['ms'] / mine['ms']:.2f}" if mine and peer else "-"
         rows.append(f"  {case:28} {own:>9} {quartiles:>17} {theirs:>9} {ratio:>6}  {images}, {variant}")
@@ -179,7 +224,10 @@ def ipc_rows(found: list[dict], ceilings: list[dict]) -> list[str]:
         # the two ranks' vectors are read once and written once
         bound = 4 * w["bytes"] / (copy["value"] * 1e3) if copy and w["device"] == "cuda" else None
         beside = f"; a copy of as many bytes {bound:.0f} us, {w['us'] / bound:.2f} times" if bound else ""
-        rows.append(f"ipc: allreduce of {w['bytes'] / 1e6:g} MB, {w['ranks']} ranks on {w['device']}, {w['algorithm']}: {w['us']:.0f} us, {w['wrong']} wrong{beside}")
+        rows.append(
+            f"ipc: allreduce of {w['bytes'] / 1e6:g} MB, {w['ranks']} ranks on {w['device']}, {w['algorithm']}: "
+            f"{w['us']:.0f} us, {w['wrong']} wrong{beside}"
+        )
     return rows
 
 

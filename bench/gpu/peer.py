@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peer.py [options]: measures PyTorch at its best on one card: training steps of LeNet, ResNet-20, AlexNet and ResNet-50 on made-up samples that lie
-on the card, and the card's own ceilings. Each figure is a line of JSON; a figure that fails or does not fit into the time is a line with words.
+"""peer.py [options]: measures PyTorch at its best on one card: training steps of LeNet, ResNet-20, AlexNet and
+ResNet-50 on made-up samples that lie on the card, and the card's own ceilings. Each figure is a line of JSON; a figure
+that fails or does not fit into the time is a line with words.
 
-The order is by importance: each variant runs all networks, and the cheap variants come first. Times are between events on the card's stream, over at
-least 30 steps after a warm-up: median `ms`, quartiles, extremes. Products and convolutions of f32 compute in f32 (no TF32)."""
+The order is by importance: each variant runs all networks, and the cheap variants come first. Times are between events
+on the card's stream, over at least 30 steps after a warm-up: median `ms`, quartiles, extremes. Products and
+convolutions of f32 compute in f32 (no TF32)."""
 import argparse
 import json
 import os
@@ -19,9 +21,16 @@ import card_figures
 # model: (name in the zoo, batch, precision)
 CASES = {"resnet50": ("resnet50", 256, "bf16"), "lenet": ("lenet", 64, "f32"), "alexnet": ("alexnet-torch", 256, "bf16"),
          "resnet20": ("resnet20", 128, "f32")}
-# variant: networks for which it may be the best. `graph` runs eager kernels as one CUDA graph; `compile` also gives graph-compile, its step as one graph
-VARIANTS = {"eager": CASES, "graph": CASES, "compile": CASES, "graph-nchw": ("lenet", "alexnet", "resnet20"), "reduce-overhead": CASES,
-            "max-autotune": CASES}
+# variant: networks for which it may be the best. `graph` runs eager kernels as one CUDA graph; `compile` also gives
+# graph-compile, its step as one graph
+VARIANTS = {
+    "eager": CASES,
+    "graph": CASES,
+    "compile": CASES,
+    "graph-nchw": ("lenet", "alexnet", "resnet20"),
+    "reduce-overhead": CASES,
+    "max-autotune": CASES
+}
 MOST_S = {"max-autotune": 150}  # seconds that a variant may take for one network; others may take 90
 
 
@@ -146,7 +155,15 @@ class Peer:
                 if name not in VARIANTS[variant]:
                     continue
                 case = {"model": model, "batch": self.args.batch or batch, "precision": self.args.precision or precision}
-                self.ask({"kind": "measure", "variant": variant, **case}, MOST_S.get(variant, 90), {"ev": "peer", "variant": variant, **case})
+                self.ask({
+                    "kind": "measure",
+                    "variant": variant,
+                    **case
+                }, MOST_S.get(variant, 90), {
+                    "ev": "peer",
+                    "variant": variant,
+                    **case
+                })
         for words in self.best.values():
             self.say({**words, "ev": "peer-best"})
 
@@ -164,11 +181,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=listed(CASES), default=list(CASES))
     parser.add_argument("--variants", type=listed(VARIANTS), default=list(VARIANTS))
-    parser.add_argument("--batch", type=int, help="of all models (default: " + ", ".join(f"{m} {b}" for m, (_, b, _) in CASES.items()) + ")")
+    parser.add_argument("--batch",
+                        type=int,
+                        help="of all models (default: " + ", ".join(f"{m} {b}" for m, (_, b, _) in CASES.items()) + ")")
     parser.add_argument("--precision", choices=("f32", "bf16"), help="of all models (default: " +
                         ", ".join(f"{m} {p}" for m, (_, _, p) in CASES.items()) + ")")
     parser.add_argument("--limit-s", type=float, default=300, help="seconds that all may take")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: to try the program where there is no card")
+    parser.add_argument("--device",
+                        choices=("cuda", "cpu"),
+                        default="cuda",
+                        help="cpu: to try the program where there is no card")
     parser.add_argument("--no-ceilings", action="store_true", help="leave out copies, products and launches")
     parser.add_argument("--json", help="also append the lines to this file")
     parser.add_argument("--log", help="what PyTorch says goes there")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""peer_worker.py: measures what peer.py asks for. It reads one JSON object a line from its standard input and answers each with lines of JSON, the last
-of which has `done`. It is a process of its own, so that a variant that hangs or breaks the card's context costs itself alone."""
+"""peer_worker.py: measures what peer.py asks for. It reads one JSON object a line from its standard input and answers
+each with lines of JSON, the last of which has `done`. It is a process of its own, so that a variant that hangs or
+breaks the card's context costs itself alone."""
 import contextlib
 import gc
 import json
@@ -14,7 +15,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/oracle"))
 
-STEPS, MOST_STEPS, ENOUGH_S = 30, 2000, 1.0  # as many steps are timed as fit into ENOUGH_S, but at least STEPS and at most MOST_STEPS
+# The number of timed steps fills ENOUGH_S seconds, but lies between STEPS and MOST_STEPS.
+STEPS, MOST_STEPS, ENOUGH_S = 30, 2000, 1.0
 WARM_STEPS, WARM_S = 5, 0.5
 LR, MOMENTUM, DECAY = 1e-3, 0.9, 1e-4
 
@@ -87,7 +89,8 @@ class Case:
         self.loss = None
         torch.compiler.cudagraph_mark_step_begin()
         # without the cache of cast weights, which a recording could not keep
-        half = torch.autocast(self.device, dtype=torch.bfloat16, cache_enabled=False) if self.precision == "bf16" else contextlib.nullcontext()
+        half = torch.autocast(self.device, dtype=torch.bfloat16,
+                              cache_enabled=False) if self.precision == "bf16" else contextlib.nullcontext()
         self.optimiser.zero_grad(set_to_none=True)
         with half:
             loss = self.objective(self.x, self.y)
@@ -119,7 +122,8 @@ COMPILED = {"compile": "default", "max-autotune": "max-autotune-no-cudagraphs", 
 
 
 def measure(task: dict) -> None:
-    """Answers with a figure for the variant, and for a compiled one that records no graphs of its own also with one for its recording."""
+    """Answers with a figure for the variant, and for a compiled one that records no graphs of its own also with one
+    for its recording."""
     variant, device = task["variant"], task["device"]
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -133,13 +137,24 @@ def measure(task: dict) -> None:
     set_up = time.perf_counter() - set_up
     peak = torch.cuda.max_memory_allocated() / 2**20 if device == "cuda" else None
     shown = {key: task[key] for key in ("model", "batch", "precision")}
-    line = {"ev": "peer", "variant": variant, **shown, **timed(work, device), "set_up_s": set_up, "loss_first": first, "loss_last": float(case.loss),
-            "mib": peak}
+    line = {
+        "ev": "peer",
+        "variant": variant,
+        **shown,
+        **timed(work, device), "set_up_s": set_up,
+        "loss_first": first,
+        "loss_last": float(case.loss),
+        "mib": peak
+    }
     answer(line)
     if variant in ("compile", "max-autotune") and device == "cuda":
         set_up = time.perf_counter()
         work = case.recorded()
-        answer({**line, "variant": f"graph-{variant}", **timed(work, device), "set_up_s": time.perf_counter() - set_up, "loss_last": float(case.loss)})
+        answer({
+            **line, "variant": f"graph-{variant}",
+            **timed(work, device), "set_up_s": time.perf_counter() - set_up,
+            "loss_last": float(case.loss)
+        })
 
 
 def rate(name: str, unit: str, amount: float, found: dict) -> None:
@@ -183,7 +198,8 @@ def launches(device: str) -> None:
         with torch.cuda.graph(graph):
             for _ in range(count):
                 x.add_(1)
-        microseconds("small kernel inside a graph" if count > 1 else "replay of a graph of one kernel", graph.replay, count)
+        microseconds("small kernel inside a "
+                     "graph" if count > 1 else "replay of a graph of one kernel", graph.replay, count)
 
 
 def about(task: dict) -> None:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/hosts: a large allreduce between hosts, against the bound from a plain TCP stream over the same links, gloo and Open MPI.
+"""bench/hosts: a large allreduce between hosts, against the bound from a plain TCP stream over the same links, gloo
+and Open MPI.
 
-Hosts are network namespaces on this machine (tests/hosts/lab.py), every port limited by a token bucket. The bound is what every
-host must send and receive, 2(p-1)/p of the vector, at the payload rate that a plain TCP stream reaches beside (hosts of several ranks:
-the same with p = hosts, as what crosses can be summed on the host first). usage: run BUILD [--bytes N] [--rate 300mbit | 10gbit | none]
-[--wires tcp,ucx] [--iterations N] [--parts N] [--json FILE]; exit 77: no namespaces here
+Hosts are network namespaces on this machine (tests/hosts/lab.py), every port limited by a token bucket. The bound is
+what every host must send and receive, 2(p-1)/p of the vector, at the payload rate that a plain TCP stream reaches
+beside (hosts of several ranks: the same with p = hosts, as what crosses can be summed on the host first). usage: run
+BUILD [--bytes N] [--rate 300mbit | 10gbit | none] [--wires tcp,ucx] [--iterations N] [--parts N] [--json FILE]; exit
+77: no namespaces here
 """
 import argparse
 import json
@@ -54,8 +56,11 @@ def stream_rate(hosts, nbytes):
 def tutti(hosts, build, ranks_a_host, a, algorithms):
     seconds = {}
     for wire in a.wires.split(","):
-        ranks = hosts.run(ranks_a_host, [f"{build}/bench/bench_hosts", str(a.bytes), str(a.iterations), str(a.parts), *algorithms],
-                          {"TUTTI_WIRE": wire}, 600)
+        ranks = hosts.run(
+            ranks_a_host,
+            [f"{build}/bench/bench_hosts",
+             str(a.bytes), str(a.iterations),
+             str(a.parts), *algorithms], {"TUTTI_WIRE": wire}, 600)
         if ranks[0].process.returncode:
             sys.exit(f"tutti: {ranks[0].text}")
         seconds |= {f"tutti {wire} {name}": float(s) for name, s in (line.split() for line in ranks[0].text.splitlines())}
@@ -80,8 +85,11 @@ def open_mpi(hosts, folder, ranks_a_host, a):
     subprocess.run(["mpicc.openmpi", "-O2", "-o", f"{folder}/mpi_allreduce", str(ROOT / "bench/allreduce/mpi_allreduce.c")],
                    check=True)
     agent = pathlib.Path(folder) / "agent"
-    agent.write_text("#!/bin/sh\n# agent HOST COMMAND...: as ssh does, into the namespace of 10.77.0.N\n"
-                     f'n=${{1##*.}}; shift\nexec ip netns exec {hosts.base}h$((n - 1)) unshare --uts sh -c "hostname host$((n - 1)); $*"\n')
+    agent.write_text(
+        "#!/bin/sh\n# agent HOST COMMAND...: as ssh does, into the namespace of 10.77.0.N\n"
+        f'n=${{1##*.}}; shift\nexec ip netns exec {hosts.base}h$((n - 1)) unshare --uts sh -c "hostname host$((n - '
+        f'1)); $*"\n'
+    )
     agent.chmod(0o755)
     at = ",".join(f"10.77.0.{k + 1}:{ranks_a_host}" for k in range(hosts.nhosts))
     command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", at, "-np",

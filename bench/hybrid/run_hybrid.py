@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_hybrid.py: median step of two hosts with one rank each, in one group that shares the dense layers (hybrid) and in two (data parallel), in
-turns, so that whatever else the machine does meets both. Before that `tutti predict` is asked, on a star of that rate, and the bound of
-each is what its exchanges carry at that rate and nothing else."""
+"""run_hybrid.py: median step of two hosts with one rank each, in one group that shares the dense layers (hybrid) and
+in two (data parallel), in turns, so that whatever else the machine does meets both. Before that `tutti predict` is
+asked, on a star of that rate, and the bound of each is what its exchanges carry at that rate and nothing else."""
 import argparse
 import json
 import pathlib
@@ -44,16 +44,27 @@ def job_of(a: argparse.Namespace, model: str) -> str:
 
 
 def predicted(a: argparse.Namespace, job: pathlib.Path, rate: str, groups: int) -> dict:
-    said = subprocess.run([f"{a.build}/tutti", "predict", job, "--ranks", "2", "--json", "-", "--topology",
-                           f"star,bw={rate.replace('bit', 'b').replace('g', 'G').replace('m', 'M')},lat=50us", "--set", f"parallel.groups={groups}"],
-                          check=True, capture_output=True, text=True).stdout
+    said = subprocess.run([
+        f"{a.build}/tutti", "predict", job, "--ranks", "2", "--json", "-", "--topology",
+        f"star,bw={rate.replace('bit', 'b').replace('g', 'G').replace('m', 'M')},lat=50us", "--set",
+        f"parallel.groups={groups}"
+    ],
+                          check=True,
+                          capture_output=True,
+                          text=True).stdout
     return json.loads(said.splitlines()[-1])
 
 
 def measured_ms(a: argparse.Namespace, hosts: lab.Lab, job: pathlib.Path, groups: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        ranks = hosts.finish(hosts.start(1, [f"{a.build}/tutti", "train", str(job), "--out", folder, "--fresh", "--quiet", "--set",
-                                             f"parallel.groups={groups}"], {"OMP_NUM_THREADS": "1", "TUTTI_WIRE": "tcp"}), 900)
+        ranks = hosts.finish(
+            hosts.start(1, [
+                f"{a.build}/tutti", "train",
+                str(job), "--out", folder, "--fresh", "--quiet", "--set", f"parallel.groups={groups}"
+            ], {
+                "OMP_NUM_THREADS": "1",
+                "TUTTI_WIRE": "tcp"
+            }), 900)
         for rank in ranks:
             if rank.process.returncode:
                 sys.exit(f"rank {rank.rank}: {rank.text}")

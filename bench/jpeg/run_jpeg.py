@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_jpeg.py: pictures a second on one core, ours and Pillow's in turn (see run). Ours are normalised floats in planes, Pillow's are left as
-8-bit pictures. The bound is libjpeg-turbo decoding every pixel and nothing else; ours decodes only what a crop needs."""
+"""run_jpeg.py: pictures a second on one core, ours and Pillow's in turn (see run). Ours are normalised floats in
+planes, Pillow's are left as 8-bit pictures. The bound is libjpeg-turbo decoding every pixel and nothing else; ours
+decodes only what a crop needs."""
 import argparse
 import math
 import os
@@ -100,8 +101,10 @@ def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # ours inherits it
     files = sorted(folder.glob("train/all/*.jpg"))
     kib = sum(f.stat().st_size for f in files) / COUNT / 1024
-    print(f"Pillow {PIL.__version__} (libjpeg-turbo {features.version('libjpeg_turbo')}), one core, {COUNT} JPEGs of {WIDTH} x {HEIGHT}, "
-          f"quality {QUALITY}, {kib:.0f} KiB each, medians of {args.rounds} rounds of the best of 3 passes")
+    print(
+        f"Pillow {PIL.__version__} (libjpeg-turbo {features.version('libjpeg_turbo')}), one core, {COUNT} JPEGs of "
+        f"{WIDTH} x {HEIGHT}, "
+        f"quality {QUALITY}, {kib:.0f} KiB each, medians of {args.rounds} rounds of the best of 3 passes")
     table = Table("jpeg", args.json)
     for what, words in (("test", "short side to 256, middle 224"), ("train", "random crop to 224, mirrored")):
         ours, bound, theirs = [], [], {way: [] for way in WAYS}
@@ -111,7 +114,13 @@ def main() -> None:
             for way, how in WAYS.items():
                 theirs[way].append(max(pillow_rate(files, what == "train", how) for _ in range(3)))
         peer, way = max((statistics.median(rates), way) for way, rates in theirs.items())
-        table.row(words, "images/s", statistics.median(ours), f"Pillow, {way}", peer, statistics.median(bound), more_is_better=True)
+        table.row(words,
+                  "images/s",
+                  statistics.median(ours),
+                  f"Pillow, {way}",
+                  peer,
+                  statistics.median(bound),
+                  more_is_better=True)
 
 
 if __name__ == "__main__":

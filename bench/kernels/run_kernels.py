@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_kernels.py: forward + backward time of the shipped models, ours and PyTorch's in turn (see run). The bound is the time of
-the same multiplications at the speed of this machine's best matrix product (PyTorch's, 2048 x 2048, one thread)."""
+"""run_kernels.py: forward + backward time of the shipped models, ours and PyTorch's in turn (see run). The bound is
+the time of the same multiplications at the speed of this machine's best matrix product (PyTorch's, 2048 x 2048, one
+thread)."""
 import argparse
 import pathlib
 import statistics

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_layers.py: passes of layers of our networks on one thread (see run): what `auto` takes, against oneDNN's primitive, or against
-the soonest other where `auto` takes that; the bound is a loop of multiply-adds in registers, measured before each pass. --all: a line for
-each that fits. Rules of candidates are made from this."""
+"""run_layers.py: passes of layers of our networks on one thread (see run): what `auto` takes, against oneDNN's
+primitive, or against the soonest other where `auto` takes that; the bound is a loop of multiply-adds in registers,
+measured before each pass. --all: a line for each that fits. Rules of candidates are made from this."""
 import argparse
 import pathlib
 import subprocess
@@ -31,7 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="layers whose names hold this word")
-    parser.add_argument("--order", choices=("nchw", "nchw8c", "nchw16c", "nhwc"), help="of activations (that of training)")
+    parser.add_argument("--order", choices=("nchw", "nchw8c", "nchw16c", "nhwc"), help="of activations (that of "
+                                                                                       "training)")
     parser.add_argument("--precision", default="f32", choices=ROWS)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--all", action="store_true", help="every candidate that fits, not only what auto takes")

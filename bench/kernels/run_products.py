@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_products.py: matrix products of our own against oneDNN 3.2 (dnnl_sgemm, matmul), OpenBLAS and PyTorch, each held to the same
-instruction set and precision, one thread, in turn: the least CPU time counts (see run).
+"""run_products.py: matrix products of our own against oneDNN 3.2 (dnnl_sgemm, matmul), OpenBLAS and PyTorch, each held
+to the same instruction set and precision, one thread, in turn: the least CPU time counts (see run).
 
-Two lines a size: B as it lies, and, for the sizes whose B is a weight, B packed before, against matmul with B in the order that it likes
-as well. The bound is the time at the speed of a loop of multiply-adds that stays in registers."""
+Two lines a size: B as it lies, and, for the sizes whose B is a weight, B packed before, against matmul with B in the
+order that it likes as well. The bound is the time at the speed of a loop of multiply-adds that stays in registers."""
 import argparse
 import os
 import pathlib
@@ -16,8 +16,12 @@ sys.path.insert(0, str(ROOT / "bench"))
 from table import Table  # noqa: E402
 
 # row: what holds the others to its instruction set
-CEILINGS = {"avx512": ("AVX512_CORE", "SkylakeX", "avx512", "AVX512"), "avx2": ("AVX2", "Haswell", "avx2", "AVX2"),
-            "avx512-bf16": ("AVX512_CORE_BF16", "Cooperlake", "avx512", "AVX512"), "amx": ("AVX512_CORE_AMX", "SapphireRapids", "avx512", "AVX512")}
+CEILINGS = {
+    "avx512": ("AVX512_CORE", "SkylakeX", "avx512", "AVX512"),
+    "avx2": ("AVX2", "Haswell", "avx2", "AVX2"),
+    "avx512-bf16": ("AVX512_CORE_BF16", "Cooperlake", "avx512", "AVX512"),
+    "amx": ("AVX512_CORE_AMX", "SapphireRapids", "avx512", "AVX512")
+}
 VARIABLES = ("ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE", "ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS")
 THEIRS = ("dnnl_sgemm", "oneDNN matmul", "oneDNN matmul, weights reordered before", "OpenBLAS")
 
@@ -58,13 +62,28 @@ def ours(build: pathlib.Path, row: str, only: str) -> tuple[float, list[dict]]:
     command = [str(build / "bench" / "bench_products"), row, "--rounds", "1", "--only", only]
     if openblas():
         command += ["--openblas", str(openblas())]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True,
-                           env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "LD_LIBRARY_PATH": str((openblas() or ROOT).parent)}).stdout.split("\n")
+    lines = subprocess.run(command,
+                           check=True,
+                           capture_output=True,
+                           text=True,
+                           env=os.environ | {
+                               "OPENBLAS_NUM_THREADS": "1",
+                               "LD_LIBRARY_PATH": str((openblas() or ROOT).parent)
+                           }).stdout.split("\n")
     sizes = []
     for line in filter(None, lines[1:]):
         name, ways, m, n, k, batch, *us = line.split(";")
-        sizes.append({"name": name, "ta": ways[0] == "T", "tb": ways[1] == "T", "weights": ways[2] == "W", "m": int(m), "n": int(n),
-                      "k": int(k), "batch": int(batch), "us": [float(x) or float("inf") for x in us]})
+        sizes.append({
+            "name": name,
+            "ta": ways[0] == "T",
+            "tb": ways[1] == "T",
+            "weights": ways[2] == "W",
+            "m": int(m),
+            "n": int(n),
+            "k": int(k),
+            "batch": int(batch),
+            "us": [float(x) or float("inf") for x in us]
+        })
     return float(lines[0].split(";")[1]), sizes
 
 
@@ -79,7 +98,8 @@ def measure(args: argparse.Namespace) -> None:
             sizes[i]["us"] = [min(x, y) for x, y in zip(sizes[i]["us"], size["us"])]
             theirs[i] = min(theirs[i], torch_us(size, dtype))
     import torch
-    print(f"row {args.row}: {peak:.1f} x 10^9 operations a second in registers; PyTorch {torch.__version__}; {processor()}")
+    print(f"row {args.row}: {peak:.1f} x 10^9 operations a second in registers; PyTorch {torch.__version__}; "
+          f"{processor()}")
     table = Table("products", args.json)
     for size, torch_time in zip(sizes, theirs):
         as_lies, packed, *others = size["us"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_large_batch.py BUILD [--data DIR] [--seeds 1,2,..] [--jobs N] [--json FILE] [--svg FILE]: see run. A line of FILE is a run; those that are there
-already are not done again. A run that is dead after its warm-up (GUESSING) is ended and tested as it is."""
+"""run_large_batch.py BUILD [--data DIR] [--seeds 1,2,..] [--jobs N] [--json FILE] [--svg FILE]: see run. A line of
+FILE is a run; those that are there already are not done again. A run that is dead after its warm-up (GUESSING) is
+ended and tested as it is."""
 import argparse
 import concurrent.futures
 import json
@@ -20,12 +21,14 @@ from runs import events  # noqa: E402
 
 EPOCHS, WITHIN = 20, 0.3  # points of accuracy
 GUESSING = 0.99 * math.log(10)  # the loss of who gives ten classes equal chances
-# The first is what the others are held against. Rates were found with seed 101, which is none of those that are reported.
+# The first is what the others are held against. Rates were found with seed 101, which is none of those that are
+# reported.
 SETTINGS = {
     "momentum, batch 128": ("examples/lenet-mnist.yaml", ["batch=128", "ranks=1", f"epochs={EPOCHS}"]),
     "LARS, batch 8,192": ("examples/lenet-mnist-8k.yaml", []),
-    "momentum, batch 8,192, rate x 64": ("examples/lenet-mnist.yaml", ["batch=8192", "ranks=1", f"epochs={EPOCHS}", "optimiser.lr=1.28",
-                                         "optimiser.warmup_epochs=5"]),
+    "momentum, batch 8,192, rate x 64":
+        ("examples/lenet-mnist.yaml",
+         ["batch=8192", "ranks=1", f"epochs={EPOCHS}", "optimiser.lr=1.28", "optimiser.warmup_epochs=5"]),
 }
 
 
@@ -88,12 +91,17 @@ def x_of(error: float) -> float:
 
 def draw(found: dict[str, list[float]], limit: float) -> str:
     base = TOP + ROW * len(found)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{base + 56}" viewBox="0 0 {WIDTH} {base + 56}" '
-           'font-family="sans-serif" font-size="13" fill="#222222">', f'<rect width="{WIDTH}" height="{base + 56}" fill="#ffffff"/>',
-           f'<text x="{WIDTH / 2}" y="22" text-anchor="middle" font-size="14" font-weight="bold">LeNet on MNIST, {EPOCHS} epochs: '
-           'test error, one dot a seed</text>',
-           f'<rect x="{LEFT}" y="{TOP - 14}" width="{x_of(limit) - LEFT:.1f}" height="{base - TOP + 14}" fill="#e6f2e6"/>',
-           f'<text x="{x_of(limit) + 6:.1f}" y="{TOP - 18}" fill="#3a7a3a">within {WITHIN} points of batch 128</text>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{base + 56}" viewBox="0 0 {WIDTH} '
+        f'{base + 56}" '
+        'font-family="sans-serif" font-size="13" fill="#222222">',
+        f'<rect width="{WIDTH}" height="{base + 56}" fill="#ffffff"/>',
+        f'<text x="{WIDTH / 2}" y="22" text-anchor="middle" font-size="14" font-weight="bold">LeNet on MNIST, {EPOCHS} '
+        f'epochs: '
+        'test error, one dot a seed</text>',
+        f'<rect x="{LEFT}" y="{TOP - 14}" width="{x_of(limit) - LEFT:.1f}" height="{base - TOP + 14}" fill="#e6f2e6"/>',
+        f'<text x="{x_of(limit) + 6:.1f}" y="{TOP - 18}" fill="#3a7a3a">within {WITHIN} points of batch 128</text>'
+    ]
     for tick in (0.5, 1, 2, 5, 10, 20, 50, 100):
         x = x_of(tick)
         out += [f'<line x1="{x:.1f}" y1="{TOP - 14}" x2="{x:.1f}" y2="{base}" stroke="#dddddd"/>',
@@ -106,9 +114,13 @@ def draw(found: dict[str, list[float]], limit: float) -> str:
             at = y + 6 * (k - (len(errors) - 1) / 2)  # apart, so that equal ones are seen
             out.append(f'<circle cx="{x_of(error):.1f}" cy="{at:.1f}" r="3.5" fill="#1f5fa8" fill-opacity="0.75"/>')
         mean = statistics.mean(errors)
-        out += [f'<line x1="{x_of(mean):.1f}" y1="{y - 19}" x2="{x_of(mean):.1f}" y2="{y + 19}" stroke="#c04020" stroke-width="2"/>']
+        out += [
+            f'<line x1="{x_of(mean):.1f}" y1="{y - 19}" x2="{x_of(mean):.1f}" y2="{y + 19}" stroke="#c04020" '
+            f'stroke-width="2"/>'
+        ]
         beside, anchor = (10, "start") if mean < 20 else (-10, "end")
-        out.append(f'<text x="{x_of(max(errors) if mean < 20 else min(errors)) + beside:.1f}" y="{y + 4}" text-anchor="{anchor}" '
+        out.append(f'<text x="{x_of(max(errors) if mean < 20 else min(errors)) + beside:.1f}" y="{y + 4}" '
+                   f'text-anchor="{anchor}" '
                    f'fill="#c04020">mean {mean:.2f}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/topologies.md: halving and doubling of 100 MB over all hosts of a BiGraph of N switches with M hosts each: the most
-messages on a link between switches in a stage, and simulated time / time on one switch that never blocks, by placement.
+"""The table of docs/topologies.md: halving and doubling of 100 MB over all hosts of a BiGraph of N switches with M
+hosts each: the most messages on a link between switches in a stage, and simulated time / time on one switch that never
+blocks, by placement.
 
 usage: bigraph.py BUILD     far first: block, the farthest partner first (ranks in bit-reversed order)
 """
@@ -31,7 +32,8 @@ def line(switches, hosts):
     print(f"{switches:4} {hosts:4} {ranks:5} {-(-2 * hosts // switches):10}", end="")
     far = ".".join(str(int(f"{r:0{ranks.bit_length() - 1}b}"[::-1], 2)) for r in range(ranks))
     for place in ("parity", "block", "round-robin", far):
-        text = tutti("topo", "map", f"bigraph,switches={switches},hosts={hosts},add=1TB,place={place}", "--own-start", "--swaps", "1")
+        text = tutti("topo", "map", f"bigraph,switches={switches},hosts={hosts},add=1TB,place={place}", "--own-start",
+                     "--swaps", "1")
         messages, took = re.search(r"^before +\S+ \S+ +\S+ +(\d+) +(\S+ \S+)$", text, re.M).groups()
         print(f" {messages:>6} {seconds(took) / closed:9.3f}", end="")
     print()

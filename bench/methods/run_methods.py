@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_methods.py BUILD [--data DIR] [--out DIR] [--only mnist|shapes] [--stage rates|runs] [--seeds 5] [--svg FILE]: see run. OUT/<set>-rates/<method>/ and OUT/<set>/ hold what
-`tutti compare` makes: compare.html, compare.csv and a folder a run."""
+"""run_methods.py BUILD [--data DIR] [--out DIR] [--only mnist|shapes] [--stage rates|runs] [--seeds 5] [--svg FILE]:
+see run. OUT/<set>-rates/<method>/ and OUT/<set>/ hold what `tutti compare` makes: compare.html, compare.csv and a
+folder a run."""
 import argparse
 import csv
 import os
@@ -12,10 +13,19 @@ from draw_methods import draw
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEARCH_SEED, RANKS = 101, 2
-# Plain SGD is the rule of all rows but those that have a momentum in their name, as in You, Buluc and Demmel (arXiv 1708.02983).
+# Plain SGD is the rule of all rows but those that have a momentum in their name, as in You, Buluc and Demmel (arXiv
+# 1708.02983).
 SGD, MOMENTUM, ADAMW = "optimiser.rule=sgd", "optimiser.rule=momentum", "optimiser.rule=adamw"
-PAIRS = {"async-easgd": SGD, "async-sgd": SGD, "async-measgd": MOMENTUM, "async-msgd": MOMENTUM, "hogwild-easgd": SGD, "hogwild-sgd": SGD,
-         "sync-easgd3": SGD, "sync-sgd": SGD}
+PAIRS = {
+    "async-easgd": SGD,
+    "async-sgd": SGD,
+    "async-measgd": MOMENTUM,
+    "async-msgd": MOMENTUM,
+    "hogwild-easgd": SGD,
+    "hogwild-sgd": SGD,
+    "sync-easgd3": SGD,
+    "sync-sgd": SGD
+}
 ROWS = PAIRS | {"sync-easgd1": SGD, "sync-easgd2": SGD, "easgd": SGD, "bounded-sgd:staleness=1": SGD, "local-sgd:period=4": SGD,
                 "diloco:period=20": ADAMW}
 RATES = {"mnist": {SGD: (0.05, 0.1, 0.2), MOMENTUM: (0.005, 0.01, 0.02), ADAMW: (0.0005, 0.001, 0.002)},
@@ -23,7 +33,8 @@ RATES = {"mnist": {SGD: (0.05, 0.1, 0.2), MOMENTUM: (0.005, 0.01, 0.02), ADAMW: 
 METHODS = {"mnist": ROWS, "shapes": PAIRS}
 TITLES = {"mnist": "LeNet on MNIST", "shapes": "ResNet-20 of half the channels on drawn shapes"}
 SAME_BITS = {"sync-easgd1": "sync-easgd3", "sync-easgd2": "sync-easgd3"}  # on two ranks: no search of their own
-MNIST_GOAL, SHAPES_STEP = 0.988, 0.05  # shapes: the highest multiple that each method reaches at its best rate with the search's seed
+# shapes: the highest multiple of SHAPES_STEP that each method reaches at its best rate with the search's seed.
+MNIST_GOAL, SHAPES_STEP = 0.988, 0.05
 
 NARROW = {"out_channels: 16": "out_channels: 8", "out_channels: 32": "out_channels: 16", "out_channels: 64": "out_channels: 32",
           "name: resnet20\n": "name: resnet20-narrow\n"}
@@ -47,7 +58,8 @@ def keys_of(which: str, data: str) -> list[str]:
     return [f"data.path={data}", *keys] if which == "mnist" else keys
 
 
-def compare(a: argparse.Namespace, which: str, folder: str, labels: list[str], goal: float | None, seed: int, nseeds: int) -> list[dict]:
+def compare(a: argparse.Namespace, which: str, folder: str, labels: list[str], goal: float | None, seed: int,
+            nseeds: int) -> list[dict]:
     """`tutti compare`; its rows, one a test."""
     out = pathlib.Path(a.out, folder)
     command = [f"{a.build}/tutti", "compare", job_of(which, pathlib.Path(a.out)), "--methods", ",".join(labels), "--ranks", RANKS,
@@ -76,19 +88,28 @@ def seconds_to(tests: list[dict], method: str, goal: float) -> list[float | None
     """Of each seed; None: never."""
     own = [t for t in tests if t["method"] == method]
     seeds = sorted({int(t["seed"]) for t in own})
-    return [next((float(t["seconds"]) for t in own if int(t["seed"]) == seed and float(t["accuracy"]) >= goal), None) for seed in seeds]
+    return [
+        next((float(t["seconds"]) for t in own if int(t["seed"]) == seed and float(t["accuracy"]) >= goal),
+             None) for seed in seeds
+    ]
 
 
 def best(tests: list[dict], labels: list[str], goal: float) -> str:
-    """Soonest at the goal by samples, which no other load on the machine changes much; where none gets there, the highest at last."""
+    """Soonest at the goal by samples, which no other load on the machine changes much; where none gets there, the
+    highest at last."""
     own = {label: [t for t in tests if t["method"] == label] for label in labels}
-    return min(labels, key=lambda label: (samples_to(own[label], goal), -max((float(t["accuracy"]) for t in own[label]), default=0)))
+    return min(labels,
+               key=lambda label: (samples_to(own[label], goal), -max(
+                   (float(t["accuracy"]) for t in own[label]), default=0)))
 
 
 def rates(a: argparse.Namespace, which: str) -> tuple[list[str], float]:
     """The methods as `compare` takes them, each at its best rate; the goal."""
     choices = {m: [labelled(m, rule, r) for r in RATES[which][rule]] for m, rule in METHODS[which].items() if m not in SAME_BITS}
-    tests = [t for m, labels in choices.items() for t in compare(a, which, f"{which}-rates/{m.split(':')[0]}", labels, None, SEARCH_SEED, 1)]
+    tests = [
+        t for m, labels in choices.items()
+        for t in compare(a, which, f"{which}-rates/{m.split(':')[0]}", labels, None, SEARCH_SEED, 1)
+    ]
     highest = {m: max(float(t["accuracy"]) for t in tests if t["method"] in labels) for m, labels in choices.items()}
     goal = MNIST_GOAL if which == "mnist" else int(min(highest.values()) / SHAPES_STEP) * SHAPES_STEP
     found = {m: best(tests, labels, goal) for m, labels in choices.items()}
@@ -107,7 +128,10 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("TUTTI_DATA", str(ROOT.parent / "shared/data")))
     parser.add_argument("--out", default="runs/methods")
     parser.add_argument("--only", choices=sorted(METHODS))
-    parser.add_argument("--stage", choices=("rates", "runs"), default="runs", help="rates: look for rates alone (may share the machine)")
+    parser.add_argument("--stage",
+                        choices=("rates", "runs"),
+                        default="runs",
+                        help="rates: look for rates alone (may share the machine)")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--svg", help="draw seconds to the goal")
     a = parser.parse_args()
@@ -120,7 +144,10 @@ def main() -> None:
         labels, goal = rates(a, which)
         if a.stage == "runs":
             tests = compare(a, which, which, labels, goal, 1, a.seeds)
-            panels[f"{TITLES[which]}: seconds to {100 * goal:g} %"] = {label.split(":")[0]: seconds_to(tests, label, goal) for label in labels}
+            panels[f"{TITLES[which]}: seconds to {100 * goal:g} %"] = {
+                label.split(":")[0]: seconds_to(tests, label, goal)
+                for label in labels
+            }
     if a.svg and panels:
         pathlib.Path(a.svg).write_text(draw(panels))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ddp_lenet.py DATA EPOCHS BATCH LR MOMENTUM TARGET: the peer of bench/mnist: LeNet on MNIST with PyTorch DistributedDataParallel
-over gloo, 2 processes of one thread each, the same model, global batch and optimiser as examples/lenet-mnist.yaml.
+"""ddp_lenet.py DATA EPOCHS BATCH LR MOMENTUM TARGET: the peer of bench/mnist: LeNet on MNIST with PyTorch
+DistributedDataParallel over gloo, 2 processes of one thread each, the same model, global batch and optimiser as
+examples/lenet-mnist.yaml.
 
 The whole set lies normalised in memory (no loader cost). Prints one JSON object: for each memory format, seconds of
 training plus evaluation until the test accuracy reached TARGET, counted from the first step."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_orders.py BUILD [--ops A,B] [--orders A,B] [--types A,B] [--threads 1,2] [--repeats N] [--json FILE]: see run. There is no peer:
-the bound is the time that our fastest plain loops take to read and write once what the pass must, on the same buffers, in turn. A ratio of
-1 is the speed of memory; above 1 the pass had something in a cache."""
+"""run_orders.py BUILD [--ops A,B] [--orders A,B] [--types A,B] [--threads 1,2] [--repeats N] [--json FILE]: see run.
+There is no peer: the bound is the time that our fastest plain loops take to read and write once what the pass must, on
+the same buffers, in turn. A ratio of 1 is the speed of memory; above 1 the pass had something in a cache."""
 import argparse
 import pathlib
 import subprocess

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table and the picture of docs/packing.md.
 
-usage: packing.py subsets BUILD [dgx1v|dgx1p] [broadcast]   what trees carry on each kind of subset of 3 to 8 GPUs that NVLinks join,
+usage: packing.py subsets BUILD [dgx1v|dgx1p] [broadcast]   what trees carry on each kind of subset of 3 to 8 GPUs that
+NVLinks join,
                                                             beside the most rings that share no link; rates in NVLinks
-       packing.py draw PACKING OUT.svg                      the trees of a text that `tutti coll pack --out` wrote; eight ranks as a cube
+       packing.py draw PACKING OUT.svg                      the trees of a text that `tutti coll pack --out` wrote;
+       eight ranks as a cube
 """
 import itertools
 import math
@@ -84,9 +86,14 @@ def subsets(build, machine="dgx1v", use="allreduce"):
     link = float(re.search(r"nvlink=(\S+?)GB", subprocess.run([f"{build}/tutti", "topo", "make", machine], check=True,
                                                                capture_output=True, text=True).stdout)[1])
     found = kinds(machine)
-    print(f"{machine}, {use}, rates in NVLinks; {sum(k[2] for k in found)} subsets of 3 to 8 GPUs that NVLinks join, {len(found)} kinds")
-    print(f"{'GPUs':<16} {'alike':>5} {'bound':>8} | {'weights':>8} {'trees':>5} | {'exact':>8} {'trees':>5} | {'fewest':>8} {'trees':>5} |"
-          f" {'rings':>5} {'rate':>6}")
+    print(
+        f"{machine}, {use}, rates in NVLinks; {sum(k[2] for k in found)} subsets of 3 to 8 GPUs that NVLinks join, "
+        f"{len(found)} kinds"
+    )
+    print(
+        f"{'GPUs':<16} {'alike':>5} {'bound':>8} | {'weights':>8} {'trees':>5} | {'exact':>8} {'trees':>5} | "
+        f"{'fewest':>8} {'trees':>5} |"
+        f" {'rings':>5} {'rate':>6}")
     for gpus, m, count in found:
         name = ".".join(map(str, gpus))
         topology, flags = f"{machine},wires=nvlink,gpus={name}", ("--collective", use)
@@ -102,7 +109,9 @@ def subsets(build, machine="dgx1v", use="allreduce"):
 def draw(path, out):
     text = open(path).read()
     ranks, unit = int(re.search(r"^ranks (\d+)", text, re.M)[1]), eval_ratio(re.search(r"^unit (\S+)", text, re.M)[1])
-    trees = [(int(w), [e.split(">") for e in edges.split()]) for w, edges in re.findall(r"^tree (\d+) root \d+ (.*)$", text, re.M)]
+    trees = [(int(w), [e.split(">")
+                       for e in edges.split()])
+             for w, edges in re.findall(r"^tree (\d+) root \d+ (.*)$", text, re.M)]
     cube = [(120, 230), (360, 230), (360, 470), (120, 470)]
     at = [(cube[r % 4][0] + 120 * (r > 3), cube[r % 4][1] - 60 * (r > 3)) if ranks == 8 else
           (290 + 215 * math.sin(2 * math.pi * r / ranks), 300 - 215 * math.cos(2 * math.pi * r / ranks)) for r in range(ranks)]
@@ -128,8 +137,10 @@ def draw(path, out):
         lines.append(f'<rect x="600" y="{56 + 17 * i}" width="18" height="8" fill="{COLOURS[i % len(COLOURS)]}"/>'
                      f'<text x="626" y="{64 + 17 * i}">tree {i}: {weight * unit / 1e9:.4g} GB/s</text>')
     with open(out, "w") as file:
-        file.write('<svg xmlns="http://www.w3.org/2000/svg" width="860" height="560" viewBox="0 0 860 560" font-family="sans-serif" '
-                   'font-size="12"><rect width="860" height="560" fill="#fff"/>\n' + "\n".join(lines) + "\n</svg>\n")
+        file.write(
+            '<svg xmlns="http://www.w3.org/2000/svg" width="860" height="560" viewBox="0 0 860 560" '
+            'font-family="sans-serif" '
+            'font-size="12"><rect width="860" height="560" fill="#fff"/>\n' + "\n".join(lines) + "\n</svg>\n")
 
 
 def eval_ratio(text):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_plan_check.py: processor seconds of `tutti plan check`, beside another build's. The batch is 4 samples a rank: it changes nothing that is
-proved. The smallest of three runs counts where one takes less than 2 s, else the one."""
+"""run_plan_check.py: processor seconds of `tutti plan check`, beside another build's. The batch is 4 samples a rank:
+it changes nothing that is proved. The smallest of three runs counts where one takes less than 2 s, else the one."""
 import argparse
 import os
 import resource

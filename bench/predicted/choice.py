@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""choice.py: on machines of several hosts, the predicted step of `exchange.algorithm: auto` against all algorithms that one can force there; and over
-namespaces, whether what `tutti predict` names is what `tutti train` ran, as its trace names it."""
+"""choice.py: on machines of several hosts, the predicted step of `exchange.algorithm: auto` against all algorithms
+that one can force there; and over namespaces, whether what `tutti predict` names is what `tutti train` ran, as its
+trace names it."""
 import json
 import pathlib
 import re
@@ -12,14 +13,23 @@ import steps
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MACHINES = {"cluster,hosts=2,ranks=4,nic=10Gb": 8, "cluster,hosts=4,ranks=2,nic=1Gb": 8, "cluster,hosts=8,ranks=1,nic=25Gb": 8,
             "cluster,hosts=4,ranks=4,nics=2,nic=10Gb": 16, "cluster,hosts=3,ranks=2,nic=10Gb": 6}
-NAMED = {(2, 1): "cluster,hosts=2,ranks=1,nic=300Mb", (2, 2): "cluster,hosts=2,ranks=2,nic=300Mb", (4, 1): "cluster,hosts=4,ranks=1,nic=300Mb",
-         (3, 2): "cluster,hosts=3,ranks=2,nic=300Mb"}
+NAMED = {
+    (2, 1): "cluster,hosts=2,ranks=1,nic=300Mb",
+    (2, 2): "cluster,hosts=2,ranks=2,nic=300Mb",
+    (4, 1): "cluster,hosts=4,ranks=1,nic=300Mb",
+    (3, 2): "cluster,hosts=3,ranks=2,nic=300Mb"
+}
 
 
 def algorithms(build: str, topology: str, nranks: int) -> list[str]:
     """All that an allreduce can be made of there, with the variants that one would try."""
-    done = subprocess.run([f"{build}/tutti", "coll", "explain", "--bytes", "25MiB", "--ranks", str(nranks), "--topology", topology, "--all", "--json"],
-                          check=True, capture_output=True, text=True)
+    done = subprocess.run([
+        f"{build}/tutti", "coll", "explain", "--bytes", "25MiB", "--ranks",
+        str(nranks), "--topology", topology, "--all", "--json"
+    ],
+                          check=True,
+                          capture_output=True,
+                          text=True)
     return [row["algorithm"] for row in map(json.loads, done.stdout.splitlines()) if row["can"]]
 
 
@@ -33,7 +43,10 @@ def judge_machine(judged, build: str, topology: str, nranks: int) -> None:
         except RuntimeError:
             continue  # cannot scatter sums
     best = min(forced, key=forced.get)
-    judged.row("auto against the best that one can force", f"{topology}: {auto['algorithm']} against {best}", forced[best], auto["step_s"],
+    judged.row("auto against the best that one can force",
+               f"{topology}: {auto['algorithm']} against {best}",
+               forced[best],
+               auto["step_s"],
                forced=forced)
 
 
@@ -43,14 +56,20 @@ def judge_name(judged, build: str, nhosts: int, ranks: int, topology: str, layer
     named = steps.prediction(build, steps.LENET.job(folder, 1, 4, 0), layers, nranks, topology, [])["algorithm"]
     job, out = steps.LENET.job(folder, nranks, 4, 0), folder / "named"
     with links.Hosts(nhosts, "300mbit") as hosts:
-        done = hosts.run(ranks, [f"{build}/tutti", "train", job, "--out", str(out), "--fresh", "--quiet", "--trace", "2", "--pretend", str(layers)],
-                         {"TUTTI_WIRE": "tcp"})
+        done = hosts.run(ranks, [
+            f"{build}/tutti", "train", job, "--out",
+            str(out), "--fresh", "--quiet", "--trace", "2", "--pretend",
+            str(layers)
+        ], {"TUTTI_WIRE": "tcp"})
     if done[0].process.returncode:
         raise RuntimeError("\n".join(rank.text for rank in done)[-2000:])
     spans = json.loads((out / "trace.json").read_text())["traceEvents"]
     ran = {s["args"]["Algorithm"] for s in spans if re.match("gradients of", s["name"]) and "Algorithm" in s.get("args", {})}
     same = ran == {named}
-    print(f"{nhosts} hosts of {ranks}: predict names {named}, train ran {', '.join(sorted(ran))}{'' if same else ': NOT THE SAME'}", flush=True)
+    print(
+        f"{nhosts} hosts of {ranks}: predict names {named}, train ran "
+        f"{', '.join(sorted(ran))}{'' if same else ': NOT THE SAME'}",
+        flush=True)
     judged.put({"group": "names", "case": topology, "predicted": named, "ran": sorted(ran), "same": same})
     judged.others_met &= same
 

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """choice_tables.py: what `auto` costs against all else that one could say, by predicted steps. Two tables:
 
-  advise    networks x machines x rank counts: the job as it is against the best that `tutti predict --advise` finds by keys of `exchange`; beside it
+  advise    networks x machines x rank counts: the job as it is against the best that `tutti predict --advise` finds by
+  keys of `exchange`; beside it
             what layers that ranks share (`parallel.layers`, which is never chosen) would take, and PyTorch DDP's model
-  machines  every machine that comes with the program, up to 4,096 ranks: the job as it is against every algorithm that one can force, all other
+  machines  every machine that comes with the program, up to 4,096 ranks: the job as it is against every algorithm that
+  one can force, all other
             keys chosen for that one, and against the fixed rule with buckets of 1 MiB, which was the default
 
     python3 bench/predicted/choice_tables.py build/test/tutti [--table advise|machines] [--ranks 8,64] [--only NAME]
@@ -19,18 +21,31 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JOB = str(ROOT / "examples/resnet50/job.yaml")
-NETWORKS = {"lenet": ["data.shape=1,28,28", "data.classes=10"], "resnet20": ["data.shape=3,32,32", "data.classes=10"], "resnet50": [],
-            "alexnet-bn": ["data.shape=3,227,227"], "googlenet": []}
+NETWORKS = {
+    "lenet": ["data.shape=1,28,28", "data.classes=10"],
+    "resnet20": ["data.shape=3,32,32", "data.classes=10"],
+    "resnet50": [],
+    "alexnet-bn": ["data.shape=3,227,227"],
+    "googlenet": []
+}
 ADVISED = {"@v100-25gbe": "v100", "@v100-ib": "v100", "@k80-10gbe": "k80", "@p40-100gbe": "p40"}
 DEVICES = {"aws": "v100", "e5": "e5-2698v3", "knl": "knl7250", "k80": "k80", "p40": "p40", "manoa": "p100", "eflops": "p40"}
-FIXED = ["exchange.algorithm=rule", "exchange.buckets=size", "exchange.order=ready", "exchange.update=sharded", "exchange.update_when=late"]
-FORCED = ["direct", "ring", "halving-doubling", "bruck", "split-rail", "two-level", "hierarchical", "k-nomial,radix=4", "binary-blocks", "swing", "torus",
-          "double-tree,chunks=16"]
+FIXED = [
+    "exchange.algorithm=rule", "exchange.buckets=size", "exchange.order=ready", "exchange.update=sharded",
+    "exchange.update_when=late"
+]
+FORCED = [
+    "direct", "ring", "halving-doubling", "bruck", "split-rail", "two-level", "hierarchical", "k-nomial,radix=4",
+    "binary-blocks", "swing", "torus", "double-tree,chunks=16"
+]
 MOST = 1.02
 
 
 def predict(build: str, machine: str, device: str, nranks: int, sets: list[str], *more: str) -> list[dict]:
-    command = [build, "predict", JOB, "--weak", "--device", device, "--topology", machine, "--ranks", str(nranks), "--json", "-", *more]
+    command = [
+        build, "predict", JOB, "--weak", "--device", device, "--topology", machine, "--ranks",
+        str(nranks), "--json", "-", *more
+    ]
     for one in sets:
         command += ["--set", one]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -43,7 +58,10 @@ def step(rows: list[dict]) -> float:
 
 def advise(build: str, counts: list[int], only: str) -> bool:
     met = True
-    print(f"{'network':12s} {'machine':14s} {'ranks':>5s} {'auto ms':>10s} {'advised':>10s} {'worse':>7s} {'shared':>10s} {'DDP ms':>10s}  chosen")
+    print(
+        f"{'network':12s} {'machine':14s} {'ranks':>5s} {'auto ms':>10s} {'advised':>10s} {'worse':>7s} "
+        f"{'shared':>10s} {'DDP ms':>10s}  chosen"
+    )
     for network, shape in NETWORKS.items():
         for machine, device in ADVISED.items():
             for nranks in counts:
@@ -51,14 +69,22 @@ def advise(build: str, counts: list[int], only: str) -> bool:
                     continue
                 sets = [f"model={network}", *shape]
                 rows = predict(build, machine, device, nranks, sets, "--advise")
-                together = [r["step_s"] for r in rows if r.get("advice") == "all" and not any(s.startswith("parallel") for s in r["set"])]
+                together = [
+                    r["step_s"]
+                    for r in rows
+                    if r.get("advice") == "all" and not any(s.startswith("parallel") for s in r["set"])
+                ]
                 keys = [r["step_s"] for r in rows if r.get("advice", "").startswith("exchange") and r["can"]]
-                shared = min([r["step_s"] for r in rows if r.get("advice") == "parallel.groups" and r["can"]], default=float("inf"))
+                shared = min([r["step_s"] for r in rows if r.get("advice") == "parallel.groups" and r["can"]],
+                             default=float("inf"))
                 auto, best = step(rows), min([*together, *keys])
                 ddp = step(predict(build, machine, device, nranks, sets, "--framework", "pytorch-ddp"))
                 met &= auto <= best * MOST
-                print(f"{network:12s} {machine:14s} {nranks:5d} {auto * 1e3:10.3f} {best * 1e3:10.3f} {(auto / best - 1) * 100:6.2f}% {shared * 1e3:10.3f} {ddp * 1e3:10.3f}"
-                      f"{'!' if ddp < auto else ' '} {rows[0].get('choice', '-')}", flush=True)
+                print(
+                    f"{network:12s} {machine:14s} {nranks:5d} {auto * 1e3:10.3f} {best * 1e3:10.3f} "
+                    f"{(auto / best - 1) * 100:6.2f}% {shared * 1e3:10.3f} {ddp * 1e3:10.3f}"
+                    f"{'!' if ddp < auto else ' '} {rows[0].get('choice', '-')}",
+                    flush=True)
     return met
 
 
@@ -69,7 +95,10 @@ def machine_names(build: str) -> list[str]:
 
 def machines(build: str, counts: list[int], only: str) -> bool:
     met = True
-    print(f"{'machine':14s} {'ranks':>5s} {'auto ms':>10s} {'forced':>10s} {'worse':>7s} {'rule ms':>10s} {'chosen in':>9s}  chosen | best forced")
+    print(
+        f"{'machine':14s} {'ranks':>5s} {'auto ms':>10s} {'forced':>10s} {'worse':>7s} {'rule ms':>10s} "
+        f"{'chosen in':>9s}  chosen | best forced"
+    )
     for machine in machine_names(build):
         device = next((d for name, d in DEVICES.items() if machine[1:].startswith(name)), "v100")
         for nranks in counts:
@@ -83,8 +112,11 @@ def machines(build: str, counts: list[int], only: str) -> bool:
             best = min(forced, key=forced.get)
             auto, rule = step(rows), step(predict(build, machine, device, nranks, FIXED))
             met &= auto <= min(forced[best], rule) * MOST
-            print(f"{machine:14s} {nranks:5d} {auto * 1e3:10.3f} {forced[best] * 1e3:10.3f} {(auto / forced[best] - 1) * 100:6.2f}% {rule * 1e3:10.3f}"
-                  f" {rows[0].get('choice_s', 0):8.2f}s  {rows[0].get('choice', '-')} | {best}", flush=True)
+            print(
+                f"{machine:14s} {nranks:5d} {auto * 1e3:10.3f} {forced[best] * 1e3:10.3f} "
+                f"{(auto / forced[best] - 1) * 100:6.2f}% {rule * 1e3:10.3f}"
+                f" {rows[0].get('choice_s', 0):8.2f}s  {rows[0].get('choice', '-')} | {best}",
+                flush=True)
     return met
 
 

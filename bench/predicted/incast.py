@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""incast.py: what it costs that k hosts send to one at a time, over namespaces: 1 to 7 ranks bring 1 MiB each to rank 0 (a gather by `direct`, one after
-the other without a pause). Its port of the switch is a token bucket that cuts what comes into packets of a wire's size and keeps so many of them; what
-does not fit is dropped, and TCP (reno, as in links.py) sends it again. So the figure is one of that queue, of TCP and of the sizes.
+"""incast.py: what it costs that k hosts send to one at a time, over namespaces: 1 to 7 ranks bring 1 MiB each to rank
+0 (a gather by `direct`, one after the other without a pause). Its port of the switch is a token bucket that cuts what
+comes into packets of a wire's size and keeps so many of them; what does not fit is dropped, and TCP (reno, as in
+links.py) sends it again. So the figure is one of that queue, of TCP and of the sizes.
 
-`incast` is as in docs/topologies.md: a port to which k send has 1 / (1 + incast (k - 1)) of its rate, here by least squares over k."""
+`incast` is as in docs/topologies.md: a port to which k send has 1 / (1 + incast (k - 1)) of its rate, here by least
+squares over k."""
 import lab
 import links
 
@@ -13,7 +15,8 @@ QUEUES = (32 << 10, 128 << 10, 512 << 10, 1 << 20)  # bytes
 
 def narrow(hosts: lab.Lab, queue: int) -> None:
     """Host 0's port: no packet that a card would cut fits into the bucket, so that it is cut here."""
-    lab.call("tc", "-n", hosts.switch, "qdisc", "replace", "dev", "p0", "root", "tbf", "rate", hosts.rate, "burst", str(BUCKET), "limit", str(queue))
+    lab.call("tc", "-n", hosts.switch, "qdisc", "replace", "dev", "p0", "root", "tbf", "rate", hosts.rate, "burst",
+             str(BUCKET), "limit", str(queue))
 
 
 def measure(build: str, queue: int, wanted: float) -> list[float]:
@@ -42,6 +45,9 @@ def run(judged, build: str, long: bool) -> None:
         seconds = measure(build, queue, 1 if long else 0.3)
         parts = longer(seconds)
         words = " ".join(f"{100 * part:.0f}" for part in parts)
-        print(f"{RATE}, {queue >> 10} KiB behind the port: at best {8e-6 * BYTES / min(seconds):.0f} Mbit/s; 1 to {MOST} senders take {words} % longer: "
-              f"incast {100 * slope(parts):.1f} %", flush=True)
+        print(
+            f"{RATE}, {queue >> 10} KiB behind the port: at best {8e-6 * BYTES / min(seconds):.0f} Mbit/s; 1 to {MOST} "
+            f"senders take {words} % longer: "
+            f"incast {100 * slope(parts):.1f} %",
+            flush=True)
         judged.put({"group": "incast", "queue_bytes": queue, "seconds_a_mib": seconds, "incast": slope(parts)})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""judged.py: measured beside predicted: a row each, a line of medians for each group of rows, JSON lines for programs."""
+"""judged.py: measured beside predicted: a row each, a line of medians for each group of rows, JSON lines for
+programs."""
 import json
 import math
 import statistics
@@ -44,7 +45,8 @@ class Judged:
             if wanted is not None:
                 fine = median <= wanted and (most is None or p95 <= most)
                 met &= fine
-                words += f" (aim: {100 * wanted:g} %" + (f", p95 {100 * most:g} %" if most else "") + f": {'met' if fine else 'missed'})"
+                words += f" (aim: {100 * wanted:g} %" + (f", p95 {100 * most:g} %"
+                                                         if most else "") + f": {'met' if fine else 'missed'})"
             print(words, flush=True)
             self.put({"group": group, "median": median, "p95": p95, "cases": len(errors)})
         return met

@@ -8,7 +8,8 @@
     methods   steps of methods on two ranks, and on four with kernels that only wait
     buckets   a bucket a layer, one bucket, and as the prediction or the run merges them
     precision steps with gradients of 16 bits between two hosts
-    choice    what auto takes against all that one can force, on machines of several hosts; what is named against what runs
+    choice    what auto takes against all that one can force, on machines of several hosts; what is named against what
+    runs
 
 The short form of a part takes seconds, --long minutes. Nothing is fitted on what is judged."""
 import argparse
@@ -45,9 +46,16 @@ def with_folder(part):
     return run
 
 
-PARTS = {"links": links.run, "incast": incast.run, "steps": with_folder(steps.run_steps), "waits": with_folder(waits.run), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
-         "precision": with_folder(steps.run_precisions),
-         "choice": with_folder(choice.run)}
+PARTS = {
+    "links": links.run,
+    "incast": incast.run,
+    "steps": with_folder(steps.run_steps),
+    "waits": with_folder(waits.run),
+    "methods": with_folder(steps.run_methods),
+    "buckets": with_folder(steps.run_buckets),
+    "precision": with_folder(steps.run_precisions),
+    "choice": with_folder(choice.run)
+}
 
 
 def main() -> None:

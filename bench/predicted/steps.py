@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """steps.py: training steps, measured and predicted from a layer trace of one rank that was taken before.
 
-Ranks are held to a core each, with one thread. The hosts are namespaces of one machine, which share its memory and caches: so each trace is
-of one of two one-rank runs that go on at once, neither of which knows of the other. Where more ranks run than there are cores, or where links are to
-bind, kernels wait for the times of the trace (`tutti train --pretend`): all else is what it is."""
+Ranks are held to a core each, with one thread. The hosts are namespaces of one machine, which share its memory and
+caches: so each trace is of one of two one-rank runs that go on at once, neither of which knows of the other. Where
+more ranks run than there are cores, or where links are to bind, kernels wait for the times of the trace (`tutti train
+--pretend`): all else is what it is."""
 import dataclasses
 import json
 import os
@@ -43,7 +44,13 @@ class Model:
     def job(self, folder: pathlib.Path, nranks: int, counted: int, warm: int | None = None) -> str:
         path, warm = folder / f"{self.name.split('/')[-1]}-{nranks}.yaml", self.warm if warm is None else warm
         steps, batch = warm + counted, self.batch * nranks
-        path.write_text(JOB.format(model=self.name, data=self.data, samples=max(batch, min(batch * steps, 20000)), batch=batch, steps=steps, warmup=warm))
+        path.write_text(
+            JOB.format(model=self.name,
+                       data=self.data,
+                       samples=max(batch, min(batch * steps, 20000)),
+                       batch=batch,
+                       steps=steps,
+                       warmup=warm))
         return str(path)
 
 
@@ -64,8 +71,16 @@ def trace(build: str, model: Model, folder: pathlib.Path) -> pathlib.Path:
     """layers.txt of the first of two runs of one rank each, at once."""
     job, begun = model.job(folder, 1, model.traced), []
     for k, core in enumerate(cores()[:2]):
-        begun.append(subprocess.Popen(["taskset", "-c", str(core), f"{build}/tutti", "train", job, "--ranks", "1", "--trace", str(model.traced), "--out",
-                                       str(folder / f"trace{k}"), "--fresh", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        begun.append(
+            subprocess.Popen([
+                "taskset", "-c",
+                str(core), f"{build}/tutti", "train", job, "--ranks", "1", "--trace",
+                str(model.traced), "--out",
+                str(folder / f"trace{k}"), "--fresh", "--quiet"
+            ],
+                             stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT,
+                             text=True))
     for process in begun:
         words, _ = process.communicate(timeout=600)
         if process.returncode:
@@ -76,7 +91,8 @@ def trace(build: str, model: Model, folder: pathlib.Path) -> pathlib.Path:
 
 
 def scaled(layers: pathlib.Path, factor: float, to: pathlib.Path) -> pathlib.Path:
-    """The same trace on a machine that computes so many times as long, each step as long as the others: kernels that wait do."""
+    """The same trace on a machine that computes so many times as long, each step as long as the others: kernels that
+    wait do."""
     lines = [line.split("\t") for line in layers.read_text().splitlines() if not line.startswith("# step_spread")]
     for line in lines[1:]:
         line[2:4] = [f"{factor * float(us):.3f}" for us in line[2:4]]
@@ -90,7 +106,11 @@ def sets(settings: list[str]) -> list[str]:
 
 def prediction(build: str, job: str, layers: pathlib.Path, nranks: int, topology: str, settings: list[str]) -> dict:
     """What tutti predict says of so many ranks. RuntimeError: it says no."""
-    command = [f"{build}/tutti", "predict", job, "--trace", str(layers), "--ranks", str(nranks), "--topology", topology, *sets(settings), "--json", "-"]
+    command = [
+        f"{build}/tutti", "predict", job, "--trace",
+        str(layers), "--ranks",
+        str(nranks), "--topology", topology, *sets(settings), "--json", "-"
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     row = next((row for row in map(json.loads, done.stdout.splitlines()) if row["ranks"] == nranks), None)
     if done.returncode or "refused" in (row or {"refused": ""}):
@@ -104,7 +124,8 @@ def predicted_s(build: str, job: str, layers: pathlib.Path, nranks: int, topolog
 
 
 def step_s(out: pathlib.Path, warm: int, visits: bool, period: int = 1) -> float:
-    """The median step of a run, or period of steps; where workers take steps of their own the mean, without the last ones, in which who is done
+    """The median step of a run, or period of steps; where workers take steps of their own the mean, without the last
+    ones, in which who is done
     waits."""
     steps = [e for e in runs.events(out) if e["ev"] == "step" and e["step"] > warm]
     if not visits:
@@ -123,9 +144,17 @@ def held(k: int, command: list[str]) -> list[str]:
     return ["taskset", "-c", str(cores()[k]), *command]
 
 
-def measured_s(build: str, model: Model, job: str, folder: pathlib.Path, hosts: lab.Lab | None, more: list[str], visits: bool, pretends: bool = False,
+def measured_s(build: str,
+               model: Model,
+               job: str,
+               folder: pathlib.Path,
+               hosts: lab.Lab | None,
+               more: list[str],
+               visits: bool,
+               pretends: bool = False,
                period: int = 1) -> float:
-    """A rank on each host; without hosts two ranks on shared memory. Each on a core of its own, where there are as many."""
+    """A rank on each host; without hosts two ranks on shared memory. Each on a core of its own, where there are as
+    many."""
     out = folder / ("waited" if pretends else "computed")  # one of the two keeps checkpoints
     command = [f"{build}/tutti", "train", job, "--out", str(out), "--fresh", "--quiet", *more]
     env = {"TUTTI_WIRE": "tcp"}
@@ -163,8 +192,18 @@ def places(build: str, counts: list[int], rate: str, seconds: float) -> list[Pla
     return found
 
 
-def judge(judged, group: str, build: str, model: Model, layers: pathlib.Path, where: Place, settings: list[str], folder: pathlib.Path, case: str,
-          rounds: int, visits: bool = False, pretends: bool = False) -> None:
+def judge(judged,
+          group: str,
+          build: str,
+          model: Model,
+          layers: pathlib.Path,
+          where: Place,
+          settings: list[str],
+          folder: pathlib.Path,
+          case: str,
+          rounds: int,
+          visits: bool = False,
+          pretends: bool = False) -> None:
     one = model.job(folder, 1, model.counted)
     predicted = predicted_s(build, one, layers, where.nranks, where.topology, settings)
     job = model.job(folder, where.nranks, model.counted)
@@ -176,8 +215,13 @@ def judge(judged, group: str, build: str, model: Model, layers: pathlib.Path, wh
         else:
             with links.Hosts(where.nranks, where.rate) as hosts:
                 took.append(measured_s(build, model, job, folder, hosts, more, visits, pretends, period))
-    judged.row(group, f"{pathlib.Path(model.name).stem} {case} on {where.name}", statistics.median(took), predicted, topology=where.topology,
-               settings=settings, rounds=took)
+    judged.row(group,
+               f"{pathlib.Path(model.name).stem} {case} on {where.name}",
+               statistics.median(took),
+               predicted,
+               topology=where.topology,
+               settings=settings,
+               rounds=took)
 
 
 def run_steps(judged, build: str, long: bool, folder: pathlib.Path) -> None:
@@ -191,7 +235,9 @@ def run_steps(judged, build: str, long: bool, folder: pathlib.Path) -> None:
 
 METHODS = ["sync-sgd", "local-sgd", "easgd", "sync-easgd1", "sync-easgd3", "async-sgd", "async-easgd", "bounded-sgd"]
 VISITS = {"easgd", "async-sgd", "async-easgd", "bounded-sgd"}
-APART = dataclasses.replace(DENSE, warm=20, counted=40)  # workers that begin in step move apart for some 15 steps; a prediction is of what follows
+APART = dataclasses.replace(
+    DENSE, warm=20,
+    counted=40)  # workers that begin in step move apart for some 15 steps; a prediction is of what follows
 
 
 def run_methods(judged, build: str, long: bool, folder: pathlib.Path) -> None:
@@ -207,8 +253,8 @@ def run_methods(judged, build: str, long: bool, folder: pathlib.Path) -> None:
             pretends = where.nranks > 2
             settings = [f"method.name={name}", *(["method.period=4"] if name == "local-sgd" else [])]
             model = APART if pretends and name in VISITS else DENSE
-            judge(judged, pretended if pretends else group, build, model, slow if pretends else layers, where, settings, folder, name,
-                  3 if long and where.rate is None else 1, name in VISITS, pretends)
+            judge(judged, pretended if pretends else group, build, model, slow if pretends else layers, where, settings,
+                  folder, name, 3 if long and where.rate is None else 1, name in VISITS, pretends)
 
 
 def run_buckets(judged, build: str, long: bool, folder: pathlib.Path) -> None:
@@ -218,10 +264,12 @@ def run_buckets(judged, build: str, long: bool, folder: pathlib.Path) -> None:
         layers = trace(build, model, folder)
         for where in places(build, [2], "300mbit", 0.3):
             for rule in ("layer", "one", "auto"):
-                judge(judged, group, build, model, layers, where, [f"exchange.buckets={rule}"], folder, f"buckets {rule}", 3 if long else 1)
+                judge(judged, group, build, model, layers, where, [f"exchange.buckets={rule}"], folder,
+                      f"buckets {rule}", 3 if long else 1)
 
 
-PRECISIONS = [[], ["exchange.precision=bf16"], ["exchange.precision=f16"], ["exchange.precision=bf16", "exchange.update=replicated"]]
+PRECISIONS = [[], ["exchange.precision=bf16"], ["exchange.precision=f16"],
+              ["exchange.precision=bf16", "exchange.update=replicated"]]
 
 
 def run_precisions(judged, build: str, long: bool, folder: pathlib.Path) -> None:

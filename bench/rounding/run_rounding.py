@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_rounding.py BUILD [--nets mlp,lenet] [--seeds 1,2,..] [--jobs N] [--json FILE]: see run. A line of FILE is a run; those that are there already are not
-done again. Prints the table of docs/precision.md, and of each row how far its seeds are from the same seeds in f32."""
+"""run_rounding.py BUILD [--nets mlp,lenet] [--seeds 1,2,..] [--jobs N] [--json FILE]: see run. A line of FILE is a
+run; those that are there already are not done again. Prints the table of docs/precision.md, and of each row how far
+its seeds are from the same seeds in f32."""
 import argparse
 import concurrent.futures
 import json
@@ -15,8 +16,13 @@ NETS = {
     "mlp": ("examples/mlp.yaml", ["ranks=8", "epochs=4", "data.train_samples=4000"]),
     "lenet": ("examples/lenet.yaml", ["ranks=4", "epochs=2", "data.train_samples=4000"]),
 }
-WAYS = {"f32": ["exchange.algorithm=direct"], "once, direct": ["exchange.algorithm=direct"], "each, ring": ["exchange.algorithm=ring"],
-        "each, halving-doubling": ["exchange.algorithm=halving-doubling"], "each, hierarchical": ["exchange.algorithm=hierarchical,group=2"]}
+WAYS = {
+    "f32": ["exchange.algorithm=direct"],
+    "once, direct": ["exchange.algorithm=direct"],
+    "each, ring": ["exchange.algorithm=ring"],
+    "each, halving-doubling": ["exchange.algorithm=halving-doubling"],
+    "each, hierarchical": ["exchange.algorithm=hierarchical,group=2"]
+}
 TYPES = ["bf16", "f16"]
 
 
@@ -37,7 +43,11 @@ def train(build: str, net: str, way: str, kind: str, seed: int) -> dict:
 
 
 def wanted(nets: list[str], seeds: list[int]) -> list[tuple]:
-    return [(net, way, kind, seed) for seed in seeds for net in nets for way in WAYS for kind in (["f32"] if way == "f32" else TYPES)]
+    return [(net, way, kind, seed)
+            for seed in seeds
+            for net in nets
+            for way in WAYS
+            for kind in (["f32"] if way == "f32" else TYPES)]
 
 
 def run_missing(a: argparse.Namespace, runs: list[tuple], done: list[dict]) -> None:
@@ -74,7 +84,10 @@ def main() -> None:
     done = [json.loads(line) for line in file.read_text().splitlines()] if file and file.exists() else []
     run_missing(a, wanted(nets, seeds), done)
     found = {(r["net"], r["way"], r["type"], r["seed"]): r["accuracy"] for r in done}
-    print("| net | gradients | rounding, algorithm | test accuracy, %: mean (deviation of a seed) | against f32 by the same seed | seeds |\n|---|---|---|---|---|---|")
+    print(
+        "| net | gradients | rounding, algorithm | test accuracy, %: mean (deviation of a seed) | against f32 by the "
+        "same seed | seeds |\n|---|---|---|---|---|---|"
+    )
     for net in nets:
         for kind in ["f32", *TYPES]:
             for way in WAYS:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_scaling.py BUILD [--models A,B] [--rounds N] [--json FILE]: see run. Printed: the step of two ranks over the step of two lone
-runs side by side, so 1 is free and less is better; both ms stand below it."""
+"""run_scaling.py BUILD [--models A,B] [--rounds N] [--json FILE]: see run. Printed: the step of two ranks over the
+step of two lone runs side by side, so 1 is free and less is better; both ms stand below it."""
 import argparse
 import pathlib
 import statistics
@@ -39,8 +39,10 @@ def bench(args: argparse.Namespace, table: Table, model: str, on: list[int]) -> 
     ms = measure(starts, args.rounds, on)
     best = min(MODES, key=lambda mode: ms[mode][1])
     ratio = {name: together / lone for name, (lone, together) in ms.items()}
-    table.row(f"{model} b{batch} a rank, 2 ranks / 2 lone runs", "x", ratio["tutti"], f"PyTorch DDP gloo {best}", ratio[best], 1)
-    print("    ms alone -> together: " + "; ".join(f"{n} {a:.4g} -> {t:.4g} ({ratio[n]:.3f}x)" for n, (a, t) in ms.items()),
+    table.row(f"{model} b{batch} a rank, 2 ranks / 2 lone "
+              f"runs", "x", ratio["tutti"], f"PyTorch DDP gloo {best}", ratio[best], 1)
+    print("    ms alone -> together: " + "; ".join(f"{n} {a:.4g} -> {t:.4g} "
+                                                   f"({ratio[n]:.3f}x)" for n, (a, t) in ms.items()),
           flush=True)
 
 

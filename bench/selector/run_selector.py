@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_selector.py: ways to a product, the tree's choice, and steps of fully connected networks with and without it (see run)."""
+"""run_selector.py: ways to a product, the tree's choice, and steps of fully connected networks with and without it
+(see run)."""
 import argparse
 import pathlib
 import subprocess
@@ -47,7 +48,8 @@ def measure(build: pathlib.Path, most: float, tune_file: str) -> tuple[list[str]
 
 def report(table: Table, ways: list[str], sizes: list[Size], agree: float) -> None:
     """Each way for all sizes, and the tree's choice, in times of the soonest ways' time."""
-    for kind, what in (("grid", "powers of two, learned from"), ("between", "between, learned from"), ("held", "between, not seen")):
+    for kind, what in (("grid", "powers of two, learned from"), ("between", "between, learned from"),
+                       ("held", "between, not seen")):
         own = [s for s in sizes if s.kind == kind]
         best = sum(s.best for s in own)
         for w, way in enumerate(ways):
@@ -60,7 +62,8 @@ def report(table: Table, ways: list[str], sizes: list[Size], agree: float) -> No
     if "nt" in ways:
         nt = ways.index("nt")
         gain = max(s.seconds[nt] / s.seconds[s.chosen] for s in sizes)
-        table.row("largest nt / selected", "x", gain, "arXiv 1702.03192, cuBLAS on a GTX 1080", 4.7, more_is_better=True)
+        table.row("largest nt / selected", "x", gain, "arXiv 1702.03192, cuBLAS on a GTX "
+                                                      "1080", 4.7, more_is_better=True)
 
 
 def steps(build: pathlib.Path, table: Table, tune_file: str) -> None:
@@ -69,8 +72,10 @@ def steps(build: pathlib.Path, table: Table, tune_file: str) -> None:
         lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
         ms = {name: (float(forward), float(whole), by) for name, forward, whole, *by in map(str.split, lines)}
         for name in ("rule", "tuned"):
-            table.row(f"{model}, batch {batch}: forward, {name}", "ms", ms[name][0], "oneDNN's inner product", ms["onednn"][0])
-            table.row(f"{model}, batch {batch}: step's kernels, {name}", "ms", ms[name][1], "oneDNN's inner product", ms["onednn"][1])
+            table.row(f"{model}, batch {batch}: forward, "
+                      f"{name}", "ms", ms[name][0], "oneDNN's inner product", ms["onednn"][0])
+            table.row(f"{model}, batch {batch}: step's kernels, {name}", "ms", ms[name][1], "oneDNN's inner product",
+                      ms["onednn"][1])
         print("  " + " ".join(ms["tuned"][2]))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_simulate.py: time and memory of engines (see run). Rounds: the bound is a budget, 1, 5 and 20 ms. SimGrid: the peer is a program by hand,
-CPU time of whole processes (helpers included), in turn; both must say the same time."""
+"""run_simulate.py: time and memory of engines (see run). Rounds: the bound is a budget, 1, 5 and 20 ms. SimGrid: the
+peer is a program by hand, CPU time of whole processes (helpers included), in turn; both must say the same time."""
 import argparse
 import json
 import os
@@ -38,7 +38,10 @@ def engine(build: pathlib.Path, name: str, ranks: int, topology: str, repeats: i
 
 def by_hand(build: pathlib.Path, ranks: int) -> tuple[float, float]:
     begin = cpu_s()
-    said = subprocess.run([build / "bench/hand_actors", str(ranks), str(BYTES)], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run([build / "bench/hand_actors", str(ranks), str(BYTES)],
+                          check=True,
+                          capture_output=True,
+                          text=True).stdout
     return cpu_s() - begin, float(said)
 
 
@@ -53,7 +56,8 @@ def main() -> None:
     for ranks, budget in BUDGETS.items():
         for topology in (STAR, TREES[ranks]):
             said = engine(args.build, "rounds", ranks, topology, 10 * args.rounds)
-            table.row(f"rounds, {ranks} ranks, {topology.split(',')[0]}", "ms", 1e3 * said["best_s"], "-", None, 1e3 * budget)
+            table.row(f"rounds, {ranks} ranks, "
+                      f"{topology.split(',')[0]}", "ms", 1e3 * said["best_s"], "-", None, 1e3 * budget)
             table.row("  peak memory", "MiB", said["mib"], "-", None, MOST_MIB)
     if not (args.build / "bench/hand_actors").exists():
         print("no SimGrid here: ./dev setup --test brings it")
@@ -64,10 +68,13 @@ def main() -> None:
             ours.append(engine(args.build, "simgrid", ranks, STAR, 1))
             peer.append(by_hand(args.build, ranks))
         if abs(ours[0]["seconds"] / peer[0][1] - 1) > 1e-6:
-            sys.exit(f"FAILED: {ranks} ranks: tutti-simgrid says {ours[0]['seconds']} s, the program by hand {peer[0][1]} s")
+            sys.exit(f"FAILED: {ranks} ranks: tutti-simgrid says {ours[0]['seconds']} s, the program by hand "
+                     f"{peer[0][1]} s")
         best = min(one[0] for one in peer)
-        table.row(f"simgrid, {ranks} ranks, star", "CPU s", min(one["cpu_s"] for one in ours), "by hand", best, 2 * best)
-        table.row("  peak memory, tutti and its helper", "MiB", max(one["mib"] + one["helper_mib"] for one in ours), "-", None, MOST_MIB)
+        table.row(f"simgrid, {ranks} ranks, "
+                  f"star", "CPU s", min(one["cpu_s"] for one in ours), "by hand", best, 2 * best)
+        table.row("  peak memory, tutti and its helper", "MiB", max(one["mib"] + one["helper_mib"] for one in ours),
+                  "-", None, MOST_MIB)
 
 
 if __name__ == "__main__":

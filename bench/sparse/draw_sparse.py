@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""draw_sparse.py: the picture of bench/sparse: how many times as fast as its peers the row `sparse` is, over sparsity, a line a model (the median
-over its layers and passes), a panel a peer."""
+"""draw_sparse.py: the picture of bench/sparse: how many times as fast as its peers the row `sparse` is, over sparsity,
+a line a model (the median over its layers and passes), a panel a peer."""
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, HEAD, FOOT = 760, 250, 56, 130, 40, 56
@@ -36,10 +36,15 @@ def draw(panels: dict[str, dict[str, dict[float, float]]]) -> str:
         for i, (model, ratios) in enumerate(models.items()):
             points = " ".join(f"{x_of(s):.1f},{y_of(ratio):.1f}" for s, ratio in sorted(ratios.items()))
             colour, y = COLOURS[i % len(COLOURS)], top + HEAD + 20 * i + 12
-            body += [f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>',
-                     f'<line x1="{WIDTH - RIGHT + 14}" y1="{y}" x2="{WIDTH - RIGHT + 34}" y2="{y}" stroke="{colour}" stroke-width="2"/>',
-                     f'<text x="{WIDTH - RIGHT + 40}" y="{y + 4}">{escape(model)}</text>']
+            body += [
+                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>',
+                f'<line x1="{WIDTH - RIGHT + 14}" y1="{y}" x2="{WIDTH - RIGHT + 34}" y2="{y}" stroke="{colour}" '
+                f'stroke-width="2"/>',
+                f'<text x="{WIDTH - RIGHT + 40}" y="{y + 4}">{escape(model)}</text>'
+            ]
         top = base + FOOT
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}" viewBox="0 0 {WIDTH} {top}" '
-                      'font-family="sans-serif" font-size="12.5" fill="#222222">', f'<rect width="{WIDTH}" height="{top}" fill="#ffffff"/>',
-                      *body, "</svg>"]) + "\n"
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}" viewBox="0 0 {WIDTH} {top}" '
+        'font-family="sans-serif" font-size="12.5" fill="#222222">',
+        f'<rect width="{WIDTH}" height="{top}" fill="#ffffff"/>', *body, "</svg>"
+    ]) + "\n"

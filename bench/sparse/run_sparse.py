@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_sparse.py BUILD [--models A,B] [--rounds N] [--svg FILE] [--trained A,B [--steps N] [--data DIR] [--out DIR]] [--gain SEEDS] [--json FILE]: see run."""
+"""run_sparse.py BUILD [--models A,B] [--rounds N] [--svg FILE] [--trained A,B [--steps N] [--data DIR] [--out DIR]]
+[--gain SEEDS] [--json FILE]: see run."""
 import argparse
 import collections
 import os
@@ -15,8 +16,13 @@ import draw_sparse  # noqa: E402
 import trained  # noqa: E402
 from table import Table  # noqa: E402
 
-MODELS = {"lenet": (f"{HERE}/lenet-relu.yaml", 64), "alexnet": ("alexnet", 16), "vgg-a": ("vgg-a", 4), "resnet20": ("resnet20", 32),
-          "resnet50": ("resnet50", 4)}
+MODELS = {
+    "lenet": (f"{HERE}/lenet-relu.yaml", 64),
+    "alexnet": ("alexnet", 16),
+    "vgg-a": ("vgg-a", 4),
+    "resnet20": ("resnet20", 32),
+    "resnet50": ("resnet50", 4)
+}
 TITLES = {"products": "against im2col + sgemm", "taken": "against what training takes otherwise",
           "gradient": "before max pools, by zeros of the gradient, against what training takes otherwise"}
 GOAL, AT = 1.5, 0.9  # of the median over layers against products, at this sparsity
@@ -61,7 +67,8 @@ def measure(args: argparse.Namespace) -> None:
             if products is None:
                 table.row(f"{case} sparsity {sparsity:g}", "ms", ours, trained_as, taken)
             else:
-                table.row(f"{case} sparsity {sparsity:g}", "ms", ours, f"im2col + {library}'s sgemm; {trained_as}", products)
+                table.row(f"{case} sparsity "
+                          f"{sparsity:g}", "ms", ours, f"im2col + {library}'s sgemm; {trained_as}", products)
             if case.endswith("by-gradient"):
                 against["gradient"][model, case].append((sparsity, taken / ours))
             else:
@@ -71,15 +78,20 @@ def measure(args: argparse.Namespace) -> None:
     if args.svg:
         pathlib.Path(args.svg).write_text(draw_sparse.draw(curves))
     middle = statistics.median(dict(points)[AT] for points in against["products"].values())
-    print(f"median over layers and passes at {AT:g} against im2col + sgemm: {middle:.2f}x; the aim, {GOAL:g}x, is {'met' if middle >= GOAL else 'MISSED'}")
+    print(
+        f"median over layers and passes at {AT:g} against im2col + sgemm: {middle:.2f}x; the aim, {GOAL:g}x, is "
+        f"{'met' if middle >= GOAL else 'MISSED'}"
+    )
 
 
 def summarise(title: str, against: dict) -> dict[str, dict[float, float]]:
     """Prints medians and where they cross; the medians by model."""
     curves: dict[str, dict[float, float]] = {}
     crossed = sorted(crossing(points) for points in against.values())
-    print(f"{title}: faster from a sparsity of {statistics.median(crossed):.2f} on in the median of {len(crossed)} layers and passes "
-          f"({crossed[0]:.2f} to {crossed[-1]:.2f}; 1 = nowhere)")
+    print(
+        f"{title}: faster from a sparsity of {statistics.median(crossed):.2f} on in the median of {len(crossed)} "
+        f"layers and passes "
+        f"({crossed[0]:.2f} to {crossed[-1]:.2f}; 1 = nowhere)")
     for model in dict.fromkeys(model for model, _ in against):
         by_sparsity = collections.defaultdict(list)
         for (other, _), points in against.items():
@@ -112,7 +124,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--svg")
     parser.add_argument("--trained", help="instead: of " + ", ".join(trained.NETWORKS))
-    parser.add_argument("--gain", type=int, default=0, metavar="SEEDS", help="instead: LeNet with and without, so many seeds")
+    parser.add_argument("--gain", type=int, default=0, metavar="SEEDS", help="instead: LeNet with and without, so many "
+                                                                             "seeds")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--data", default=str(ROOT.parent / "shared/data"), help="MNIST")
     parser.add_argument("--out", default="runs/sparse", help="runs of --trained, which go on where they were stopped")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shapes64.py: ten drawn shapes on busy grounds, 64 x 64, as folders of PNG files: a set for `set: images`. The same bytes in every run."""
+"""shapes64.py: ten drawn shapes on busy grounds, 64 x 64, as folders of PNG files: a set for `set: images`. The same
+bytes in every run."""
 import pathlib
 import struct
 import zlib
@@ -13,9 +14,12 @@ def inside(kind: int, x: numpy.ndarray, y: numpy.ndarray) -> numpy.ndarray:
     """Where shape `kind` is, in coordinates in which it fills about [-1, 1]."""
     r, angle = numpy.hypot(x, y), numpy.arctan2(y, x)
     square = numpy.maximum(abs(x), abs(y))
-    return [r < 0.9, (r < 0.9) & (r > 0.5), square < 0.8, (square < 0.8) & (square > 0.45), abs(x) + abs(y) < 1,
-            (y > -0.6) & (abs(x) < (1 - y) * 0.55), (numpy.minimum(abs(x), abs(y)) < 0.25) & (square < 0.9), (abs(x) < 0.9) & (abs(y) < 0.3),
-            r < 0.6 + 0.35 * numpy.cos(5 * angle), (r < 0.9) & (x > 0)][kind]
+    return [
+        r < 0.9, (r < 0.9) & (r > 0.5), square < 0.8, (square < 0.8) & (square > 0.45),
+        abs(x) + abs(y)
+        < 1, (y > -0.6) & (abs(x) < (1 - y) * 0.55), (numpy.minimum(abs(x), abs(y)) < 0.25) & (square < 0.9),
+        (abs(x) < 0.9) & (abs(y) < 0.3), r < 0.6 + 0.35 * numpy.cos(5 * angle), (r < 0.9) & (x > 0)
+    ][kind]
 
 
 def picture(random: numpy.random.Generator, kind: int) -> numpy.ndarray:

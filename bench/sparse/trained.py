@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trained.py: how sparse ReLUs are in networks that are trained: LeNet (with ReLUs behind its convolutions) on MNIST, the others on ten drawn
-shapes of 64 x 64 pixels; from the lines `sparsity` of a run, epoch by epoch. And what skipping zeros gains where LeNet is trained."""
+"""trained.py: how sparse ReLUs are in networks that are trained: LeNet (with ReLUs behind its convolutions) on MNIST,
+the others on ten drawn shapes of 64 x 64 pixels; from the lines `sparsity` of a run, epoch by epoch. And what skipping
+zeros gains where LeNet is trained."""
 import json
 import os
 import pathlib
@@ -22,7 +23,8 @@ NTRAIN, NTEST, BATCH = 6400, 500, 16
 
 
 def model_text(network: str) -> str:
-    """The shipped network for 64 x 64 pixels and ten classes, with batch norm behind its convolutions: without it AlexNet had not begun
+    """The shipped network for 64 x 64 pixels and ten classes, with batch norm behind its convolutions: without it
+    AlexNet had not begun
     to learn these shapes after 550 steps. GoogLeNet's two auxiliary heads want planes of 14 x 14: they are
     left out."""
     text = (ZOO / f"{FILES.get(network, network)}.yaml").read_text()
@@ -37,11 +39,14 @@ def model_text(network: str) -> str:
 def job_text(network: str, folder: pathlib.Path, data: str, steps: int, pictures: pathlib.Path) -> str:
     optimiser = f"optimiser: {{rule: momentum, momentum: 0.9, lr: {RATES[network]}, schedule: cosine, weight_decay: 5e-4}}\n"
     if network == "lenet":
-        return (f"model: {HERE}/lenet-relu.yaml\ndata: {{set: mnist, path: {data}}}\nbatch: 64\nsteps: {steps}\neval_every_epochs: 0.5\n"
-                f"log_every: 100\n{optimiser}")
+        return (
+            f"model: {HERE}/lenet-relu.yaml\ndata: {{set: mnist, path: {data}}}\nbatch: 64\nsteps: "
+            f"{steps}\neval_every_epochs: 0.5\n"
+            f"log_every: 100\n{optimiser}")
     model = folder / "model.yaml"
     model.write_text(model_text(network))
-    return (f"model: {model}\ndata: {{set: images, path: {pictures}, size: 64, augment: none}}\nbatch: {BATCH}\nsteps: {steps}\n"
+    return (f"model: {model}\ndata: {{set: images, path: {pictures}, size: 64, augment: none}}\nbatch: {BATCH}\nsteps: "
+            f"{steps}\n"
             f"eval_every_epochs: 1\nlog_every: 50\n{optimiser}")
 
 
@@ -63,11 +68,16 @@ def table(network: str, lines: list[dict]) -> None:
         relus = [line for line in lines if line["ev"] == "sparsity" and line["step"] == test["step"]]
         zeros, elements = (sum(relu[key] for relu in relus) for key in ("zeros", "elements"))
         least, most = (pick(relus, key=lambda relu: relu["sparsity"]) for pick in (min, max))
-        print(f"{network:10} epoch {test['epoch']:6.2f}  accuracy {100 * test['accuracy']:6.2f} %  zero {100 * zeros / elements:5.1f} %  "
-              f"least {100 * least['sparsity']:5.1f} % ({least['relu']})  most {100 * most['sparsity']:5.1f} % ({most['relu']})", flush=True)
+        print(
+            f"{network:10} epoch {test['epoch']:6.2f}  accuracy {100 * test['accuracy']:6.2f} %  zero "
+            f"{100 * zeros / elements:5.1f} %  "
+            f"least {100 * least['sparsity']:5.1f} % ({least['relu']})  most {100 * most['sparsity']:5.1f} % "
+            f"({most['relu']})",
+            flush=True)
     last = max(line["step"] for line in lines if line["ev"] == "eval")
     print(f"{network}, by ReLU, at the end: " + ", ".join(
-        f"{line['relu']} {100 * line['sparsity']:.0f}" for line in lines if line["ev"] == "sparsity" and line["step"] == last))
+        f"{line['relu']} "
+        f"{100 * line['sparsity']:.0f}" for line in lines if line["ev"] == "sparsity" and line["step"] == last))
 
 
 def lenet(build: str, data: str, out: pathlib.Path, seed: int, sparse: str) -> tuple[float, float]:
@@ -75,11 +85,17 @@ def lenet(build: str, data: str, out: pathlib.Path, seed: int, sparse: str) -> t
     folder = out / f"lenet-{seed}-{sparse}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.yaml").write_text(
-        f"model: {HERE}/lenet-relu.yaml\ndata: {{set: mnist, path: {data}}}\nbatch: 64\nsteps: 1875\neval_every_epochs: 1\nseed: {seed}\n"
+        f"model: {HERE}/lenet-relu.yaml\ndata: {{set: mnist, path: {data}}}\nbatch: 64\nsteps: "
+        f"1875\neval_every_epochs: 1\nseed: {seed}\n"
         "log_every: 500\noptimiser: {rule: momentum, momentum: 0.9, lr: 0.02, schedule: cosine, weight_decay: 5e-4}\n")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([f"{build}/tutti", "train", folder / "job.yaml", "--out", folder / "run", "--fresh", "--quiet", "--set", f"kernels.sparse={sparse}"],
-                   check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, OMP_NUM_THREADS="1"))
+    subprocess.run([
+        f"{build}/tutti", "train", folder / "job.yaml", "--out", folder / "run", "--fresh", "--quiet", "--set",
+        f"kernels.sparse={sparse}"
+    ],
+                   check=True,
+                   stdout=subprocess.DEVNULL,
+                   env=dict(os.environ, OMP_NUM_THREADS="1"))
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     lines = map(json.loads, (folder / "run/metrics.jsonl").read_text().splitlines())
     return seconds, [line for line in lines if line["ev"] == "eval"][-1]["accuracy"]
@@ -97,4 +113,7 @@ def gain(build: str, data: str, out: pathlib.Path, seeds: int) -> None:
             said += f"  kernels.sparse: {sparse} {seconds:.1f} s {100 * accuracy:.2f} %"
         print(said, flush=True)
     off, auto = means["off"], means["auto"]
-    print(f"mean: off {off[0]:.1f} s {100 * off[1]:.2f} %, auto {auto[0]:.1f} s {100 * auto[1]:.2f} %: {100 * (1 - auto[0] / off[0]):.1f} % less")
+    print(
+        f"mean: off {off[0]:.1f} s {100 * off[1]:.2f} %, auto {auto[0]:.1f} s {100 * auto[1]:.2f} %: "
+        f"{100 * (1 - auto[0] / off[0]):.1f} % less"
+    )

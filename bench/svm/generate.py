@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""generate.py FILE TEST_FILE: 200,000 sparse rows of 500 columns, about 25 entries each, in LIBSVM's format, and more of them to test with; the
-same files every time. A row speaks of one topic of each of two groups, and of something else; its label says whether the topics'
-signs agree, which no single column can tell, and one label in 2,000 is wrong."""
+"""generate.py FILE TEST_FILE: 200,000 sparse rows of 500 columns, about 25 entries each, in LIBSVM's format, and more
+of them to test with; the same files every time. A row speaks of one topic of each of two groups, and of something
+else; its label says whether the topics' signs agree, which no single column can tell, and one label in 2,000 is
+wrong."""
 import sys
 
 import numpy as np
@@ -15,7 +16,10 @@ def generate(train: str, test: str) -> None:
     rng = np.random.default_rng(1)
     vocabulary = rng.permutation(COLUMNS)[:2 * TOPICS * TOPIC_COLUMNS].reshape(2, TOPICS, TOPIC_COLUMNS)
     topics = rng.integers(TOPICS, size=(2, rows))
-    picked = [np.take_along_axis(vocabulary[g][topics[g]], rng.random((rows, TOPIC_COLUMNS)).argsort(1)[:, :OWN], 1) for g in (0, 1)]
+    picked = [
+        np.take_along_axis(vocabulary[g][topics[g]],
+                           rng.random((rows, TOPIC_COLUMNS)).argsort(1)[:, :OWN], 1) for g in (0, 1)
+    ]
     columns = np.sort(np.concatenate([*picked, rng.integers(COLUMNS, size=(rows, ELSE))], 1), 1)
     levels = rng.integers(LEVELS // 2, LEVELS + 1, size=columns.shape)
     agree = (topics[0] % 2 == topics[1] % 2) != (rng.random(rows) < WRONG)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_svm.py: training of support vector machines, ours and others', runs in turn, each process on one core with one thread (see run). Times
-are of training alone, without reading and starting, except where a row says `process`. Equal eps need not make models equally
-good, so objective and violation are recomputed from each model by the same code (tests/oracle/svm_exact.py)."""
+"""run_svm.py: training of support vector machines, ours and others', runs in turn, each process on one core with one
+thread (see run). Times are of training alone, without reading and starting, except where a row says `process`. Equal
+eps need not make models equally good, so objective and violation are recomputed from each model by the same code
+(tests/oracle/svm_exact.py)."""
 import argparse
 import functools
 import os
@@ -99,7 +100,8 @@ class Bench:
             who = f"{side.name}, {setting}"
             self.table.row(f"{case}, training", "s", median([r.seconds for r in mine]), who, median([r.seconds for r in theirs]))
             if theirs[0].process:
-                self.table.row(f"{case}, process", "s", median([r.process for r in mine]), who, median([r.process for r in theirs]))
+                self.table.row(f"{case}, process", "s", median([r.process for r in mine]), who,
+                               median([r.process for r in theirs]))
         for (side, setting), theirs in runs.items():
             if len(theirs) == self.args.rounds:
                 show_worth(f"{side.name}, {setting}", case, self.model_of(side, case, setting))
@@ -116,10 +118,13 @@ class Bench:
                 two.append(self.ours.run(case, [], self.cores[-2:], self.folder / "two.model")[0])
                 beside += self.ours.side_by_side(case, self.cores[-2:], self.folder)
             same = (self.folder / "one.model").read_bytes() == (self.folder / "two.model").read_bytes()
-            self.table.row(f"{case}, 2 ranks, training", "s", median([r.seconds for r in two]), "tutti, 1 rank", median([r.seconds for r in one]),
+            self.table.row(f"{case}, 2 ranks, training", "s", median([r.seconds for r in two]), "tutti, 1 rank",
+                           median([r.seconds for r in one]),
                            median(beside) / 2)
-            self.table.row(f"{case}, 2 ranks, process", "s", median([r.process for r in two]), "tutti, 1 rank", median([r.process for r in one]))
-            print(f"  {case}: the models of 1 and 2 ranks are {'the same, byte by byte' if same else 'NOT THE SAME'}", flush=True)
+            self.table.row(f"{case}, 2 ranks, process", "s", median([r.process for r in two]), "tutti, 1 rank",
+                           median([r.process for r in one]))
+            print(f"  {case}: the models of 1 and 2 ranks are "
+                  f"{'the same, byte by byte' if same else 'NOT THE SAME'}", flush=True)
 
     def elimination(self) -> None:
         names = svm_libsvm.eliminations(str(self.ours.program))
@@ -127,7 +132,9 @@ class Bench:
             found: dict[str, list] = {name: [] for name in names}
             for _ in range(self.args.rounds):
                 for name in names:
-                    found[name].append(self.ours.run(case, svm_libsvm.eliminating(name), self.cores[-1:], self.folder / "eliminated.model"))
+                    found[name].append(
+                        self.ours.run(case, svm_libsvm.eliminating(name), self.cores[-1:],
+                                      self.folder / "eliminated.model"))
             none = median([run.seconds for run, _, _ in found["none"]])
             for name, runs in found.items():
                 self.table.row(f"{case}, {name}", "s", median([run.seconds for run, _, _ in runs]), "none", none)
@@ -145,17 +152,21 @@ class Bench:
             shown = f"{case.name}, {ranks} rank{'s' * (ranks > 1)}{', oversubscribed' * (ranks > len(self.cores))}"
             self.table.row(shown, "s", found[ranks][0], "tutti, 1 rank", found[1][0])
             self.table.row(shown, "MiB", found[ranks][1], "tutti, 1 rank", found[1][1])
-            print(f"  each rank's largest resident memory: {', '.join(f'{mib:.0f}' for mib in runs[-1][2])} MiB", flush=True)
+            print(f"  each rank's largest resident memory: {', '.join(f'{mib:.0f}' for mib in runs[-1][2])} "
+                  f"MiB", flush=True)
         shared = 2 * (found[1][1] - found[2][1])
         fixed = found[1][1] - shared
-        print(f"  memory of 1 and 2 ranks is {fixed:.0f} + {shared:.0f} / ranks MiB: 4 ranks would have {fixed + shared / 4:.0f}, and have "
-              f"{found[4][1]:.0f}")
+        print(
+            f"  memory of 1 and 2 ranks is {fixed:.0f} + {shared:.0f} / ranks MiB: 4 ranks would have "
+            f"{fixed + shared / 4:.0f}, and have "
+            f"{found[4][1]:.0f}")
         show_worth("tutti", case, self.folder / "generated.model")
         libsvm = next((peer for peer in svm_peers.found(self.args.build) if isinstance(peer, svm_peers.Libsvm)), None)
         run = libsvm and self.one(libsvm, case, "-m 1000", self.cores[-1])
         if run:
             for ranks, (seconds, _) in found.items():
-                self.table.row(f"{case.name}, {ranks} rank{'s' * (ranks > 1)}", "s", seconds, f"{libsvm.name}, -m 1000", run.seconds)
+                self.table.row(f"{case.name}, {ranks} rank{'s' * (ranks > 1)}", "s", seconds, f"{libsvm.name}, -m 1000",
+                               run.seconds)
             show_worth(f"{libsvm.name}, -m 1000", case, self.model_of(libsvm, case, "-m 1000"))
 
 
@@ -166,8 +177,12 @@ def elimination_words(run: svm_peers.Run, events: list[dict]) -> str:
         values += max(event["kernel_rows"] - rows, 0) * event["active"]
         rows = event["kernel_rows"]
     end = events[-1]
-    return (f"objective {svm_libsvm.objectives(run.words)[0]:.9g}, {end['iterations']} pairs, {rows} kernel rows = {values / 1e6:.0f} M values, "
-            f"{end['cached_rows']} rows from the cache, {end['eliminated']} eliminated, {end['reconstructed']} reconstructed")
+    return (
+        f"objective {svm_libsvm.objectives(run.words)[0]:.9g}, {end['iterations']} pairs, {rows} kernel rows = "
+        f"{values / 1e6:.0f} M values, "
+        f"{end['cached_rows']} rows from the cache, {end['eliminated']} eliminated, {end['reconstructed']} "
+        f"reconstructed"
+    )
 
 
 def main() -> None:
@@ -186,7 +201,10 @@ def main() -> None:
     unknown = set(args.parts.split(",")) - set(parts)
     if unknown:
         parser.error(f"--parts: no {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
-    print(f"eps 0.001, a thread a process, {len(bench.cores)} cores; medians of {args.rounds} runs in turn; scikit-learn's cache 1000 MB", flush=True)
+    print(
+        f"eps 0.001, a thread a process, {len(bench.cores)} cores; medians of {args.rounds} runs in turn; "
+        f"scikit-learn's cache 1000 MB",
+        flush=True)
     for name in args.parts.split(","):
         parts[name]()
 

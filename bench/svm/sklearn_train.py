@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sklearn_train.py plain|intelex dense|csr 32|64 C GAMMA EPS DATA MODEL: scikit-learn's SVC, patched by scikit-learn-intelex or not, writes
-LIBSVM's model; the last line is one JSON object: the seconds of fit alone."""
+"""sklearn_train.py plain|intelex dense|csr 32|64 C GAMMA EPS DATA MODEL: scikit-learn's SVC, patched by
+scikit-learn-intelex or not, writes LIBSVM's model; the last line is one JSON object: the seconds of fit alone."""
 import json
 import pathlib
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_peers.py: who ./dev bench svm trains with. A peer is one class: who it is, which settings it may run in, and one training on one
-core with one thread; what comes back is a model in LIBSVM's format and the seconds of training alone, without reading and starting."""
+"""svm_peers.py: who ./dev bench svm trains with. A peer is one class: who it is, which settings it may run in, and one
+training on one core with one thread; what comes back is a model in LIBSVM's format and the seconds of training alone,
+without reading and starting."""
 import dataclasses
 import datetime
 import json
@@ -52,7 +53,11 @@ def events_of(model: pathlib.Path) -> list[dict]:
 
 
 def alone(core: int, *command, limit: float | None = None) -> subprocess.CompletedProcess:
-    return subprocess.run(["taskset", "-c", str(core), *map(str, command)], check=True, capture_output=True, text=True, timeout=limit,
+    return subprocess.run(["taskset", "-c", str(core), *map(str, command)],
+                          check=True,
+                          capture_output=True,
+                          text=True,
+                          timeout=limit,
                           env=dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1"))
 
 
@@ -67,15 +72,19 @@ class Ours:
         return self.run(case, self.settings[setting], [core], model)[0]
 
     def command(self, case: Case, options: list, model: pathlib.Path) -> list:
-        return [sys.executable, HERE.parent / "peak_memory.py", self.program, "svm-train", *case.flags, *options, "--threads", 1, "--trace",
-                trace_of(model), case.train, model]
+        return [
+            sys.executable, HERE.parent / "peak_memory.py", self.program, "svm-train", *case.flags, *options,
+            "--threads", 1, "--trace",
+            trace_of(model), case.train, model
+        ]
 
     def run(self, case: Case, options: list, on: list[int], model: pathlib.Path) -> tuple[Run, list[dict], list[float]]:
         """A rank on each of the cores. Also what the trace has, and each rank's largest resident memory in MiB."""
         start = time.perf_counter()
         printed = runs.Ranks(self.command(case, options, model), on).outputs()
         process, events = time.perf_counter() - start, events_of(model)
-        return Run(events[-1]["seconds"], process, printed[0]), events, [json.loads(out.splitlines()[-1])["mib"] for out in printed]
+        return Run(events[-1]["seconds"], process,
+                   printed[0]), events, [json.loads(out.splitlines()[-1])["mib"] for out in printed]
 
     def side_by_side(self, case: Case, on: list[int], folder: pathlib.Path) -> list[float]:
         """Seconds of lone trainings, one a core, at the same time."""
@@ -87,7 +96,8 @@ class Ours:
 
 
 class Libsvm:
-    """Its whole program less one that reads, does nothing and writes, which is what an eps that any start satisfies makes it do."""
+    """Its whole program less one that reads, does nothing and writes, which is what an eps that any start satisfies
+    makes it do."""
     settings = {"-m 100 (default)": ["-m", "100"], "-m 1000": ["-m", "1000"]}
     AT_ONCE = "1000"
 
@@ -99,7 +109,17 @@ class Libsvm:
     def train(self, case: Case, setting: str, core: int, model: pathlib.Path, limit: float | None = None) -> Run:
         def timed(eps: str) -> tuple[float, str]:
             start = time.perf_counter()
-            words = alone(core, "svm-train", "-c", case.cost, "-g", case.gamma, "-e", eps, *self.settings[setting], case.train, model,
+            words = alone(core,
+                          "svm-train",
+                          "-c",
+                          case.cost,
+                          "-g",
+                          case.gamma,
+                          "-e",
+                          eps,
+                          *self.settings[setting],
+                          case.train,
+                          model,
                           limit=limit).stdout
             return time.perf_counter() - start, words
 
@@ -109,9 +129,10 @@ class Libsvm:
 
 
 class ThunderSvm:
-    """thundersvm-train of the wheel thundersvm-cpu. Not through the wheel's Python classes: with current SciPy their sparse fit passes 64-bit
-    indices as 32-bit ones and crashes (given 32-bit ones it reads integer labels as floats: a class a sample), and their dense
-    fit takes many times as long."""
+    """thundersvm-train of the wheel thundersvm-cpu. Not through the wheel's Python classes: with current SciPy their
+    sparse fit passes 64-bit
+    indices as 32-bit ones and crashes (given 32-bit ones it reads integer labels as floats: a class a sample), and
+    their dense fit takes many times as long."""
     settings = {"-o 1": ["-o", "1"]}
 
     def __init__(self, build: pathlib.Path) -> None:
@@ -120,8 +141,15 @@ class ThunderSvm:
         self.name = "ThunderSVM " + info.name.split("-")[1].removesuffix(".dist")
 
     def train(self, case: Case, setting: str, core: int, model: pathlib.Path, limit: float | None = None) -> Run:
-        done = alone(core, sys.executable, HERE / "thunder_train.py", self.library, *case.flags, *self.settings[setting], case.train,
-                     model, limit=limit)
+        done = alone(core,
+                     sys.executable,
+                     HERE / "thunder_train.py",
+                     self.library,
+                     *case.flags,
+                     *self.settings[setting],
+                     case.train,
+                     model,
+                     limit=limit)
         when = [datetime.datetime.strptime(re.search(rf"^(\S+ \S+) .*{words}", done.stdout + done.stderr, re.M).group(1),
                                            "%Y-%m-%d %H:%M:%S,%f") for words in ("training start", "training finished")]
         return Run((when[1] - when[0]).total_seconds())
@@ -136,11 +164,21 @@ class Sklearn:
 
     def version(self, package: str) -> str:
         words = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
-        return f"{package} " + subprocess.run([self.python, "-c", words, package], check=True, capture_output=True, text=True).stdout.strip()
+        return f"{package} " + subprocess.run(
+            [self.python, "-c", words, package], check=True, capture_output=True, text=True).stdout.strip()
 
     def train(self, case: Case, setting: str, core: int, model: pathlib.Path, limit: float | None = None) -> Run:
-        done = alone(core, self.python, HERE / "sklearn_train.py", self.who, *self.settings[setting], case.cost, case.gamma, case.eps,
-                     case.train, model, limit=limit)
+        done = alone(core,
+                     self.python,
+                     HERE / "sklearn_train.py",
+                     self.who,
+                     *self.settings[setting],
+                     case.cost,
+                     case.gamma,
+                     case.eps,
+                     case.train,
+                     model,
+                     limit=limit)
         return Run(json.loads(done.stdout.splitlines()[-1])["seconds"])
 
 

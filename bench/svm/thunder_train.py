@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""thunder_train.py LIBRARY ARGUMENT...: thundersvm-train, which the wheel thundersvm-cpu brings as a function of its library and not as a
-program. The times of "training start" and "training finished" are in what it logs."""
+"""thunder_train.py LIBRARY ARGUMENT...: thundersvm-train, which the wheel thundersvm-cpu brings as a function of its
+library and not as a program. The times of "training start" and "training finished" are in what it logs."""
 import ctypes
 import sys
 

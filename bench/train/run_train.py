@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_train.py BUILD [--models A,B] [--precisions f32,bf16] [--rounds N] [--compile-limit S] [--json FILE]: see run.
 
-The first round asks PyTorch's three modes, later rounds the best of them. Peak memory is the largest of a case's runs; ours has the
-test at the end and the checkpoint in it."""
+The first round asks PyTorch's three modes, later rounds the best of them. Peak memory is the largest of a case's runs;
+ours has the test at the end and the checkpoint in it."""
 import argparse
 import pathlib
 import statistics
@@ -76,7 +76,8 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(CASES))
     parser.add_argument("--precisions", help="default: f32, and bf16 where the processor computes in it")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--compile-limit", type=float, default=420, help="seconds that a run with torch.compile may take")
+    parser.add_argument("--compile-limit", type=float, default=420, help="seconds that a run with torch.compile may "
+                                                                         "take")
     parser.add_argument("--json")
     args = parser.parse_args()
     unknown = [m for m in args.models.split(",") if m not in CASES]
@@ -86,7 +87,10 @@ def main() -> None:
     if not args.precisions and has_bf16():
         precisions.append("bf16")
     elif not args.precisions:
-        print("no bf16: this processor has neither AVX512-BF16 nor AMX, where both sides only emulate it; --precisions bf16 insists")
+        print(
+            "no bf16: this processor has neither AVX512-BF16 nor AMX, where both sides only emulate it; --precisions "
+            "bf16 insists"
+        )
     table = Table("train", args.json)
     for model in args.models.split(","):
         for precision in precisions:

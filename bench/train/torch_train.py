@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_train.py MODEL BATCH PRECISION MODE STEPS [THREADS]: the peer of bench/train and bench/scaling: a model of the zoo in PyTorch,
-trained on made-up samples in memory, by one thread unless said otherwise. MODE: eager, channels_last or compile. With RANK and WORLD_SIZE set: one rank of
-DistributedDataParallel over gloo. Prints one JSON object: milliseconds of each step but the first three, peak memory, version."""
+"""torch_train.py MODEL BATCH PRECISION MODE STEPS [THREADS]: the peer of bench/train and bench/scaling: a model of the
+zoo in PyTorch, trained on made-up samples in memory, by one thread unless said otherwise. MODE: eager, channels_last
+or compile. With RANK and WORLD_SIZE set: one rank of DistributedDataParallel over gloo. Prints one JSON object:
+milliseconds of each step but the first three, peak memory, version."""
 import contextlib
 import json
 import os

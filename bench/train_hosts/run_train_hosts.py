@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_train_hosts.py: median step of two hosts with one rank each, every host held to cores of its own, updates after the backward pass
-(late) and beside it (early) in turns with PyTorch's DistributedDataParallel over gloo.
+"""run_train_hosts.py: median step of two hosts with one rank each, every host held to cores of its own, updates after
+the backward pass (late) and beside it (early) in turns with PyTorch's DistributedDataParallel over gloo.
 
-The bound is the longer of computing and of moving. Computing: the step of one host alone, on the same cores. Moving: in an allreduce of two
-hosts each sends and receives the gradients once, at the payload rate of a plain TCP stream on the same link. Two hosts that are namespaces
-share one memory: what that costs, without any exchange, is shown beside (both at once), and is part of what is exposed (see run)."""
+The bound is the longer of computing and of moving. Computing: the step of one host alone, on the same cores. Moving:
+in an allreduce of two hosts each sends and receives the gradients once, at the payload rate of a plain TCP stream on
+the same link. Two hosts that are namespaces share one memory: what that costs, without any exchange, is shown beside
+(both at once), and is part of what is exposed (see run)."""
 import argparse
 import concurrent.futures
 import contextlib
@@ -87,7 +88,8 @@ def measure(a: argparse.Namespace, table: Table, model: str) -> None:
     table.row(f"{case}: the link alone", "ms", moving, "-", None)
     for way in WAYS:
         table.row(f"{case}: {way} updates", "ms", median[way], PEER, median[PEER], bound)
-        table.row(f"{case}: {way}, exposed", "ms", median[way] - single, PEER, median[PEER] - torch_single, bound - single)
+        table.row(f"{case}: {way}, "
+                  f"exposed", "ms", median[way] - single, PEER, median[PEER] - torch_single, bound - single)
         print(f"{case}: {way} updates take {median[way] / bound:.3f} of the bound, "
               f"{median[way] / max(at_once, moving):.3f} of the longer of the link and of both computing at once")
     for way, of in ms.items():

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_transfer.py: time until tensors lie with another process and it has said so; median of rounds, all candidates in turn.
+"""run_transfer.py: time until tensors lie with another process and it has said so; median of rounds, all candidates in
+turn.
 
 All tensors lie in huge pages where the system allows them: ours, the streams', and gRPC's (glibc.malloc.hugetlb).
 
-gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the tutorial, `place` is
-its best that ends with the tensor where something can be computed with it, `unary` and `stream` leave it in pieces where they arrived.
-The bound is a plain TCP stream into the tensor's place, the best of four: who waits sleeps or looks for 50 us first as our ranks do, TCP's
-congestion control is the system's or reno. Ours over TCP are the wire tcp and UCX held to TCP (UCX_TLS=tcp,self), against gRPC and against
-our own RPC-style transfer on the same wire, with the bytes that each copies besides; the rows over shared memory show what staying on
-the host is worth. What each of ours does: bench_transfer.c."""
+gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the
+tutorial, `place` is its best that ends with the tensor where something can be computed with it, `unary` and `stream`
+leave it in pieces where they arrived. The bound is a plain TCP stream into the tensor's place, the best of four: who
+waits sleeps or looks for 50 us first as our ranks do, TCP's congestion control is the system's or reno. Ours over TCP
+are the wire tcp and UCX held to TCP (UCX_TLS=tcp,self), against gRPC and against our own RPC-style transfer on the
+same wire, with the bytes that each copies besides; the rows over shared memory show what staying on the host is worth.
+What each of ours does: bench_transfer.c."""
 import argparse
 import math
 import os
@@ -31,7 +33,8 @@ VARIABLES = {"tcp": {"TUTTI_WIRE": "tcp"}, "ucx": {"TUTTI_WIRE": "ucx", "UCX_TLS
              "ucx-shm": {"TUTTI_WIRE": "ucx", "UCX_TLS": "sm,self"}, "shm": {"TUTTI_WIRE": "shm"}}
 HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # what malloc maps is asked for in huge pages (madvise)
 OURS = [(wire, mode) for wire in WIRES for mode in ("static", "dynamic", "rpc")]
-# One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
+# One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9
+# MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
 
 
@@ -108,7 +111,8 @@ def print_case(table: Table, name: str, m: Measured) -> None:
         for variant in GRPC:
             table.row(f"{name}, over {WIRES[wire]}", "us", m.us(wire, "static"), f"gRPC {variant}", m.us("grpc", variant), bound)
     for way, control in STREAMS:
-        table.row(f"{name}, over TCP", "us", m.us("tcp", "static"), f"stream, {way}, {control}", m.us("stream", f"{way} {control}"), bound)
+        table.row(f"{name}, over TCP", "us", m.us("tcp", "static"), f"stream, {way}, {control}",
+                  m.us("stream", f"{way} {control}"), bound)
     for wire, where in WIRES.items():
         copies = f"{m.copied.get((wire, 'static'), '?')} against {m.copied.get((wire, 'rpc'), '?')} bytes copied"
         table.row(f"{name}, zero-copy over {where}", "us", m.us(wire, "static"), f"ours as RPC, {copies}",
@@ -133,8 +137,10 @@ def main() -> None:
     try:
         port, version = server.stdout.readline().split()
         ours = subprocess.run([options.build / "tutti", "version"], capture_output=True, text=True).stdout.strip()
-        print(f"# {ours}; gRPC C++ {version}: frames of 16 MiB, look-ahead 256 MiB, no limit on messages, completion queues")
-        print(f"# UCX {ucx_version()}, UCX_TLS=tcp,self or sm,self; both sides over TCP loopback unless the row says otherwise")
+        print(f"# {ours}; gRPC C++ {version}: frames of 16 MiB, look-ahead 256 MiB, no limit on messages, completion "
+              f"queues")
+        print(f"# UCX {ucx_version()}, UCX_TLS=tcp,self or sm,self; both sides over TCP loopback unless the row says "
+              f"otherwise")
         table = Table("transfer", options.json)
         for name, sizes in cases:
             measured = Measured(options.build, peer, port, sizes, 6 if sum(sizes) > 10**7 else 200)

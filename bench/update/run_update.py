@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_update.py: GB/s of an update (4 bytes read a gradient and a centre, 8 moved a weight and a state), ours and PyTorch's in turn (see run). The bound
-is a loop that moves the same bytes. A pull is in the rule's pass; PyTorch's is a lerp_ behind its optimiser (of the weights after it: before it
-would cost it a copy), a move of a centre is a lerp_ too, an outer step is its own optimiser between the two passes that it needs."""
+"""run_update.py: GB/s of an update (4 bytes read a gradient and a centre, 8 moved a weight and a state), ours and
+PyTorch's in turn (see run). The bound is a loop that moves the same bytes. A pull is in the rule's pass; PyTorch's is
+a lerp_ behind its optimiser (of the weights after it: before it would cost it a copy), a move of a centre is a lerp_
+too, an outer step is its own optimiser between the two passes that it needs."""
 import argparse
 import json
 import pathlib
@@ -65,7 +66,10 @@ def main() -> None:
     parser.add_argument("--json")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"PyTorch {torch.__version__}, fused, 1 thread each, the best of {args.rounds} rounds, {ours(args.build, 'sgd', 1)['isa']}")
+    print(
+        f"PyTorch {torch.__version__}, fused, 1 thread each, the best of {args.rounds} rounds, "
+        f"{ours(args.build, 'sgd', 1)['isa']}"
+    )
     table = Table("update", args.json)
     for where, n in SIZES.items():
         for rule in (*RULES, "momentum+pull", "adamw+pull", "elastic", "outer"):
@@ -74,8 +78,13 @@ def main() -> None:
                 mine.append(ours(args.build, rule, n))
                 peer.append(theirs(rule, n))
             gb = mine[0]["bytes"] * n / 1e9
-            table.row(f"{rule}, {n} weights, {where}", "GB/s", gb / min(m["update_s"] for m in mine), "PyTorch fused", gb / min(peer),
-                      gb / min(m["move_s"] for m in mine), more_is_better=True)
+            table.row(f"{rule}, {n} weights, {where}",
+                      "GB/s",
+                      gb / min(m["update_s"] for m in mine),
+                      "PyTorch fused",
+                      gb / min(peer),
+                      gb / min(m["move_s"] for m in mine),
+                      more_is_better=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_letters.py FOLDER [TRAIN [TEST]]: draws ten letters, turned, stretched, of any colour, on busy grounds, 3 x 32 x 32, as IDX files that
-`data: {set: idx, path: FOLDER}` reads: a small set (500 and 2,000 unless said) to fine-tune on. The same bytes everywhere. Needs nothing but Python."""
+"""make_letters.py FOLDER [TRAIN [TEST]]: draws ten letters, turned, stretched, of any colour, on busy grounds, 3 x 32
+x 32, as IDX files that `data: {set: idx, path: FOLDER}` reads: a small set (500 and 2,000 unless said) to fine-tune
+on. The same bytes everywhere. Needs nothing but Python."""
 import math
 import pathlib
 import random
@@ -9,9 +10,15 @@ import sys
 
 SIDE, ROWS, COLUMNS = 32, 7, 5
 GLYPHS = {
-    "A": "01110100011000111111100011000110001", "C": "01110100011000010000100001000101110", "E": "11111100001000011110100001000011111",
-    "H": "10001100011000111111100011000110001", "K": "10001100101010011000101001001010001", "R": "11110100011000111110101001001010001",
-    "S": "01111100001000001110000010000111110", "T": "11111001000010000100001000010000100", "X": "10001100010101000100010101000110001",
+    "A": "01110100011000111111100011000110001",
+    "C": "01110100011000010000100001000101110",
+    "E": "11111100001000011110100001000011111",
+    "H": "10001100011000111111100011000110001",
+    "K": "10001100101010011000101001001010001",
+    "R": "11110100011000111110101001001010001",
+    "S": "01111100001000001110000010000111110",
+    "T": "11111001000010000100001000010000100",
+    "X": "10001100010101000100010101000110001",
     "Z": "11111000010001000100010001000011111",
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a published table of measured training steps against the model of docs/measured_table.md. Needs numpy (./dev setup --test).
+"""Holds a published table of measured training steps against the model of docs/measured_table.md. Needs numpy (./dev
+setup --test).
 
 usage: ddl_table.py --rows FILE [--json CELLS] | --fit FILE | --left-out FILE  [--layers MODEL=FILE]...
 FILE is the user's: results/2020-05-29/README.md of https://github.com/HKBU-HPML/ddl-benchmarks, or rows of that layout.
---rows prints each cell, its prediction and the error, by constants.json; --fit prints such constants; --left-out judges each model by
-constants that were fitted on the others. exit: 0; 1: what is wrong with the arguments or a line.
+--rows prints each cell, its prediction and the error, by constants.json; --fit prints such constants; --left-out
+judges each model by constants that were fitted on the others. exit: 0; 1: what is wrong with the arguments or a line.
 """
 import argparse
 import json
@@ -57,7 +58,8 @@ def read_rows(path):
 
 
 def read_layers(rows, given):
-    """{model: its layers in the order of the forward pass}, from layer files (docs/traces.md): only shares of the times count."""
+    """{model: its layers in the order of the forward pass}, from layer files (docs/traces.md): only shares of the
+    times count."""
     given, all_layers = dict(g.split("=", 1) for g in given), {}
     for name in dict.fromkeys(r.model for r in rows):
         path = pathlib.Path(given.pop(name, HERE / f"{name.lower()}.txt"))
@@ -66,9 +68,12 @@ def read_layers(rows, given):
         lines = [line.split() for line in path.read_text().splitlines()[1:]]
         forward, backward, size = (np.array([float(x[c]) for x in lines if x[0] != "#"]) for c in (2, 3, 5))
         share, which = 1 / (forward.sum() + backward.sum()), np.flatnonzero(size)[::-1]  # in the order in which gradients come
-        all_layers[name] = argparse.Namespace(
-            forward=forward * share, behind=backward.sum() * share, which=which, bytes=size[which],
-            ready=np.cumsum(backward[::-1])[::-1][which] * share, adam=any(x[:2] == ["#", "rule"] and x[2][:4] == "adam" for x in lines))
+        all_layers[name] = argparse.Namespace(forward=forward * share,
+                                              behind=backward.sum() * share,
+                                              which=which,
+                                              bytes=size[which],
+                                              ready=np.cumsum(backward[::-1])[::-1][which] * share,
+                                              adam=any(x[:2] == ["#", "rule"] and x[2][:4] == "adam" for x in lines))
     return all_layers if not given else sys.exit(f"--layers {'='.join(given.popitem())}: no row is of that model")
 
 
@@ -99,7 +104,8 @@ def merged_end(ready, size, start, byte):
 
 
 def needed_end(layers, one_s, start, byte):
-    """A step whose next forward pass waits for each layer's own message; of what is ready the first layer goes first."""
+    """A step whose next forward pass waits for each layer's own message; of what is ready the first layer goes
+    first."""
     lane, there, left = 0.0, {}, list(range(len(layers.which)))
     while left:
         lane = max(lane, layers.ready[left[0]] * one_s)
@@ -149,7 +155,8 @@ def fit(rows, layers, names):
          "inside": {"line": PCIE3_X16, "efficiency": 1.0, "server_efficiency": 1.0, "hop_us": 0.0}}
     rows = [r for r in rows if r.model in names]
     for r in rows:
-        rate = re.match(r"([\d.]+)Gb", r.connection) or sys.exit(f"line {r.line}: '{r.connection}' does not begin with its rate")
+        rate = re.match(r"([\d.]+)Gb", r.connection) or sys.exit(f"line {r.line}: '{r.connection}' does not begin with "
+                                                                 f"its rate")
         c["networks"].setdefault(r.connection, {**c["inside"], "line": float(rate[1]) * 1e9 / 8})
     for servers in (False, True):
         for name, n in [(None, c["inside"]), *c["networks"].items()]:
@@ -177,16 +184,20 @@ def suspects(rows):
             far = [off[g] for g in off if g > NODE]
             if len(far) > 1 and max(far) <= 0.01 and min(a.measured[g] / (a.one * g) for g in off if g > NODE) <= 0.95:
                 yield says(f"two networks alike: within {100 * max(far):.2f} % of line {b.line}, {b.connection}")
-            yield from (says(f"one node, two speeds: {g} GPUs {a.measured[g]:.0f}, over {b.connection} {b.measured[g]:.0f}")
+            yield from (says(f"one node, two speeds: {g} GPUs {a.measured[g]:.0f}, over {b.connection} "
+                             f"{b.measured[g]:.0f}")
                         for g in off if k < i and g <= NODE and off[g] > 0.05)
         above = [g for g in a.measured if a.measured[g] > 1.005 * a.one * g][:1]
-        yield from (says(f"faster than linear: {100 * a.measured[g] / (a.one * g):.2f} % of {g} times one GPU") for g in above)
-        bsp = where.get((a.model, a.batch, a.connection, a.method.replace("WFBP-", "BSP-", 1))) if a.method[:5] == "WFBP-" else None
+        yield from (says(f"faster than linear: {100 * a.measured[g] / (a.one * g):.2f} % of {g} times one "
+                         f"GPU") for g in above)
+        bsp = where.get(
+            (a.model, a.batch, a.connection, a.method.replace("WFBP-", "BSP-", 1))) if a.method[:5] == "WFBP-" else None
         for g in (g for g in a.measured if bsp and g <= NODE and g in bsp.measured):
             one, apart = a.batch / a.one, a.batch * g / bsp.measured[g]
             hidden, could = apart - a.batch * g / a.measured[g], min(apart - one, one * 2 / 3)
             if could > 0.05 * one and hidden < could / 2:
-                yield says(f"overlap too small: on {g} GPUs it hides {1e3 * hidden:.0f} ms of {1e3 * could:.0f} ms that could be")
+                yield says(f"overlap too small: on {g} GPUs it hides {1e3 * hidden:.0f} ms of {1e3 * could:.0f} ms "
+                           f"that could be")
         each = where.get((a.model, a.batch, a.connection, "WFBP-A2A")) if a.method == "MG-WFBP" else None
         yield from (says(f"merging that loses: {g} GPUs {a.measured[g]:.0f}, a message a layer {each.measured[g]:.0f}")
                     for g in a.measured if each and g in each.measured and a.measured[g] < 0.98 * each.measured[g])
@@ -218,18 +229,23 @@ def tell(model, what, methods, cells, more=""):
 def judge(path, constants, given, json_path):
     (gpus, rows), c = read_rows(path), json.loads(constants.read_text())
     cells = list(cells_of(c, rows, read_layers(rows, given)))
-    print(f"{'model':<12} {'connection':<20} {'method':<18}" + "".join(f" {g:5d} GPUs {'ours':>8} {'error':>6}" for g in gpus))
+    print(f"{'model':<12} {'connection':<20} "
+          f"{'method':<18}" + "".join(f" {g:5d} GPUs {'ours':>8} {'error':>6}" for g in gpus))
     for r in rows:
         own = {x.gpus: f" {x.measured:10.1f} {x.predicted:8.1f} {x.error:+5.1f}%" for x in cells if x.row is r}
-        print(f"{r.model:<12} {r.connection:<20} {r.method:<18}" + "".join(own.get(g, f" {'-':>10} {'-':>8} {'-':>6}") for g in gpus))
+        print(f"{r.model:<12} {r.connection:<20} {r.method:<18}" +
+              "".join(own.get(g, f" {'-':>10} {'-':>8} {'-':>6}") for g in gpus))
     print("\nworst cells of BSP-A2A and WFBP-A2A")
     for x in sorted((x for x in cells if x.row.method in JUDGED), key=lambda x: -abs(x.error))[:5]:
-        print(f"  line {x.row.line}, {x.row.model}, {x.row.connection}, {x.row.method}, {x.gpus} GPUs: {x.error:+.1f} %")
-    print("\nsuspect rows: measured figures that do not go together (docs/measured_table.md has the rules); none is left out")
+        print(f"  line {x.row.line}, {x.row.model}, {x.row.connection}, {x.row.method}, {x.gpus} GPUs: {x.error:+.1f} "
+              f"%")
+    print("\nsuspect rows: measured figures that do not go together (docs/measured_table.md has the rules); none is "
+          "left out")
     print(*suspects(rows), "\nerrors of predicted samples/s: median, 95th percentile", sep="\n")
     models = list(dict.fromkeys(r.model for r in rows))
     for m in models:
-        tell(m, "BSP-A2A, WFBP-A2A", JUDGED, cells, ", in-sample: the constants were fitted on them" if m in c["models"] else "")
+        tell(m, "BSP-A2A, WFBP-A2A", JUDGED, cells, ", in-sample: the constants were fitted on "
+                                                    "them" if m in c["models"] else "")
     print("shown apart, in no figure below")
     for m in models:
         for method in (x for x in METHODS if x not in JUDGED):
@@ -263,7 +279,8 @@ def main():
     what = p.add_mutually_exclusive_group(required=True)
     for flag in ("--rows", "--fit", "--left-out"):
         what.add_argument(flag, metavar="FILE")
-    p.add_argument("--layers", action="append", default=[], metavar="MODEL=FILE", help="a model's layers, a row a tensor")
+    p.add_argument("--layers", action="append", default=[], metavar="MODEL=FILE", help="a model's layers, a row a "
+                                                                                       "tensor")
     p.add_argument("--json", metavar="CELLS", help="of --rows: one object a cell and line")
     a = p.parse_args()
     if a.fit:

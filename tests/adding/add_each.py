@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds one thing of each kind of ARCHITECTURE.md's table "Adding one thing" to a copy of the tree, each in a step of its own, counts the files
-that it touched and compares them with the table, builds the copy once, and runs what must hold for each.
+"""Adds one thing of each kind of ARCHITECTURE.md's table "Adding one thing" to a copy of the tree, each in a step of
+its own, counts the files that it touched and compares them with the table, builds the copy once, and runs what must
+hold for each.
 
 usage: tests/adding/add_each.py SOURCE_DIR BUILD_DIR [--keep FOLDER]
 
-tests/adding/KIND/ has the new files and edits.json: where the files go ("new"), and what is put into others ("edits": before or after a text
-that stands there once). Generated pages (docs/commands.md, the list of keys in docs/jobs.md) are made anew by their tools and not counted.
+tests/adding/KIND/ has the new files and edits.json: where the files go ("new"), and what is put into others ("edits":
+before or after a text that stands there once). Generated pages (docs/commands.md, the list of keys in docs/jobs.md)
+are made anew by their tools and not counted.
 
-The copy is configured by CMake, whose globs must find the new files. What neither it nor any file that it includes was touched is the same
-object as in BUILD_DIR and is taken from there; the rest is compiled by CMake's own commands, without optimising. With TUTTI_LONG in the
-environment the op is also run in every memory order and type, and against oneDNN.
+The copy is configured by CMake, whose globs must find the new files. What neither it nor any file that it includes was
+touched is the same object as in BUILD_DIR and is taken from there; the rest is compiled by CMake's own commands,
+without optimising. With TUTTI_LONG in the environment the op is also run in every memory order and type, and against
+oneDNN.
 """
 import concurrent.futures
 import json
@@ -22,9 +25,10 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour", "action", "centre_rule",
-         "method_with_key")
-OP_TESTS = ("test_ops", "test_ops_golden", *(("test_onednn", "test_orders", "test_precision") if os.environ.get("TUTTI_LONG") else ()))
+KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour",
+         "action", "centre_rule", "method_with_key")
+OP_TESTS = ("test_ops", "test_ops_golden",
+            *(("test_onednn", "test_orders", "test_precision") if os.environ.get("TUTTI_LONG") else ()))
 TESTS = (*OP_TESTS, "test_update", "test_update_golden", "test_networks", "test_dataset", "test_job_docs")
 
 
@@ -52,7 +56,8 @@ def put(path, edit):
     place = edit.get("after") or edit["before"]
     text = path.read_text(encoding="utf-8")
     if text.count(place) != 1:
-        sys.exit(f"FAILED: {path.name}: '{place.strip()}' stands there {text.count(place)} times, not once; tests/adding is old")
+        sys.exit(f"FAILED: {path.name}: '{place.strip()}' stands there {text.count(place)} times, not once; "
+                 f"tests/adding is old")
     both = place + edit["insert"] if "after" in edit else edit["insert"] + place
     path.write_text(text.replace(place, both), encoding="utf-8")
 
@@ -71,7 +76,8 @@ def add(copy, kind):
 
 def claimed(copy):
     """Of the table by its first column: files of code, and of tests and pages; and where the new file goes."""
-    text = (copy / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## Adding one thing\n")[2].partition("\n## ")[0]
+    text = (copy / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## Adding one "
+                                                                            "thing\n")[2].partition("\n## ")[0]
     return {row[0]: row[1:] for row in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|([^|]*)\|", text, re.M)}
 
 
@@ -99,8 +105,8 @@ def configure(source, build, work):
     """As the build was; what CMake has found out about the compiler and the libraries it need not ask again."""
     work.mkdir()
     cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
-    for key, there, here in (("CMAKE_CACHEFILE_DIR", build, work), (r"\w+_BINARY_DIR", build, work), ("CMAKE_HOME_DIRECTORY", source, work.parent),
-                             (r"\w+_SOURCE_DIR", source, work.parent)):
+    for key, there, here in (("CMAKE_CACHEFILE_DIR", build, work), (r"\w+_BINARY_DIR", build, work),
+                             ("CMAKE_HOME_DIRECTORY", source, work.parent), (r"\w+_SOURCE_DIR", source, work.parent)):
         cache = re.sub(rf"^({key}:\w+=){re.escape(str(there))}(?=/|$)", rf"\g<1>{here}", cache, flags=re.M)
     (work / "CMakeCache.txt").write_text(cache, encoding="utf-8")
     for found in (build / "CMakeFiles").glob("[0-9]*"):
@@ -111,7 +117,8 @@ def configure(source, build, work):
 
 
 def includes(build):
-    """Of each object of a build the files that it was made of, as ninja knows them: a compiler may have named them from the build's folder."""
+    """Of each object of a build the files that it was made of, as ninja knows them: a compiler may have named them
+    from the build's folder."""
     made, now, path = {}, None, {}
     for line in run("ninja", "-C", build, "-t", "deps").splitlines():
         if line.startswith(" "):
@@ -132,7 +139,8 @@ def at_once(function, items):
 
 
 def compile_changed(source, build, copy, touched):
-    """Objects of the copy: compiled where a touched file is in them, else those of the build. Returns how many were compiled, of how many."""
+    """Objects of the copy: compiled where a touched file is in them, else those of the build. Returns how many were
+    compiled, of how many."""
     work, old = copy / "build", includes(build)
     wanted, todo, nall = {str(source / name) for name in touched}, [], 0
     for entry in json.loads((work / "compile_commands.json").read_text(encoding="utf-8")):
@@ -162,10 +170,12 @@ def link(build, work):
     """The library, the program, what tests link to, and the tests."""
     library = (build / "libtutti.so").resolve().name
     tests = [f"tests/{name}" for name in TESTS]
-    every = run("ninja", "-C", work, "-t", "commands", library, "libtutti.so", "libtutti_internal.so", "tutti", *tests).splitlines()
+    every = run("ninja", "-C", work, "-t", "commands", library, "libtutti.so", "libtutti_internal.so", "tutti",
+                *tests).splitlines()
 
     def make(target):
-        made = [line for line in every if f" -o {target} " in line] or [line for line in every if f" {target} " in line and "symlink" in line]
+        made = [line for line in every if f" -o {target} " in line
+                ] or [line for line in every if f" {target} " in line and "symlink" in line]
         if len(made) != 1:
             sys.exit(f"FAILED: {len(made)} commands of the build make {target}")
         run("sh", "-c", made[0], cwd=work)
@@ -186,7 +196,8 @@ def build_copy(source, build, copy, touched):
 
 def train(copy, name, *settings):
     """A small run of it: the checksum of its weights, and its last loss."""
-    keys = ("epochs=0", "batch=48", "data.train_samples=480", "data.test_samples=100", "steps=40", "ranks=2", "optimiser.lr=0.05", *settings)
+    keys = ("epochs=0", "batch=48", "data.train_samples=480", "data.test_samples=100", "steps=40", "ranks=2",
+            "optimiser.lr=0.05", *settings)
     words = [word for key in keys for word in ("--set", key)]
     out = run(copy / "build/tutti", "train", copy / "examples/mlp.yaml", "--out", copy / "runs" / name, *words)
     found = re.search(r"^weights (\w+) step \d+ loss ([\d.]+)", out, re.M)
@@ -217,7 +228,17 @@ def test(copy, *names):
 
 def sums_are_exact(copy, *words, environment=None):
     """A measured collective, whose every element is compared."""
-    out = run(copy / "build/tutti", "coll", "bench", "--ranks", 3, "--bytes", "64KiB", "--iters", 20, *words, environment=environment)
+    out = run(copy / "build/tutti",
+              "coll",
+              "bench",
+              "--ranks",
+              3,
+              "--bytes",
+              "64KiB",
+              "--iters",
+              20,
+              *words,
+              environment=environment)
     if "Out of bounds values : 0 OK" not in out:
         sys.exit(f"FAILED: {words}: wrong sums: {out}")
     return out.splitlines()[0].partition(": ")[2].partition(",")[0]
@@ -239,14 +260,24 @@ def check_op(copy):
 
 
 def check_rule(copy):
-    return test(copy, "test_update", "test_update_golden") + "; " + job(copy, "rmsprop", "optimiser.rule=rmsprop", "optimiser.lr=0.001")
+    return test(copy, "test_update", "test_update_golden") + "; " + job(copy, "rmsprop", "optimiser.rule=rmsprop",
+                                                                        "optimiser.lr=0.001")
 
 
 def check_method(copy):
     tutti = copy / "build/tutti"
     for ranks in (1, 2, 3, 5):
-        proof = run(tutti, "plan", "check", copy / "examples/mlp.yaml", "--set", "method.name=central-sgd", "--set", "batch=60", "--ranks", ranks)
-    run(tutti, "plan", "check", copy / "examples/mlp.yaml", "--set", "method.name=central-sgd", "--set", "optimiser.clip_norm=1", expect=2)
+        proof = run(tutti, "plan", "check", copy / "examples/mlp.yaml", "--set", "method.name=central-sgd", "--set",
+                    "batch=60", "--ranks", ranks)
+    run(tutti,
+        "plan",
+        "check",
+        copy / "examples/mlp.yaml",
+        "--set",
+        "method.name=central-sgd",
+        "--set",
+        "optimiser.clip_norm=1",
+        expect=2)
     return f"plan check at 1, 2, 3, 5 ranks: {proof.strip().splitlines()[-1]}; " + job(copy, "central", "method.name=central-sgd")
 
 
@@ -304,12 +335,13 @@ LOOKAHEAD = ("method.name=lookahead", "method.period=4")
 
 def check_action(copy):
     """States that are 0 before every step are as no states."""
-    plan = run(copy / "build/tutti", "plan", copy / "examples/mlp.yaml", "--ranks", 2, "--set", LOOKAHEAD[0], "--set", "method.slow.anew=1")
+    plan = run(copy / "build/tutti", "plan", copy / "examples/mlp.yaml", "--ranks", 2, "--set", LOOKAHEAD[0], "--set",
+               "method.slow.anew=1")
     if "\n  clear bucket 0: momentum\n" not in plan:
         sys.exit(f"FAILED: the plan does not list the action: {plan[-1500:]}")
     each = ("method.name=lookahead", "method.period=1")
-    return "listed by the plan; " + equal(copy, "clear", (*each, "optimiser.rule=momentum", "method.slow.anew=1"), (*each, "optimiser.rule=sgd"),
-                                          (*each, "optimiser.rule=momentum"))
+    return "listed by the plan; " + equal(copy, "clear", (*each, "optimiser.rule=momentum", "method.slow.anew=1"),
+                                          (*each, "optimiser.rule=sgd"), (*each, "optimiser.rule=momentum"))
 
 
 def check_centre_rule(copy):

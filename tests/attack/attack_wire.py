@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attack_wire.py: strangers at the ports of two ranks that exchange bytes over the wire tcp: what they do must not show in the result."""
+"""attack_wire.py: strangers at the ports of two ranks that exchange bytes over the wire tcp: what they do must not
+show in the result."""
 import os
 import random
 import socket
@@ -111,7 +112,8 @@ ATTACKS = [
 
 
 def under_fire(attacker, body):
-    """Two ranks over tcp; `body` at rank 0's port before the other one comes, then at all ports until rank 0 ends. The ranks, and how
+    """Two ranks over tcp; `body` at rank 0's port before the other one comes, then at all ports until rank 0 ends. The
+    ranks, and how
     long they may still take."""
     port, keep, seen = free_port(), [], {}
     words = [attacker.tutti, "coll", "bench", "--algo", "ring", "--bytes", "64KB", "--iters", "20"]

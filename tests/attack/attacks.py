@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the command, its wires and its files: each is tried, and must end as it should, soon, with words that help.
+"""Attacks on the command, its wires and its files: each is tried, and must end as it should, soon, with words that
+help.
 
-usage: tests/attack/attacks.py BUILD [--list] [-k WORDS] [--sanitized]     BUILD has tutti and tests/attack_ranks; exit 0: all ended as they should
-Each prints its kind, what was tried, and how it ended: exit code and first words. Never expected: a signal, a hang, code 0 for what
-means nothing, or no words. docs/attacks.md has the counts, and what was mended.
+usage: tests/attack/attacks.py BUILD [--list] [-k WORDS] [--sanitized]     BUILD has tutti and tests/attack_ranks; exit
+0: all ended as they should Each prints its kind, what was tried, and how it ended: exit code and first words. Never
+expected: a signal, a hang, code 0 for what means nothing, or no words. docs/attacks.md has the counts, and what was
+mended.
 """
 import collections
 import os
@@ -108,7 +110,8 @@ def attacks(attacker):
     for name, codes, words in attack_tables.CASES:
         yield "comm", name, lambda n=name: attacker.run_case(n), codes, words
     for name, body in attack_wire.ATTACKS:
-        yield "wire", name, lambda b=body: end_all(*attack_wire.under_fire(attacker, b)), (0,), ("Out of bounds values : 0 OK",)
+        yield "wire", name, lambda b=body: end_all(*attack_wire.under_fire(attacker, b)), (0,), ("Out of bounds values "
+                                                                                                 ": 0 OK",)
 
 
 def main():
@@ -126,16 +129,21 @@ def main():
             code, said = run()
             results.append(Result(kind, tried, code, said, codes, words))
             r = results[-1]
-            print(f"{'ok ' if is_as_expected(r) else 'NOT'} {kind:9} {tried[:110]}\n       -> {code if code is not None else 'hangs'}: "
-                  f"{first_words(said)}", flush=True)
+            print(
+                f"{'ok ' if is_as_expected(r) else 'NOT'} {kind:9} {tried[:110]}\n       -> "
+                f"{code if code is not None else 'hangs'}: "
+                f"{first_words(said)}",
+                flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     wrong = [r for r in results if not is_as_expected(r)]
     for r in wrong:
         print(f"\n{r.kind}: {r.tried}\n  wanted {r.wanted_codes} and {r.wanted_words}, got {r.code}:\n{r.said[-1500:]}")
     counts = collections.Counter(r.kind for r in results)
-    print(f"{len(results)} attacks ({', '.join(f'{n} {k}' for k, n in counts.items())}), {len(wrong)} did not end as they should, "
-          f"{time.time() - began:.0f} s")
+    print(
+        f"{len(results)} attacks ({', '.join(f'{n} {k}' for k, n in counts.items())}), {len(wrong)} did not end as "
+        f"they should, "
+        f"{time.time() - began:.0f} s")
     return 1 if wrong else 0
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles every kernel's text for the architectures of cards, by NVRTC alone, and prints registers and spilled bytes of each kernel.
+"""Compiles every kernel's text for the architectures of cards, by NVRTC alone, and prints registers and spilled bytes
+of each kernel.
 
 usage: kernels_compile.py ROOT [FOLDER]...
 FOLDER: where libnvrtc.so.13 may be, before the loader's own.
@@ -33,7 +34,8 @@ def compile_text(nvrtc, name, text, arch):
     """Returns the compiler's log, and whether it made anything."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
-    options = [("--gpu-architecture=sm_" + arch).encode(), b"--std=c++17", b"-default-device", b"--ptxas-options=-v", b"-diag-suppress=177"]
+    options = [("--gpu-architecture=sm_" + arch).encode(), b"--std=c++17", b"-default-device", b"--ptxas-options=-v",
+               b"-diag-suppress=177"]
     failed = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value + 1)
@@ -77,7 +79,8 @@ def main():
                     table.setdefault((module, kernel), {})[arch] = figures
     print("%-14s %-26s %s" % ("module", "kernel: registers, spilled", " ".join("%9s" % ("sm_" + a) for a in ARCHS)))
     for (module, kernel), figures in table.items():
-        print("%-14s %-26s %s" % (module, kernel, " ".join("%4d %4d" % figures[a] if a in figures else "        -" for a in ARCHS)))
+        print("%-14s %-26s %s" % (module, kernel, " ".join("%4d %4d" % figures[a] if a in figures else "        -"
+                                                           for a in ARCHS)))
         for arch, (_, spilled) in figures.items():
             if spilled > MOST_SPILLED:
                 failures.append("%s, %s for sm_%s spills %d bytes" % (module, kernel, arch, spilled))

@@ -49,7 +49,8 @@ def compare(name, bound, *settings):
     worst = max(abs(a - b) / abs(a) for a, b in zip(cpu, card))
     print("%-20s losses %s | %s, apart by %.1e at most" % (name, cpu[-1], card[-1], worst))
     if not worst <= bound:
-        failures.append("%s: losses are apart by %.2e, at most %.0e: %s on the cpu, %s on the card" % (name, worst, bound, cpu, card))
+        failures.append("%s: losses are apart by %.2e, at most %.0e: %s on the cpu, %s on the card" %
+                        (name, worst, bound, cpu, card))
 
 
 def same_bits_at_any_number_of_ranks():

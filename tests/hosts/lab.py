@@ -5,10 +5,11 @@
         done = hosts.run(2, ["tutti", "coll", "bench", ...])      # 2 ranks on each host
         print(hosts.sent())                                        # bytes that each host has put on its wire
 
-The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much; it holds what passes in a
-millisecond, at least 128 KiB: packets that a sender leaves to its card to cut are up to 64 KiB and their headers, and a bucket that cannot
-hold one makes the hosts' own cores cut it, forty packets for one, which no real card does. Without a rate the link is as fast as the
-machine. Everything is removed when the block is left, also by an exception or a signal; names carry the process id.
+The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much; it holds
+what passes in a millisecond, at least 128 KiB: packets that a sender leaves to its card to cut are up to 64 KiB and
+their headers, and a bucket that cannot hold one makes the hosts' own cores cut it, forty packets for one, which no
+real card does. Without a rate the link is as fast as the machine. Everything is removed when the block is left, also
+by an exception or a signal; names carry the process id.
 """
 import json
 import os
@@ -65,7 +66,8 @@ class Rank:
 
 class Lab:
     def __init__(self, nhosts, rate=None, name="", congestion=None, second=False):
-        """name: tells labs of one process apart that are there at once. congestion: of TCP on all hosts; None: the machine's own, which may pace
+        """name: tells labs of one process apart that are there at once. congestion: of TCP on all hosts; None: the
+        machine's own, which may pace
         what it sends. second: a network more, eth1 and 10.78.0.x, with a switch of its own."""
         self.second = second
         self.nhosts, self.rate, self.congestion = nhosts, rate, congestion
@@ -128,7 +130,8 @@ class Lab:
                 f'hostname host{host}; exec "$@"', "sh", *command]
 
     def start(self, ranks_a_host, command, env=None, on=None):
-        """Starts rank r on host r // ranks_a_host, torchrun's variables set. on(host, command): what is started on that host."""
+        """Starts rank r on host r // ranks_a_host, torchrun's variables set. on(host, command): what is started on
+        that host."""
         self.port += 1
         ranks = []
         for r in range(self.nhosts * ranks_a_host):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Groups over hosts that are network and UTS namespaces (lab.py): exact sums, counted bytes, deaths, training to the bit.
+"""Groups over hosts that are network and UTS namespaces (lab.py): exact sums, counted bytes, deaths, training to the
+bit.
 
 usage: tests/hosts/test_hosts.py TUTTI TEST_RANKS_HOSTS SOURCE_DIR      exit 77: skipped, says why
 
@@ -53,7 +54,8 @@ def sums_are_exact_and_the_wires_carried_them(hosts, ranks_a_host, wire, algorit
         for host in range(hosts.nhosts):
             expect(planned[host] <= sent[host] <= planned[host] * OVERHEAD + WIRE_UP,
                    f"{algorithm}: host {host} put {planned[host]} bytes and its interface sent {sent[host]}")
-    print(f"ok: sums on {hosts.nhosts} hosts of {ranks_a_host} are exact over {wire}, the interfaces counted their bytes")
+    print(f"ok: sums on {hosts.nhosts} hosts of {ranks_a_host} are exact over {wire}, the interfaces counted their "
+          f"bytes")
 
 
 def who_is_lost_is_named(hosts, ranks_a_host, cut):
@@ -95,7 +97,8 @@ def training_has_the_bits_of_one_host(hosts, ranks_a_host):
     with tempfile.TemporaryDirectory() as folder:
         one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one"],
                              capture_output=True, text=True)
-        ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--set", "exchange.update_when=early", "--out", f"{folder}/several"])
+        ranks = hosts.run(ranks_a_host,
+                          [TUTTI, "train", *job, "--set", "exchange.update_when=early", "--out", f"{folder}/several"])
     expect(one.returncode == 0 and all(r.process.returncode == 0 for r in ranks), one.stderr + ranks[0].text)
     found = re.search(r"weights [0-9a-f]+ .*", ranks[0].text)
     expect(found and found.group(0) in one.stdout, f"one host: {one.stdout}; several: {ranks[0].text}")
@@ -105,20 +108,30 @@ def training_has_the_bits_of_one_host(hosts, ranks_a_host):
 def rounded_gradients_halve_what_crosses(hosts, ranks_a_host):
     # hosts' sums are rounded on their way; on one host the same groups are ranks that map each other's memory
     nranks = hosts.nhosts * ranks_a_host
-    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", "steps=8", "--set", "threads=1", "--set", "exchange.update=replicated",
-           "--set", "exchange.bucket_bytes=64KiB", "--fresh", "--quiet"]
+    job = [
+        os.path.join(SOURCE, "examples/mlp.yaml"), "--set", "steps=8", "--set", "threads=1", "--set",
+        "exchange.update=replicated", "--set", "exchange.bucket_bytes=64KiB", "--fresh", "--quiet"
+    ]
     sent, lines = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one", "--set", "exchange.precision=bf16",
-                              "--set", f"exchange.algorithm=two-level,group={ranks_a_host}"], capture_output=True, text=True)
+        one = subprocess.run([
+            TUTTI, "train", *job, "--ranks",
+            str(nranks), "--out", f"{folder}/one", "--set", "exchange.precision=bf16", "--set",
+            f"exchange.algorithm=two-level,group={ranks_a_host}"
+        ],
+                             capture_output=True,
+                             text=True)
         for precision in ("f32", "bf16"):
             before = sum(hosts.sent())
-            ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/{precision}", "--set", f"exchange.precision={precision}"],
-                              {"TUTTI_WIRE": "tcp"})  # measures none
+            ranks = hosts.run(
+                ranks_a_host,
+                [TUTTI, "train", *job, "--out", f"{folder}/{precision}", "--set", f"exchange.precision={precision}"],
+                {"TUTTI_WIRE": "tcp"})  # measures none
             sent[precision] = sum(hosts.sent()) - before
             expect(all(r.process.returncode == 0 for r in ranks), ranks[0].text)
             lines[precision] = re.search(r"weights [0-9a-f]+ .*", ranks[0].text).group(0)
-    expect(one.returncode == 0 and lines["bf16"] in one.stdout, f"one host: {one.stdout}{one.stderr}; several: {lines['bf16']}")
+    expect(one.returncode == 0 and lines["bf16"] in one.stdout, f"one host: {one.stdout}{one.stderr}; several: "
+                                                                f"{lines['bf16']}")
     expect(lines["bf16"] != lines["f32"], "bf16 has the bits of f32")
     saved, half = sent["f32"] - sent["bf16"], 8 * 2 * 101776 * 2  # steps, both ways, elements, bytes
     expect(0.95 * half < saved < 1.15 * half, f"{sent} bytes on the wire, {half} less expected")
@@ -140,8 +153,10 @@ def step_bytes(hosts, job, steps):
 
 
 def layers_that_hosts_share_send_what_the_formula_says(hosts):
-    """mlp's first layer (784 inputs, 128 outputs), batch 64, two hosts: in one group 32 samples' inputs, and twice half of the outputs of
-    32; in two groups its parameters' gradients and its parameters, half of each. fc2's 1,296 numbers travel either way."""
+    """mlp's first layer (784 inputs, 128 outputs), batch 64, two hosts: in one group 32 samples' inputs, and twice
+    half of the outputs of
+    32; in two groups its parameters' gradients and its parameters, half of each. fc2's 1,296 numbers travel either
+    way."""
     job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", "threads=1", "--set", "eval_every_epochs=0", "--set",
            "parallel.layers=fc1", "--set", "checkpoint.every_steps=1000"]
     shared = {1: 32 * 784 + 2 * 32 * 64, 2: 128 * 785}
@@ -149,16 +164,25 @@ def layers_that_hosts_share_send_what_the_formula_says(hosts):
         per_step, words = step_bytes(hosts, [*job, "--set", f"parallel.groups={groups}"], 50)
         want = 4 * (numbers + 1296)
         for host, sent in enumerate(per_step):
-            expect(want <= sent <= want * OVERHEAD + 3000, f"{groups} groups: host {host} sent {sent:.0f} bytes a step, {want} by the formula")
+            expect(want <= sent <= want * OVERHEAD + 3000,
+                   f"{groups} groups: host {host} sent {sent:.0f} bytes a step, {want} by the formula")
         with tempfile.TemporaryDirectory() as folder:
-            one = subprocess.run([TUTTI, "train", *job, "--set", f"parallel.groups={groups}", "--set", "steps=100", "--ranks", "2", "--out",
-                                  folder, "--fresh", "--quiet"], capture_output=True, text=True)
+            one = subprocess.run([
+                TUTTI, "train", *job, "--set", f"parallel.groups={groups}", "--set", "steps=100", "--ranks", "2",
+                "--out", folder, "--fresh", "--quiet"
+            ],
+                                 capture_output=True,
+                                 text=True)
         expect(words in one.stdout, f"{groups} groups: one host: {one.stdout}; two: {words}")
-        print(f"ok: a layer shared in {groups} group(s) of two hosts sends {per_step[0]:.0f} bytes a step, {want} by the formula: {words}")
+        print(
+            f"ok: a layer shared in {groups} group(s) of two hosts sends {per_step[0]:.0f} bytes a step, {want} by the "
+            f"formula: {words}"
+        )
 
 
 def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
-    """A vector there and one back for each visit of another host's worker; the centre to each of them, for two tests at most. A vector is all parameters,
+    """A vector there and one back for each visit of another host's worker; the centre to each of them, for two tests
+    at most. A vector is all parameters,
     and what orders of weights fill up, which is the processor's choice."""
     steps, vector = 4, 431080 * 4
     nranks = hosts.nhosts * ranks_a_host
@@ -206,12 +230,15 @@ def wait_for(what, timeout_s, ranks, words):
 
 
 def the_others_go_on(hosts, ranks_a_host, wire, method, cut):
-    """A worker is killed, or all of a host's vanish: rank 0 says so, goes on with the others, and ends as it is asked to."""
+    """A worker is killed, or all of a host's vanish: rank 0 says so, goes on with the others, and ends as it is asked
+    to."""
     nranks, steps = hosts.nhosts * ranks_a_host, 10**7
     victims = range(nranks - ranks_a_host, nranks) if cut else [nranks - 1]
-    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set",
-           "log_every=1", "--set", "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1", "--fresh",
-           "--quiet", "--set", "optimiser.lr=0.001", "--set", "batch=60"]
+    job = [
+        os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set",
+        "log_every=1", "--set", "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1",
+        "--fresh", "--quiet", "--set", "optimiser.lr=0.001", "--set", "batch=60"
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/out/metrics.jsonl"
         ranks = hosts.start(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/out"], {"TUTTI_WIRE": wire})
@@ -221,10 +248,12 @@ def the_others_go_on(hosts, ranks_a_host, wire, method, cut):
             hosts.cut(hosts.nhosts - 1)
         else:
             ranks[victims[0]].process.kill()
-        wait_for(lambda: len(events(path, "lost")) == len(victims), 20, ranks, f"{method} over {wire}: nobody names who is lost")
+        wait_for(lambda: len(events(path, "lost")) == len(victims), 20, ranks, f"{method} over {wire}: nobody names "
+                                                                               f"who is lost")
         named_s = max(line["ts"] for line in events(path, "lost")) - lost_s
         seen = len(events(path, "step"))
-        wait_for(lambda: len(events(path, "step")) > seen + 50, 60, ranks, f"{method} over {wire}: the others do not go on")
+        wait_for(lambda: len(events(path, "step")) > seen + 50, 60, ranks, f"{method} over {wire}: the others do not "
+                                                                           f"go on")
         ranks[0].process.send_signal(signal.SIGTERM)
         for rank in lab.Lab.finish(ranks, 60):
             if rank.rank not in victims:
@@ -239,12 +268,15 @@ def the_others_go_on(hosts, ranks_a_host, wire, method, cut):
 
 
 def who_has_lost_its_wire_is_lost(hosts):
-    """Data goes by eth1, control by eth0. The last worker stands still for longer than the deadline, the others wait for its turn; its host's eth1 is
+    """Data goes by eth1, control by eth0. The last worker stands still for longer than the deadline, the others wait
+    for its turn; its host's eth1 is
     cut, which rank 0 alone looks at: it goes on without that worker, before the deadline."""
     method, steps, lost = "easgd", 10**7, hosts.nhosts - 1
-    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set", "log_every=1", "--set",
-           "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1", "--fresh", "--quiet", "--set",
-           "optimiser.lr=0.001", "--set", "batch=60", "--set", "exchange.deadline_s=15"]
+    job = [
+        os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set",
+        "log_every=1", "--set", "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1",
+        "--fresh", "--quiet", "--set", "optimiser.lr=0.001", "--set", "batch=60", "--set", "exchange.deadline_s=15"
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/out/metrics.jsonl"
         ranks = hosts.start(1, [TUTTI, "train", *job, "--out", f"{folder}/out", "--stall", f"{lost}=24@1000"],
@@ -259,10 +291,14 @@ def who_has_lost_its_wire_is_lost(hosts):
         ranks[0].process.send_signal(signal.SIGTERM)
         for rank in lab.Lab.finish(ranks, 60):
             wanted = 4 if rank.rank == lost else 128 + signal.SIGTERM
-            expect(rank.process.returncode == wanted, f"{method}: rank {rank.rank} ends with {rank.process.returncode}: {rank.text}")
+            expect(rank.process.returncode == wanted,
+                   f"{method}: rank {rank.rank} ends with {rank.process.returncode}: {rank.text}")
         (line,) = events(path, "lost")
         expect(line["rank"] == lost and " is lost: the wire to it: " in line["words"], f"{method}: {line}")
-    print(f"ok: {method} goes on without rank {lost}, whose wire is cut while its control lives, {line['ts'] - cut_s:.1f} s later")
+    print(
+        f"ok: {method} goes on without rank {lost}, whose wire is cut while its control lives, "
+        f"{line['ts'] - cut_s:.1f} s later"
+    )
 
 
 def main():

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names and addresses of rank 0 as clusters have them, and names of interfaces, on two hosts that are namespaces (lab.py), each with an /etc/hosts
-of its own: a name that is known later, that has several addresses, that means another one on rank 0's host; addresses of IP 6 in brackets.
+"""Names and addresses of rank 0 as clusters have them, and names of interfaces, on two hosts that are namespaces
+(lab.py), each with an /etc/hosts of its own: a name that is known later, that has several addresses, that means
+another one on rank 0's host; addresses of IP 6 in brackets.
 
 usage: tests/hosts/test_names.py TUTTI      exit 77: skipped, says why
 """
@@ -26,7 +27,10 @@ def expect(right, words):
 def start(hosts, files, env):
     """A rank on each host, whose /etc/hosts is the file of its number."""
     def with_file(host, command):
-        return ["env", f"HOSTS_FILE={files[host]}", *hosts.inside(host, ["unshare", "--mount", "sh", "-c", OWN_HOSTS, "sh", *command])]
+        return [
+            "env", f"HOSTS_FILE={files[host]}",
+            *hosts.inside(host, ["unshare", "--mount", "sh", "-c", OWN_HOSTS, "sh", *command])
+        ]
     command = ["env", *[f"{key}={value}" for key, value in env.items()], *BENCH]
     return hosts.start(1, command, {"TUTTI_DEADLINE_S": "20"}, with_file)
 
@@ -41,7 +45,8 @@ def expect_code(ranks, code, what):
     lab.Lab.finish(ranks, 60)
     for rank in ranks:
         wanted = code if isinstance(code, int) else code[rank.rank]
-        expect(rank.process.returncode == wanted, f"{what}: rank {rank.rank} ends with {rank.process.returncode}: {rank.text}")
+        expect(rank.process.returncode == wanted, f"{what}: rank {rank.rank} ends with {rank.process.returncode}: "
+                                                  f"{rank.text}")
 
 
 def meets(hosts, files, address, what, env=None):
@@ -59,13 +64,16 @@ def names(hosts, files):
         ranks = meets(hosts, files, "zero", f"a name that is known {what}")
         timer.join()
         if later > 5:
-            expect("cannot reach rank 0 at zero" in ranks[1].text, f"nobody says that the name is not known: {ranks[1].text}")
+            expect("cannot reach rank 0 at "
+                   "zero" in ranks[1].text, f"nobody says that the name is not known: {ranks[1].text}")
     for mine, theirs, what in (("127.0.1.1 zero\n", "10.77.0.1 zero\n", "rank 0 knows itself by 127.0.1.1"),
-                               ("127.0.0.1 zero\n", "10.78.0.1 zero\n", "rank 0 knows itself by loopback, another by its second network"),
+                               ("127.0.0.1 zero\n", "10.78.0.1 zero\n",
+                                "rank 0 knows itself by loopback, another by its second network"),
                                ("", "10.78.0.1 zero\n", "rank 0 does not know its own name"),
                                ("10.78.0.1 zero\n", "10.77.0.1 zero\n", "each knows another address"),
-                               ("10.77.0.1 zero\n", "10.77.0.99 zero\n10.78.0.99 zero\n10.77.0.1 zero\n", "the third address answers"),
-                               ("10.77.0.1 zero\n", "fd00:77::99 zero\n10.77.0.1 zero\n", "the first address is of IP 6, to which no way leads")):
+                               ("10.77.0.1 zero\n", "10.77.0.99 zero\n10.78.0.99 zero\n10.77.0.1 zero\n",
+                                "the third address answers"), ("10.77.0.1 zero\n", "fd00:77::99 zero\n10.77.0.1 zero\n",
+                                                               "the first address is of IP 6, to which no way leads")):
         write(files, mine, theirs)
         meets(hosts, files, "zero", what)
     write(files, "10.77.0.99 zero\n", "10.77.0.99 zero\n")
@@ -112,10 +120,20 @@ def interfaces(hosts, files):
     if "install libucx" in ranks[0].text or "libucx" in ranks[0].text and ranks[0].process.returncode:
         return print(f"not over ucx: {ranks[0].text.strip()}")
     for name, address in (("eth0", "10.77.0.1"), ("eth1", "10.78.0.1")):
-        ranks = start(hosts, files, {"MASTER_ADDR": "10.77.0.1", "TUTTI_WIRE": "ucx", "UCX_TLS": "tcp,self", "TUTTI_NET_IF": name})
+        ranks = start(hosts, files, {
+            "MASTER_ADDR": "10.77.0.1",
+            "TUTTI_WIRE": "ucx",
+            "UCX_TLS": "tcp,self",
+            "TUTTI_NET_IF": name
+        })
         expect_code(ranks, 0, f"ucx over {name}")
         expect(f"ucx ({name} {address}, tcp" in ranks[0].text, ranks[0].text)
-    ranks = start(hosts, files, {"MASTER_ADDR": "10.77.0.1", "TUTTI_WIRE": "ucx", "UCX_NET_DEVICES": "eth1", "TUTTI_NET_IF": "eth0"})
+    ranks = start(hosts, files, {
+        "MASTER_ADDR": "10.77.0.1",
+        "TUTTI_WIRE": "ucx",
+        "UCX_NET_DEVICES": "eth1",
+        "TUTTI_NET_IF": "eth0"
+    })
     expect_code(ranks, 0, "UCX's own variable")
     expect("ucx (eth1 10.78.0.1, tcp" in ranks[0].text, ranks[0].text)
     print("ok: over ucx the interface is named, and chosen by TUTTI_NET_IF")

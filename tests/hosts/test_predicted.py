@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The short form of ./dev bench predicted: over namespaces at 300 Mbit/s what links take is what was predicted by figures of other exchanges.
+"""The short form of ./dev bench predicted: over namespaces at 300 Mbit/s what links take is what was predicted by
+figures of other exchanges.
 
 usage: tests/hosts/test_predicted.py BUILD      exit 77: skipped, says why
 
-Links bind in all cases, and kernels only wait, so that a busy machine matters little; and what is allowed (a quarter of an exchange, half of a step, of
-the median) is far more than what the benchmark aims at. No run is faster than its links."""
+Links bind in all cases, and kernels only wait, so that a busy machine matters little; and what is allowed (a quarter
+of an exchange, half of a step, of the median) is far more than what the benchmark aims at. No run is faster than its
+links."""
 import math
 import pathlib
 import statistics
@@ -39,7 +41,8 @@ def exchanges_take_what_was_predicted(judged, figures):
     for row in judged.rows:
         nbytes = int(row["case"].split()[-2]) << 20
         least = 2 * 3 / 4 * nbytes / (300e6 / 8)
-        expect(row["measured_s"] > 0.95 * least, f"{row['case']}: {row['measured_s']:.4f} s, links alone take {least:.4f} s")
+        expect(row["measured_s"] > 0.95 * least, f"{row['case']}: {row['measured_s']:.4f} s, links alone take "
+                                                 f"{least:.4f} s")
 
 
 def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
@@ -48,30 +51,38 @@ def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
     model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     for name in ("sync-sgd", "sync-easgd3", "async-easgd"):
-        steps.judge(judged, "steps", BUILD, model, layers, where, [f"method.name={name}"], folder, name, 1, name in steps.VISITS, True)
+        steps.judge(judged, "steps", BUILD, model, layers, where, [f"method.name={name}"], folder, name, 1, name
+                    in steps.VISITS, True)
 
 
 def workers_bring_one_after_the_other(judged, figures, folder):
-    """Three vectors through one link, one at a time: side by side they would be there together, and leave together, which takes 1.7 times as long. By
+    """Three vectors through one link, one at a time: side by side they would be there together, and leave together,
+    which takes 1.7 times as long. By
     arrival too; side by side bounded-sgd took 1.2 to 1.3 times as long."""
     model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     three = 3 * 4 * DENSE_PARAMETERS / figures.bw
     for name in ("easgd", "bounded-sgd"):
-        steps.judge(judged, "in turn", BUILD, model, folder / "layers.txt", where, [f"method.name={name}"], folder, name, 1, True, True)
+        steps.judge(judged, "in turn", BUILD, model, folder / "layers.txt", where, [f"method.name={name}"], folder,
+                    name, 1, True, True)
         row = judged.rows[-1]
-        expect(row["measured_s"] <= (1 + IN_TURN) * three, f"{name}: {row['measured_s']:.3f} s, three vectors take {three:.3f} s")
+        expect(row["measured_s"] <= (1 + IN_TURN) * three, f"{name}: {row['measured_s']:.3f} s, three vectors take "
+                                                           f"{three:.3f} s")
         expect(abs(row["error"]) <= IN_TURN, f"{name}: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
 
 
 def large_exchanges_lose_nothing_to_who_is_ahead(judged, figures, folder):
-    """By direct ranks that move apart send into each other's ports, and a step that links bind took 1.15 to 1.25 times what they need."""
+    """By direct ranks that move apart send into each other's ports, and a step that links bind took 1.15 to 1.25 times
+    what they need."""
     model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
-    steps.judge(judged, "by ring", BUILD, model, folder / "layers.txt", where, ["method.name=sync-easgd3"], folder, "sync-easgd3", 1, False, True)
+    steps.judge(judged, "by ring", BUILD, model, folder / "layers.txt", where, ["method.name=sync-easgd3"], folder,
+                "sync-easgd3", 1, False, True)
     row, least = judged.rows[-1], 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
-    expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need {least:.3f} s")
-    expect(abs(row["error"]) <= BY_RING, f"sync-easgd3: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
+    expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need "
+                                                       f"{least:.3f} s")
+    expect(abs(row["error"]) <= BY_RING, f"sync-easgd3: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} "
+                                         f"s")
 
 
 def main():
@@ -87,7 +98,9 @@ def main():
     judged.sum_up()
     for group in dict.fromkeys(r["group"] for r in judged.rows):
         median = statistics.median(judged.errors(group))
-        expect(math.isfinite(median) and median <= (OF_EXCHANGES if group.startswith("exchanges") else OF_STEPS), f"{group}: median error {median:.2f}")
+        expect(
+            math.isfinite(median) and median <= (OF_EXCHANGES if group.startswith("exchanges") else OF_STEPS),
+            f"{group}: median error {median:.2f}")
     print("ok: what links take is what was predicted")
 
 

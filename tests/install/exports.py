@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exports.py LIBRARY FOLDER: the names that libtutti exports are those of functions that the headers in FOLDER declare, no more and no
-fewer. The headers are read by the compiler's preprocessor, so comments and macros are out of the way, and not by the pattern that made
-the list of exports."""
+"""exports.py LIBRARY FOLDER: the names that libtutti exports are those of functions that the headers in FOLDER
+declare, no more and no fewer. The headers are read by the compiler's preprocessor, so comments and macros are out of
+the way, and not by the pattern that made the list of exports."""
 import pathlib
 import re
 import subprocess

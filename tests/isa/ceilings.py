@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ceilings.py CEILING PROGRAMS | --own ISA PROGRAMS | --order ORDER PROGRAMS | --emulated MAKER PROGRAMS | --say: the tests of kernels, precisions and
-training again, as on a lesser processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, candidates alone, with our loops
-below what the library uses; or, training alone, with activations in an order that this processor would not choose; or, with loops that this processor has
-not got, by emulated instructions (tests/emulated), as on a processor of amd, which has AVX512-BF16, or intel, which has AMX beside. Exit code 77 and a
-word where the processor has not got that far, or no farther: then all tests run so. --say: which ceilings there are here."""
+"""ceilings.py CEILING PROGRAMS | --own ISA PROGRAMS | --order ORDER PROGRAMS | --emulated MAKER PROGRAMS | --say: the
+tests of kernels, precisions and training again, as on a lesser processor: with the loops of our own and oneDNN's
+kernels up to an instruction set; or, candidates alone, with our loops below what the library uses; or, training alone,
+with activations in an order that this processor would not choose; or, with loops that this processor has not got, by
+emulated instructions (tests/emulated), as on a processor of amd, which has AVX512-BF16, or intel, which has AMX
+beside. Exit code 77 and a word where the processor has not got that far, or no farther: then all tests run so. --say:
+which ceilings there are here."""
 import os
 import pathlib
 import subprocess
@@ -64,9 +66,12 @@ def run_emulated(maker: str, programs: pathlib.Path) -> int:
         print("skipped: instructions are emulated by AVX2, which this processor has not got (a processor that has)")
         return 77
     if not missing("avx512_bf16") and not missing("amx"):
-        print("skipped: this processor has all of AVX-512, AVX512-BF16 and AMX: all tests ran so (a processor that has less)")
+        print("skipped: this processor has all of AVX-512, AVX512-BF16 and AMX: all tests ran so (a processor that has "
+              "less)")
         return 77
-    rooms = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("*/**/test_*.c") if "tutti_isa_runs" in source.read_text())
+    rooms = sorted(source.stem
+                   for source in pathlib.Path(__file__).parents[1].glob("*/**/test_*.c")
+                   if "tutti_isa_runs" in source.read_text())
     names = sorted({*kernel_tests(), *rooms, *TRAINING, *NETWORKS})
     return run(programs, names, {"TUTTI_EMULATE": maker, "LD_LIBRARY_PATH": str(programs / "emulated")})
 

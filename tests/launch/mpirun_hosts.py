@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mpirun of Open MPI over two hosts (namespaces, tests/hosts/lab.py): the ranks find rank 0 through PMIx, at an address that the
-other host can reach, train to the weights of four ranks on one host, and the wire between the hosts carried the bytes. And a report
-asked of one rank is made by all.
+"""mpirun of Open MPI over two hosts (namespaces, tests/hosts/lab.py): the ranks find rank 0 through PMIx, at an
+address that the other host can reach, train to the weights of four ranks on one host, and the wire between the hosts
+carried the bytes. And a report asked of one rank is made by all.
 
 usage: mpirun_hosts.py TUTTI HOSTS_FOLDER      exit 77: skipped, says why
 """

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_losses.py PROGRAM SOURCE [--long] [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. What a rule does it does with gradients, whoever computed them: with plain loops and in bf16 only models are
-trained, and with --long all cases. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+"""compare_losses.py PROGRAM SOURCE [--long] [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch,
+and holds each step's loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip,
+MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is
+adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. What a rule does it does with gradients,
+whoever computed them: with plain loops and in bf16 only models are trained, and with --long all cases. Needs nothing
+but Python: safetensors is eight bytes of length, JSON, data."""
 import json
 import pathlib
 import struct
@@ -49,7 +52,8 @@ def run(program: str, folder: pathlib.Path, **values) -> list[float]:
 
 
 def cases(model: str, kind: str, long: bool) -> list[tuple[str, int, str, str]]:
-    """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two
+    """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what
+    PyTorch's two
     ranks saw, as two micro-batches are."""
     canonical = "reduction: canonical\nslots: 2"
     more = [("auto", 1, "f32", canonical)] if model in ON_DIGITS and kind != "local" else []
@@ -89,9 +93,11 @@ def data_of(model: str, folder: pathlib.Path, scratch: pathlib.Path) -> dict:
 
 
 def tolerance(case: str, kernels: str, precision: str, extra: str) -> float:
-    """By adamw a weight whose gradient is nothing but rounding moves as far as any other: behind a batch norm that is every bias. Winograd's
-    sums, which `auto` takes but with canonical ones, round by some 3e-6: behind a batch norm, whose outputs lie around zero, that turns a ReLU over, and from there on
-    losses part (convnet-bn on Zen 3: 4e-7 at step 7, 2e-5 at step 9, 2.6e-4 at step 19; by oneDNN's sums 1.2e-7)."""
+    """By adamw a weight whose gradient is nothing but rounding moves as far as any other: behind a batch norm that is
+    every bias. Winograd's
+    sums, which `auto` takes but with canonical ones, round by some 3e-6: behind a batch norm, whose outputs lie around
+    zero, that turns a ReLU over, and from there on losses part (convnet-bn on Zen 3: 4e-7 at step 7, 2e-5 at step 9,
+    2.6e-4 at step 19; by oneDNN's sums 1.2e-7)."""
     loose = case.split(".")[0] in NORMED and (".adamw" in case or (kernels == "auto" and "canonical" not in extra))
     return 1e-3 if loose and precision == "f32" else TOLERANCE[precision]
 
@@ -104,9 +110,16 @@ def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[c
         keys = data_of(model, folder, pathlib.Path(scratch))
         for kernels, ranks, precision, extra in cases(model, rule, long):
             theirs, said = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
-            ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=said["lr"],
+            ours = run(program,
+                       pathlib.Path(scratch),
+                       kernels=kernels,
+                       ranks=ranks,
+                       precision=precision,
+                       extra=extra,
+                       lr=said["lr"],
                        optimiser=optimiser_of(rule, said),
-                       method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "", **keys)
+                       method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "",
+                       **keys)
             name = f"{case:16} {kernels:9} {ranks} ranks {extra.partition(':')[0] or 'fast':10} {precision:4}"
             found.append((name, tolerance(case, kernels, precision, extra), compared.worst(ours, theirs)))
     return found

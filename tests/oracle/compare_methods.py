@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_methods.py PROGRAM SOURCE: trains each case of methods_cases.py by every row that it is for, three ranks, ten steps, and holds the loss of
-each step, the centre, the weights of every worker and what the outer rule keeps against what methods_golden.py made of the papers' formulas in
-float64: 1e-5 relative in losses, 1e-5 of the largest weight in weights (3e-7 was seen). Needs nothing but Python."""
+"""compare_methods.py PROGRAM SOURCE: trains each case of methods_cases.py by every row that it is for, three ranks,
+ten steps, and holds the loss of each step, the centre, the weights of every worker and what the outer rule keeps
+against what methods_golden.py made of the papers' formulas in float64: 1e-5 relative in losses, 1e-5 of the largest
+weight in weights (3e-7 was seen). Needs nothing but Python."""
 import json
 import pathlib
 import struct
@@ -35,13 +36,28 @@ def tensors(path: pathlib.Path) -> dict[str, list[float]]:
 
 
 def run(program: str, folder: pathlib.Path, row: str, keys: dict, rule: str) -> dict[str, list[float]]:
-    """What it has at the end, under the golden file's names. Workers that take steps of their own meet where something is saved: here in each
+    """What it has at the end, under the golden file's names. Workers that take steps of their own meet where something
+    is saved: here in each
     step, so that its line has the losses of that step and no other."""
     out = folder / "out"
-    (folder / "job.yaml").write_text(JOB.format(folder=folder, batch=cases.SAMPLES, steps=cases.STEPS, seed=cases.SEED, ranks=cases.RANKS,
-                                                method=json.dumps({"name": row, **keys}).replace('"', ""), rule=rule, lr=cases.lr_of(rule),
-                                                decay=cases.DECAY, fall=cases.FALL, save=1 if row in cases.IN_TURNS else 1000))
-    subprocess.run([program, "train", folder / "job.yaml", "--out", out, "--fresh", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    (folder / "job.yaml").write_text(
+        JOB.format(folder=folder,
+                   batch=cases.SAMPLES,
+                   steps=cases.STEPS,
+                   seed=cases.SEED,
+                   ranks=cases.RANKS,
+                   method=json.dumps({
+                       "name": row,
+                       **keys
+                   }).replace('"', ""),
+                   rule=rule,
+                   lr=cases.lr_of(rule),
+                   decay=cases.DECAY,
+                   fall=cases.FALL,
+                   save=1 if row in cases.IN_TURNS else 1000))
+    subprocess.run([program, "train", folder / "job.yaml", "--out", out, "--fresh", "--quiet"],
+                   check=True,
+                   stdout=subprocess.DEVNULL)
     events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     found = {"losses": [e["loss"] for e in events if e["ev"] == "step"]}
     for file in (out / f"checkpoints/step_{cases.STEPS:09d}").glob("*.safetensors"):
@@ -70,7 +86,10 @@ def main() -> int:
                 loss, weight = worst(run(program, pathlib.Path(scratch), row, keys, rule), want)
                 is_wrong = not (loss <= LOSS and weight <= WEIGHT)
                 wrong, ran = wrong + is_wrong, ran + 1
-                print(f"{name:18} {row:12} {rule:9} worst of losses {loss:.1e}, of weights {weight:.1e}  {'WRONG' if is_wrong else 'ok'}", flush=True)
+                print(
+                    f"{name:18} {row:12} {rule:9} worst of losses {loss:.1e}, of weights {weight:.1e}  "
+                    f"{'WRONG' if is_wrong else 'ok'}",
+                    flush=True)
     print(f"{ran - wrong} passed, {wrong} failed")
     return wrong != 0
 

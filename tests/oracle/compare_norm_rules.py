@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_norm_rules.py PROGRAM SOURCE [CASE...]: trains mlp and lenet for 20 steps by the rules that go by norms of layers, from the start weights of
-norm_rules.py, with both engines, on one rank and two, and holds each step's loss against tests/golden/norm_rules (float64, norm_golden.py): 1e-4
-relative. Needs nothing but Python."""
+"""compare_norm_rules.py PROGRAM SOURCE [CASE...]: trains mlp and lenet for 20 steps by the rules that go by norms of
+layers, from the start weights of norm_rules.py, with both engines, on one rank and two, and holds each step's loss
+against tests/golden/norm_rules (float64, norm_golden.py): 1e-4 relative. Needs nothing but Python."""
 import json
 import pathlib
 import subprocess
@@ -41,13 +41,25 @@ def write_start(model: str, path: pathlib.Path) -> None:
                                              for name, values in norm_rules.start(model).items()}, {}))
 
 
-def run(program: str, source: pathlib.Path, scratch: pathlib.Path, case: str, kernels: str, ranks: int, extra: str) -> list[float]:
+def run(program: str, source: pathlib.Path, scratch: pathlib.Path, case: str, kernels: str, ranks: int,
+        extra: str) -> list[float]:
     model, _, _, lr = norm_rules.CASES[case]
     out, job = scratch / "out", scratch / "job.yaml"
     write_start(model, scratch / "start.safetensors")
-    job.write_text(JOB.format(model=model, data=source / "tests/golden/train/digits32", samples=norm_rules.SAMPLES, steps=norm_rules.STEPS,
-                              start=scratch / "start.safetensors", kernels=kernels, ranks=ranks, extra=extra, lr=lr,
-                              decay=norm_rules.DECAY, fall_at=norm_rules.FALL_AT, fall=norm_rules.FALL, rule=rule_keys(case)))
+    job.write_text(
+        JOB.format(model=model,
+                   data=source / "tests/golden/train/digits32",
+                   samples=norm_rules.SAMPLES,
+                   steps=norm_rules.STEPS,
+                   start=scratch / "start.safetensors",
+                   kernels=kernels,
+                   ranks=ranks,
+                   extra=extra,
+                   lr=lr,
+                   decay=norm_rules.DECAY,
+                   fall_at=norm_rules.FALL_AT,
+                   fall=norm_rules.FALL,
+                   rule=rule_keys(case)))
     subprocess.run([program, "train", job, "--out", out, "--fresh", "--quiet"], check=True, stdout=subprocess.DEVNULL)
     events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     return [e["loss"] for e in events if e["ev"] == "step"]
@@ -60,7 +72,8 @@ def compare(program: str, source: pathlib.Path, case: str) -> list[compared.Foun
     for kernels, ranks, extra in RUNS:
         with tempfile.TemporaryDirectory() as scratch:
             ours = run(program, source, pathlib.Path(scratch), case, kernels, ranks, extra)
-        found.append((f"{case:18} {kernels:9} {ranks} ranks {extra.split(chr(10))[0]:29}", TOLERANCE, compared.worst(ours, theirs)))
+        found.append((f"{case:18} {kernels:9} {ranks} ranks {extra.split(chr(10))[0]:29}", TOLERANCE,
+                      compared.worst(ours, theirs)))
     return found
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compared.py: what comparisons of losses with golden ones share: the worst relative difference, and cases that run side by side."""
+"""compared.py: what comparisons of losses with golden ones share: the worst relative difference, and cases that run
+side by side."""
 import collections.abc
 import concurrent.futures
 import os

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes papers/ddl-table/*.txt: layer files (six columns, docs/traces.md) of the networks of the measured table.
 
-A row is a tensor, since that is what travels alone: its bytes in f32 are arithmetic, and its share of the time is that of the
-multiplications that it takes part in; biases and norms take none. Times are those of one sample at 1 TFLOP/s, backward twice forward:
-only shares count, the table says how long a step is.
+A row is a tensor, since that is what travels alone: its bytes in f32 are arithmetic, and its share of the time is that
+of the multiplications that it takes part in; biases and norms take none. Times are those of one sample at 1 TFLOP/s,
+backward twice forward: only shares count, the table says how long a step is.
 
-ResNet-50 is that of our zoo (src/training/model/zoo/resnet50.yaml). BERT is what the authors of the table trained: for pre-training, with
-the heads of masked words and of the next sentence, the first's matrix being the word embeddings', 64 tokens a sentence, the
-vocabulary filled up from 30,522 to a multiple of 8. The word embeddings' gradient is complete at the very end of the backward pass, so the
-head's product stands in a row of no bytes.
+ResNet-50 is that of our zoo (src/training/model/zoo/resnet50.yaml). BERT is what the authors of the table trained: for
+pre-training, with the heads of masked words and of the next sentence, the first's matrix being the word embeddings',
+64 tokens a sentence, the vocabulary filled up from 30,522 to a multiple of 8. The word embeddings' gradient is
+complete at the very end of the backward pass, so the head's product stands in a row of no bytes.
 
 The rule is that of the authors' scripts for Horovod (horovod/bert_benchmark.py, horovod/imagenet_benchmark.py).
 

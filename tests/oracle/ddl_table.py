@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges papers/ddl-table/ddl_table.py: on made-up rows a cell is its formula, constants that made rows are found again, rows that do not
-go together are named, and what is no table is refused with its line; on the published rows, where they are ($TUTTI_DATA, or shared/data
-beside the source tree), errors are those of docs/measured_table.md and --fit prints the committed constants.
+"""Judges papers/ddl-table/ddl_table.py: on made-up rows a cell is its formula, constants that made rows are found
+again, rows that do not go together are named, and what is no table is refused with its line; on the published rows,
+where they are ($TUTTI_DATA, or shared/data beside the source tree), errors are those of docs/measured_table.md and
+--fit prints the committed constants.
 
 usage: ddl_table.py PYTHON (with numpy)
 """
@@ -15,8 +16,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT, HEAD = ROOT / "papers/ddl-table/ddl_table.py", "| DNN | BS | CONNECTION | METHOD | 1 GPU | 4 GPUs | 8 GPUs |\n|---|---|---|---|---|---|---|\n"
-LAYERS = "Id Name Forward Backward Comm Size\n0 a 100 200 0 1000000\n1 b 0 0 0 4000\n2 c 300 600 0 40000000\n3 d 100 200 0 9000000\n"
+SCRIPT = ROOT / "papers/ddl-table/ddl_table.py"
+HEAD = "| DNN | BS | CONNECTION | METHOD | 1 GPU | 4 GPUs | 8 GPUs |\n|---|---|---|---|---|---|---|\n"
+LAYERS = ("Id Name Forward Backward Comm Size\n0 a 100 200 0 1000000\n1 b 0 0 0 4000\n"
+          "2 c 300 600 0 40000000\n3 d 100 200 0 9000000\n")
 
 
 def run(*arguments, rc=0):
@@ -42,7 +45,8 @@ def check_cells(folder):
     text, got = cells(folder, "".join(f"| A | 15 | 10GbE with TCP/IP | {m} | 100 | - | 300 +- 1.5 |\n"
                                       for m in ("BSP-A2A", "BSP-PS", "WFBP-A2A", "MG-WFBP", "ByteScheduler-A2A")))
     servers = 1 / (inside["line"] * inside["server_efficiency"]) + 1 / (ring["line"] * ring["server_efficiency"])
-    # 150 ms of computing: forward 10, 0, 30, 10 ms, gradients of d, c, b, a 20, 80, 80, 100 ms behind the beginning of the backward pass
+    # 150 ms of computing: forward 10, 0, 30, 10 ms, gradients of d, c, b, a 20, 80, 80, 100 ms behind the beginning of
+    # the backward pass
     queue = max(0.02 + 4 * 14 * hop + 1.75 * size / rate, 0.08 + 3 * 14 * hop + 1.75 * (size - 9e6) / rate)
     for cell, step in zip(got, (0.15 + 14 * hop + 1.75 * size / rate, 0.15 + size * servers, 0.05 + queue)):
         near(cell["predicted"], 15 * 8 / step, 1e-9)
@@ -80,13 +84,17 @@ def check_fit(folder):
 
 def check_suspects(folder):
     for rows, words in (
-            ("| A | 10 | 10GbE with TCP/IP | BSP-A2A | 100 | 350 | 500 |\n| A | 10 | 100GbE with TCP/IP | BSP-A2A | 100 | 200 | 650 |\n",
-             "100GbE with TCP/IP, BSP-A2A: one node, two speeds: 4 GPUs 200, over 10GbE with TCP/IP 350"),
-            ("| A | 10 | 10GbE with TCP/IP | WFBP-PS | 100 | 402.4 | 500 |\n", "faster than linear: 100.60 % of 4 times one GPU"),
-            ("| A | 10 | 10GbE with TCP/IP | BSP-A2A | 100 | 200 | 500 |\n| A | 10 | 10GbE with TCP/IP | WFBP-A2A | 100 | 230 | 510 |\n",
-             "overlap too small: on 4 GPUs it hides 26 ms of 67 ms"),
-            ("| A | 10 | 10GbE with TCP/IP | WFBP-A2A | 100 | 350 | 500 |\n| A | 10 | 10GbE with TCP/IP | MG-WFBP | 100 | 350 | 480 |\n",
-             "merging that loses: 8 GPUs 480, a message a layer 500")):
+        ("| A | 10 | 10GbE with TCP/IP | BSP-A2A | 100 | 350 | 500 |\n| A | 10 | 100GbE with TCP/IP | BSP-A2A | 100 | "
+         "200 | 650 |\n",
+         "100GbE with TCP/IP, BSP-A2A: one node, two speeds: 4 GPUs 200, over 10GbE with TCP/IP 350"),
+        ("| A | 10 | 10GbE with TCP/IP | WFBP-PS | 100 | 402.4 | 500 |\n",
+         "faster than linear: 100.60 % of 4 times one GPU"),
+        ("| A | 10 | 10GbE with TCP/IP | BSP-A2A | 100 | 200 | 500 |\n| A | 10 | 10GbE with TCP/IP | WFBP-A2A | 100 | "
+         "230 | 510 |\n",
+         "overlap too small: on 4 GPUs it hides 26 ms of 67 ms"),
+        ("| A | 10 | 10GbE with TCP/IP | WFBP-A2A | 100 | 350 | 500 |\n| A | 10 | 10GbE with TCP/IP | MG-WFBP | 100 | "
+         "350 | 480 |\n",
+         "merging that loses: 8 GPUs 480, a message a layer 500")):
         assert words in cells(folder, rows)[0], words
 
 
@@ -116,9 +124,12 @@ with tempfile.TemporaryDirectory() as made:
         sys.exit(77)
     here = pathlib.Path(made)
     (here / "a.txt").write_text(LAYERS)
-    (here / "none.md").write_text(HEAD + "| ResNet-50 | 8 | 10GbE | WFBP-PS | 100 | 300 | 400 |\n| BERT-Base | 8 | 10GbE | WFBP-PS | 1 | 3 | 4 |\n")
+    (here / "none.md").write_text(
+        HEAD +
+        "| ResNet-50 | 8 | 10GbE | WFBP-PS | 100 | 300 | 400 |\n| BERT-Base | 8 | 10GbE | WFBP-PS | 1 | 3 | 4 |\n")
     check_cells(here), check_fit(here), check_suspects(here), check_refusals(here)
     published = pathlib.Path(os.environ.get("TUTTI_DATA", ROOT.parent / "shared/data")) / "ddl-benchmarks-2020-05-29.md"
     if published.exists():
         check_published(published)
-    print("the table's script does as docs/measured_table.md says" + ("" if published.exists() else f"; {published} is not there"))
+    print("the table's script does as docs/measured_table.md says" +
+          ("" if published.exists() else f"; {published} is not there"))

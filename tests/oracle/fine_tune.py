@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fine_tune.py PROGRAM [RUN] [--seeds N]: what docs/jobs.md shows of fine-tuning: ResNet-20 learns the drawn shapes (or has, in the folder RUN), and its body,
-with a new head, learns 500 drawn letters: ahead of a start from scratch after as many steps, with the whole body moving, and with the body frozen up to the
-last stage, from each of N seeds (1) of what begins afresh and of the order of the letters. Needs nothing but Python."""
+"""fine_tune.py PROGRAM [RUN] [--seeds N]: what docs/jobs.md shows of fine-tuning: ResNet-20 learns the drawn shapes
+(or has, in the folder RUN), and its body, with a new head, learns 500 drawn letters: ahead of a start from scratch
+after as many steps, with the whole body moving, and with the body frozen up to the last stage, from each of N seeds
+(1) of what begins afresh and of the order of the letters. Needs nothing but Python."""
 import argparse
 import pathlib
 import re
@@ -15,13 +16,16 @@ AHEAD = 0.1  # at least, of the test accuracy
 RUNS = {
     "from scratch": [],
     "fine-tuned": ["init.skip=fc"],
-    "the first two stages frozen": ["init.skip=fc", "optimiser.groups.freeze=conv1=true,bn1=true,layer1*=true,layer2*=true"],
+    "the first two stages "
+    "frozen": ["init.skip=fc", "optimiser.groups.freeze=conv1=true,bn1=true,layer1*=true,layer2*=true"],
     "all but the head frozen": ["init.skip=fc", "optimiser.groups.freeze=*=true,fc=false"],
 }
 
 
 def train(program: str, out: pathlib.Path, job: str, *words: str) -> float:
-    done = subprocess.run([program, "train", ROOT / job, "--out", out, "--fresh", "--quiet", *words], check=True, capture_output=True,
+    done = subprocess.run([program, "train", ROOT / job, "--out", out, "--fresh", "--quiet", *words],
+                          check=True,
+                          capture_output=True,
                           text=True)
     return float(re.search(r"accuracy ([\d.]+)", done.stdout).group(1))
 
@@ -31,7 +35,8 @@ def learn_letters(program: str, folder: pathlib.Path, body: pathlib.Path, seed: 
     got = {}
     for name, keys in RUNS.items():
         words = [word for key in (f"data.path={folder}/letters", f"seed={seed}", *keys) for word in ("--set", key)]
-        got[name] = train(program, folder / "letters-run", "examples/fine-tune/letters.yaml", *words, *(["--init", str(body)] if keys else []))
+        got[name] = train(program, folder / "letters-run", "examples/fine-tune/letters.yaml", *words,
+                          *(["--init", str(body)] if keys else []))
         print(f"letters, seed {seed}, {name}: {100 * got[name]:.2f} %", flush=True)
     return got
 

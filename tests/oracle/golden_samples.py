@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""golden_samples.py: the samples of the narrow golden runs, as IDX files: made where they are needed instead of kept. Plain
-Python, so that compare_losses.py needs nothing else."""
+"""golden_samples.py: the samples of the narrow golden runs, as IDX files: made where they are needed instead of kept.
+Plain Python, so that compare_losses.py needs nothing else."""
 import hashlib
 import math
 import pathlib
@@ -10,7 +10,8 @@ SAMPLES, CLASSES, GRID = 16, 10, 8
 
 
 def pixels(shape: list[int]) -> bytes:
-    """All samples: 8 x 8 coloured squares under noise, so that samples differ at every scale and no two pixels are tied."""
+    """All samples: 8 x 8 coloured squares under noise, so that samples differ at every scale and no two pixels are
+    tied."""
     channels, height, width = shape
     planes = SAMPLES * channels
     drawn = hashlib.shake_128(b"tutti").digest(planes * (height * width + GRID * GRID))

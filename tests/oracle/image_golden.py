@@ -3,8 +3,8 @@
 """Makes tests/golden/image: small pictures and what Pillow decodes and resizes them to. Needs Pillow and numpy (PyPI).
 
 usage: tests/oracle/image_golden.py [OUT]
-cases.txt, a line each: name picture lo_x hi_x begin_x end_x out_x lo_y hi_y begin_y end_y out_y; NAME.rgb has the bytes.
-crop: the box is cut out, then resized. resize: the whole is resized, then a part is cut out.
+cases.txt, a line each: name picture lo_x hi_x begin_x end_x out_x lo_y hi_y begin_y end_y out_y; NAME.rgb has the
+bytes. crop: the box is cut out, then resized. resize: the whole is resized, then a part is cut out.
 """
 import pathlib
 import sys
@@ -27,7 +27,8 @@ def picture(width: int, height: int) -> Image.Image:
 
 
 def odd_kinds() -> list[str]:
-    """Pictures of kinds that are common enough: made from what Pillow writes, by changing bytes where it cannot write them."""
+    """Pictures of kinds that are common enough: made from what Pillow writes, by changing bytes where it cannot write
+    them."""
     ink = (out / "ink.jpg").read_bytes()
     at = ink.index(b"Adobe") - 4
     (out / "ink_bare.jpg").write_bytes(ink[:at] + ink[at + 16:])
@@ -50,7 +51,10 @@ def odd_kinds() -> list[str]:
     rgba.putalpha(alpha)
     rgba.save(out / "colour_alpha.png")
     small.convert("1").save(out / "bits.png")
-    return ["ink_bare.jpg", "ink_ycck.jpg", "ink_scans.jpg", "turned.jpg", "palette_holes.png", "grey_alpha.png", "colour_alpha.png", "bits.png"]
+    return [
+        "ink_bare.jpg", "ink_ycck.jpg", "ink_scans.jpg", "turned.jpg", "palette_holes.png", "grey_alpha.png",
+        "colour_alpha.png", "bits.png"
+    ]
 
 
 def main() -> None:

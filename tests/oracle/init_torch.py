@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""init_torch.py PROGRAM SOURCE [PYTHON]: weights that PyTorch has trained, saved as its users save them, begin a run here: the first loss,
-test accuracy and test loss are PyTorch's, and what the run saves is, bit for bit, what PyTorch saved. In f32, bf16 and f16, under the
-names of DistributedDataParallel, cut into several files under an index, and with a new head on the old body. Needs torch and
-safetensors (./dev setup --peers); PYTHON is an interpreter that has them. Without: exit code 77, saying so."""
+"""init_torch.py PROGRAM SOURCE [PYTHON]: weights that PyTorch has trained, saved as its users save them, begin a run
+here: the first loss, test accuracy and test loss are PyTorch's, and what the run saves is, bit for bit, what PyTorch
+saved. In f32, bf16 and f16, under the names of DistributedDataParallel, cut into several files under an index, and
+with a new head on the old body. Needs torch and safetensors (./dev setup --peers); PYTHON is an interpreter that has
+them. Without: exit code 77, saying so."""
 import json
 import pathlib
 import subprocess
@@ -153,7 +154,8 @@ def check_model(runs: Runs, scratch: pathlib.Path, model: str, xy: tuple) -> Non
 
 
 def check_head(runs: Runs, scratch: pathlib.Path, xy: tuple) -> None:
-    """A body of PyTorch's whose head told apart 7 classes: the head is drawn, and it trains, sooner than all of it from the start."""
+    """A body of PyTorch's whose head told apart 7 classes: the head is drawn, and it trains, sooner than all of it
+    from the start."""
     net = lenet()
     train(net, *xy)
     state = {k: v.detach().clone().contiguous() for k, v in net.state_dict().items()}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernel_rows.py PROGRAM FOLDER GOLDEN [--write]: which candidates `auto` takes for the layers of each network, on each kind of processor.
+"""kernel_rows.py PROGRAM FOLDER GOLDEN [--write]: which candidates `auto` takes for the layers of each network, on
+each kind of processor.
 
-PROGRAM is list_kernel_rows, FOLDER holds the libtutti whose loops run emulated (tests/emulated): that one answers as a processor of either maker
-and of any instruction set, so the answer is the same wherever AVX2 is. GOLDEN is compared, or written. A line: op, candidate, kind of
-processor, threads, then for each network: layers (passes forward, params, data). Exit code 77 where the processor has no AVX2."""
+PROGRAM is list_kernel_rows, FOLDER holds the libtutti whose loops run emulated (tests/emulated): that one answers as a
+processor of either maker and of any instruction set, so the answer is the same wherever AVX2 is. GOLDEN is compared,
+or written. A line: op, candidate, kind of processor, threads, then for each network: layers (passes forward, params,
+data). Exit code 77 where the processor has no AVX2."""
 import os
 import pathlib
 import subprocess
@@ -21,7 +23,8 @@ KINDS = {
     "intel-amx-bf16": ("intel", "avx512", "amx", "bf16"),
 }
 THREADS = (1, 2)
-HEAD = "# Made by tests/oracle/kernel_rows.py --write. op, candidate, processor, threads; network layers(forward,params,data) ..\n"
+HEAD = ("# Made by tests/oracle/kernel_rows.py --write. op, candidate, processor, threads; "
+        "network layers(forward,params,data) ..\n")
 
 
 def ask(program: str, folder: str, kind: str, threads: int) -> dict[tuple[str, str], list[str]]:
@@ -41,7 +44,8 @@ def table(program: str, folder: str) -> str:
     for place, kind in enumerate(KINDS):
         for threads in THREADS:
             for (op, candidate), networks in ask(program, folder, kind, threads).items():
-                lines.append((op, candidate, place, threads, f"{op} {candidate} {kind} {threads}: {', '.join(networks)}\n"))
+                lines.append((op, candidate, place, threads, f"{op} {candidate} {kind} {threads}: "
+                                                             f"{', '.join(networks)}\n"))
     return HEAD + "".join(line[-1] for line in sorted(lines))
 
 
@@ -58,7 +62,8 @@ def main() -> int:
     differ = [f"- {line}" for line in wanted if line not in found.splitlines()]
     differ += [f"+ {line}" for line in found.splitlines() if line not in wanted]
     if differ:
-        print("\n".join(differ), "\nthe choices of auto are others: if that is meant, run it again with --write", sep="")
+        print("\n".join(differ), "\nthe choices of auto are others: if that is meant, run it again with "
+                                 "--write", sep="")
     return 1 if differ else 0
 
 

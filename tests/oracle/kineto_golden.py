@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """kineto_golden.py: traces of PyTorch's own profiler, for `tutti trace convert`.
 
-  python3 tests/oracle/kineto_golden.py --write           makes tests/golden/kineto/small.json: three steps of the network below, of its
+  python3 tests/oracle/kineto_golden.py --write           makes tests/golden/kineto/small.json: three steps of the
+  network below, of its
                                                           events those that can matter, with whole nanoseconds
-  python3 tests/oracle/kineto_golden.py TUTTI [PYTHON]    makes a trace anew, whole, converts it with that program, and holds it against
-                                                          the network: layers, order, bytes of parameters, and that forward and
-                                                          backward passes are no longer than the steps. PYTHON: one that has torch;
-                                                          exit code 77 without
+  python3 tests/oracle/kineto_golden.py TUTTI [PYTHON]    makes a trace anew, whole, converts it with that program, and
+  holds it against
+                                                          the network: layers, order, bytes of parameters, and that
+                                                          forward and backward passes are no longer than the steps.
+                                                          PYTHON: one that has torch; exit code 77 without
 """
 import json
 import pathlib
@@ -60,7 +62,8 @@ class Network(nn.Module):
         return self.head(torch.cat([self.body(pictures), self.tokens(words)], 1))
 
 
-# In the order of their first operators, with the bytes of their own parameters. The profiler counts modules of a class from 0.
+# In the order of their first operators, with the bytes of their own parameters. The profiler counts modules of a class
+# from 0.
 LAYERS = [
     ("Conv2d_0", (3 * 8 * 25 + 8) * 4),
     ("ReLU_0", 0),
@@ -107,7 +110,11 @@ def write() -> None:
     for e in trace["traceEvents"]:
         module = e.get("cat") == "python_function" and e["name"].startswith("nn.Module: ")
         if e.get("ph") == "X" and (module or e.get("cat") in ("cpu_op", "user_annotation")):
-            args = {k: v for k, v in e.get("args", {}).items() if k in ("Sequence number", "Fwd thread id", "Input Dims", "Input type")}
+            args = {
+                k: v
+                for k, v in e.get("args", {}).items()
+                if k in ("Sequence number", "Fwd thread id", "Input Dims", "Input type")
+            }
             if not e["name"].startswith("autograd") and "Input Dims" in args and e["name"] not in KNOWN:
                 del args["Input Dims"], args["Input type"]
             kept.append({k: e[k] for k in ("ph", "cat", "name", "pid", "tid", "ts", "dur")} | {"args": args})
@@ -141,7 +148,10 @@ def check(tutti: str) -> None:
         row = next(r for r in rows if r[1] == name)
         assert float(row[3]) > 0, row
     assert "speed-up" in predicted
-    print(f"forward {forward:.0f} us and backward {backward:.0f} us of steps of {step:.0f} us, {len(rows)} layers, torch {torch.__version__}")
+    print(
+        f"forward {forward:.0f} us and backward {backward:.0f} us of steps of {step:.0f} us, {len(rows)} layers, torch "
+        f"{torch.__version__}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_digits32.py LIBTUTTI OUT: writes the first 32 drawn digits (seed 1) as IDX files, the data set of the golden runs. The
-same files serve as training and as test set."""
+"""make_digits32.py LIBTUTTI OUT: writes the first 32 drawn digits (seed 1) as IDX files, the data set of the golden
+runs. The same files serve as training and as test set."""
 import ctypes
 import gzip
 import pathlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""methods_cases.py: what methods_golden.py trains with numpy and compare_methods.py with tutti: a small net without kinks, samples, jobs. Plain Python."""
+"""methods_cases.py: what methods_golden.py trains with numpy and compare_methods.py with tutti: a small net without
+kinks, samples, jobs. Plain Python."""
 import hashlib
 import pathlib
 import struct
@@ -26,7 +27,9 @@ CASES = {
     "diloco": (("diloco",), {"period": 4, "outer": {"rate": 0.7, "momentum": 0.9}}, "adamw"),
     "diloco-sgd": (("diloco",), {"period": 1, "outer": {"rate": 0.5, "momentum": 0.25}}, "sgd"),
 }
-IN_TURNS = ("easgd",)  # rows whose workers meet the centre one after the other; they begin anew where a run is resumed, and are not saved
+IN_TURNS = (
+    "easgd",
+)  # rows whose workers meet the centre one after the other; they begin anew where a run is resumed, and are not saved
 
 
 def lr_of(rule: str) -> float:

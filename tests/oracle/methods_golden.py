@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""methods_golden.py: makes tests/golden/methods: for each case of methods_cases.py ten steps of three workers and a centre in float64, written from
-the papers' formulas: the losses, the centre, every worker, what the outer rule keeps. Start weights and order are tutti's (philox.py).
-Needs numpy, safetensors, xxhash from PyPI (./dev setup --peers)."""
+"""methods_golden.py: makes tests/golden/methods: for each case of methods_cases.py ten steps of three workers and a
+centre in float64, written from the papers' formulas: the losses, the centre, every worker, what the outer rule keeps.
+Start weights and order are tutti's (philox.py). Needs numpy, safetensors, xxhash from PyPI (./dev setup --peers)."""
 import pathlib
 
 import numpy
@@ -17,7 +17,10 @@ SHAPES = {"fc1.weight": (cases.HIDDEN, cases.SIDE**2), "fc1.bias": (cases.HIDDEN
 
 def start() -> dict:
     bound = {name: 1 / numpy.sqrt(SHAPES[name.partition(".")[0] + ".weight"][1]) for name in SHAPES}
-    return {n: philox.start_weights(cases.SEED, n, int(numpy.prod(s)), bound[n]).astype("f8").reshape(s) for n, s in SHAPES.items()}
+    return {
+        n: philox.start_weights(cases.SEED, n, int(numpy.prod(s)), bound[n]).astype("f8").reshape(s)
+        for n, s in SHAPES.items()
+    }
 
 
 def gradient(w: dict, x: numpy.ndarray, y: numpy.ndarray) -> tuple[float, dict]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""methods_mnist.py PROGRAM: LeNet on MNIST on two ranks by each method with a centre, synchronous or not, to 98.8 % of the test set (You, Buluc and Demmel's target). The set
-is looked for in $TUTTI_DATA or in shared/data beside the checkout; skipped (exit 77) where it is not. Needs nothing but Python."""
+"""methods_mnist.py PROGRAM: LeNet on MNIST on two ranks by each method with a centre, synchronous or not, to 98.8 % of
+the test set (You, Buluc and Demmel's target). The set is looked for in $TUTTI_DATA or in shared/data beside the
+checkout; skipped (exit 77) where it is not. Needs nothing but Python."""
 import os
 import pathlib
 import re
@@ -10,7 +11,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET, EPOCHS, SKIPPED = 0.988, 4, 77
-# AdamW and many steps between two exchanges is what DiLoCo is for: by momentum at this rate its outer step, with momentum too, diverges.
+# AdamW and many steps between two exchanges is what DiLoCo is for: by momentum at this rate its outer step, with
+# momentum too, diverges.
 RUNS = {
     "sync-easgd1": [],
     "sync-easgd2": ["method.period=4"],
@@ -29,8 +31,12 @@ RUNS = {
 
 def accuracy(program: str, data: pathlib.Path, out: str, name: str, keys: list[str]) -> float:
     words = [w for key in (f"method.name={name}", f"data.path={data}", f"epochs={EPOCHS}", *keys) for w in ("--set", key)]
-    done = subprocess.run([program, "train", ROOT / "examples/lenet-mnist.yaml", "--ranks", "2", "--out", out, "--fresh", "--quiet", *words],
-                          check=True, capture_output=True, text=True)
+    done = subprocess.run([
+        program, "train", ROOT / "examples/lenet-mnist.yaml", "--ranks", "2", "--out", out, "--fresh", "--quiet", *words
+    ],
+                          check=True,
+                          capture_output=True,
+                          text=True)
     return float(re.search(r"accuracy ([\d.]+)", done.stdout).group(1))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""model_counts.py: makes tests/golden/model_counts.txt: for each model of the zoo what PyTorch counts: learned parameters; the
-operations of its convolutions and dense layers for one sample, forward: two a multiply-add, one a bias that is added; and
-below the shapes of those outputs where the picture gets smaller or branches meet. test_zoo.c holds tutti's own counts
-against it. Needs torch and pyyaml."""
+"""model_counts.py: makes tests/golden/model_counts.txt: for each model of the zoo what PyTorch counts: learned
+parameters; the operations of its convolutions and dense layers for one sample, forward: two a multiply-add, one a bias
+that is added; and below the shapes of those outputs where the picture gets smaller or branches meet. test_zoo.c holds
+tutti's own counts against it. Needs torch and pyyaml."""
 import pathlib
 
 import torch
@@ -28,7 +28,10 @@ def count(model: torch_models.Network) -> tuple[int, int]:
 
 
 def main() -> None:
-    lines = ["# made by tests/oracle/model_counts.py: model, learned parameters, forward operations; - layer, shape of its output"]
+    lines = [
+        "# made by tests/oracle/model_counts.py: model, learned parameters, forward operations; - layer, shape of its "
+        "output"
+    ]
     for path in sorted(torch_models.ZOO.glob("*.yaml")):
         with torch.device("meta"):
             model = torch_models.load(path.stem)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the MSCCL programs that the tests read: right ones into tests/golden/msccl, wrong ones into tests/must_fail.
 
-Both are made from the published schema alone, step by step, without our exporter, so that reader and writer do not judge
-each other. A wrong one promises the words of its refusal in its first line.
+Both are made from the published schema alone, step by step, without our exporter, so that reader and writer do not
+judge each other. A wrong one promises the words of its refusal in its first line.
 
 usage: tests/oracle/msccl_golden.py [ROOT]
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""norm_golden.py: makes, by norm_rules.py, tests/golden/updates/{lars,lamb}.safetensors (as update_golden.py makes those of PyTorch's rules), with
-lars-falling.safetensors, a rate that falls by which both forms of LARS differ, and tests/golden/norm_rules/CASE.json: the losses of 20 steps of
-mlp and lenet. Some minutes; needs nothing but Python."""
+"""norm_golden.py: makes, by norm_rules.py, tests/golden/updates/{lars,lamb}.safetensors (as update_golden.py makes
+those of PyTorch's rules), with lars-falling.safetensors, a rate that falls by which both forms of LARS differ, and
+tests/golden/norm_rules/CASE.json: the losses of 20 steps of mlp and lenet. Some minutes; needs nothing but Python."""
 import json
 import pathlib
 import sys

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""norm_rules.py: the rules that go by norms of layers, written from their papers in float64 (Python's own floats), and two nets to train by them:
-LARS of You, Gitman and Ginsburg 2017 (arXiv 1708.03888), LAMB of You et al. 2019 (arXiv 1904.00962); PyTorch has neither. A tensor is a list
-of numbers; decayed ones are weights, the others (biases) take steps of momentum or Adam. norm_golden.py makes golden files of this,
-compare_norm_rules.py holds tutti against them. Needs nothing but Python."""
+"""norm_rules.py: the rules that go by norms of layers, written from their papers in float64 (Python's own floats), and
+two nets to train by them: LARS of You, Gitman and Ginsburg 2017 (arXiv 1708.03888), LAMB of You et al. 2019 (arXiv
+1904.00962); PyTorch has neither. A tensor is a list of numbers; decayed ones are weights, the others (biases) take
+steps of momentum or Adam. norm_golden.py makes golden files of this, compare_norm_rules.py holds tutti against them.
+Needs nothing but Python."""
 import gzip
 import json
 import math
@@ -19,7 +20,8 @@ def norm(v: Tensor) -> float:
 
 
 class Lars:
-    """local = eta |w| / (|g| + decay |w|); scaled: v = mu v + lr local (g + decay w), w -= v; else the rate stands outside v."""
+    """local = eta |w| / (|g| + decay |w|); scaled: v = mu v + lr local (g + decay w), w -= v; else the rate stands
+    outside v."""
 
     def __init__(self, decay: float, eta: float = 0.001, mu: float = 0.9, scaled: bool = True) -> None:
         self.decay, self.eta, self.mu, self.scaled, self.v = decay, eta, mu, scaled, {}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ops_golden.py [OP...]: makes tests/golden/ops/OP.safetensors, of all ops or of these: for each case of tests/kernel/kernel_cases.h what
-PyTorch computes, forward and backward, from the numbers that the C suite draws (philox.py draws them here). Needs torch, numpy,
-safetensors, xxhash.
+"""ops_golden.py [OP...]: makes tests/golden/ops/OP.safetensors, of all ops or of these: for each case of
+tests/kernel/kernel_cases.h what PyTorch computes, forward and backward, from the numbers that the C suite draws
+(philox.py draws them here). Needs torch, numpy, safetensors, xxhash.
 
-test_ops_golden.c holds the reference kernels and oneDNN's against it, without PyTorch. A tensor is found by the case's words, which are
-those of the C table: "<words>: out", "din" (of further inputs "din2" and on), "<parameter>", "loss". So a new case, or a new op, changes no
-other's. Shape and attributes stand here once more: a slip in either shows."""
+test_ops_golden.c holds the reference kernels and oneDNN's against it, without PyTorch. A tensor is found by the case's
+words, which are those of the C table: "<words>: out", "din" (of further inputs "din2" and on), "<parameter>", "loss".
+So a new case, or a new op, changes no other's. Shape and attributes stand here once more: a slip in either shows."""
 import pathlib
 import sys
 
@@ -27,8 +27,10 @@ CASES = [
     ("conv", "1x1 without bias", dict(n=16, k=1, stride=1, padding=0, bias=False), (3, 16, 4, 4), EXACT),
     ("conv", "20 channels of 16", dict(n=20, k=5, stride=1, padding=2, bias=True), (2, 16, 6, 6), EXACT),
     ("conv", "two groups", dict(n=6, k=3, stride=1, padding=1, bias=True, groups=2), (2, 4, 6, 5), EXACT),
-    ("conv", "two groups of whole blocks", dict(n=32, k=3, stride=2, padding=1, bias=True, groups=2), (1, 32, 5, 5), EXACT),
-    ("conv", "each channel alone, without bias", dict(n=6, k=3, stride=1, padding=1, bias=False, groups=6), (2, 6, 5, 5), EXACT),
+    ("conv", "two groups of whole "
+             "blocks", dict(n=32, k=3, stride=2, padding=1, bias=True, groups=2), (1, 32, 5, 5), EXACT),
+    ("conv", "each channel alone, without "
+             "bias", dict(n=6, k=3, stride=1, padding=1, bias=False, groups=6), (2, 6, 5, 5), EXACT),
     ("dense", "two dims", dict(n=10, bias=True), (5, 12), EXACT),
     ("dense", "four dims without bias", dict(n=7, bias=False), (3, 7, 2, 3), EXACT),
     ("dense", "one sample, 20 channels", dict(n=10, bias=True), (1, 20, 4, 4), EXACT),
@@ -74,7 +76,8 @@ CASES = [
 
 
 def draw(kind, tensor: int, shape: tuple) -> torch.Tensor:
-    """kernel_cases.h, draw(): tensor 0 is the input, 1 the output's gradient, from 2 the parameters, from 10 further inputs."""
+    """kernel_cases.h, draw(): tensor 0 is the input, 1 the output's gradient, from 2 the parameters, from 10 further
+    inputs."""
     count = int(numpy.prod(shape))
     words = philox.words(SEED, STREAM_TEST, tensor, numpy.arange(count))
     if kind is EXACT:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""philox.py: tutti's random numbers once more, in numpy: Philox4x32-10 (Salmon et al., SC'11) and what is drawn from it.
+"""philox.py: tutti's random numbers once more, in numpy: Philox4x32-10 (Salmon et al., SC'11) and what is drawn from
+it.
 
 Written beside rng.c, not from it: start weights, order of samples and dropout masks of the golden runs come from here,
 so a slip in either shows. Needs numpy and xxhash."""

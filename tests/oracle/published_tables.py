@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of published tables print what the pages say: bench/packing (docs/packing.md), bench/mapping (docs/topologies.md).
+"""The scripts of published tables print what the pages say: bench/packing (docs/packing.md), bench/mapping
+(docs/topologies.md).
 
 usage: published_tables.py PROGRAM
 """
@@ -40,8 +41,10 @@ def check_bigraph():
 
 
 def check_picture(folder):
-    subprocess.run([sys.argv[1], "coll", "pack", "dgx1v,wires=nvlink", "--loss", "5", "--solver", "none", "--out", folder / "p"], check=True,
-                   capture_output=True)
+    subprocess.run(
+        [sys.argv[1], "coll", "pack", "dgx1v,wires=nvlink", "--loss", "5", "--solver", "none", "--out", folder / "p"],
+        check=True,
+        capture_output=True)
     lines(PACKING, "draw", folder / "p", folder / "p.svg")
     texts = [t.text for t in xml.etree.ElementTree.parse(folder / "p.svg").iter("{http://www.w3.org/2000/svg}text")]
     assert sum(t.startswith("tree ") for t in texts) == (folder / "p").read_text().count("\ntree "), texts

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tutti coll convert --to goal | chakra | smpi` writes, judged by readers that are not ours: GOAL by its grammar; Chakra by Protocol
-Buffers' own decoder with a schema written here; SMPI's traces by smpirun -replay, whose time is that of the engine simgrid. All
-three must tell the same messages. Needs protobuf (./dev setup --test); without SimGrid the replay is left out, saying so.
+"""What `tutti coll convert --to goal | chakra | smpi` writes, judged by readers that are not ours: GOAL by its
+grammar; Chakra by Protocol Buffers' own decoder with a schema written here; SMPI's traces by smpirun -replay, whose
+time is that of the engine simgrid. All three must tell the same messages. Needs protobuf (./dev setup --test); without
+SimGrid the replay is left out, saying so.
 
 usage: read_exports.py PROGRAM [PYTHON]
 """
@@ -23,16 +24,22 @@ try:
 except ImportError as missing:
     interpreter.go_on_elsewhere(missing, 2, "./dev setup --test")
 
-CASES = [("ring", 4, 1 << 20), ("halving-doubling", 8, 10 << 20), ("binomial", 7, 1 << 16), ("double-tree", 8, 1 << 20), ("direct", 5, 999996),
-         ("bruck", 6, 1 << 20)]
-ONE_ROW = {"ring", "halving-doubling", "binomial", "bruck", "direct"}  # of what a rank does; of the others a trace puts side by side one behind the other
+CASES = [("ring", 4, 1 << 20), ("halving-doubling", 8, 10 << 20), ("binomial", 7, 1 << 16), ("double-tree", 8, 1 << 20),
+         ("direct", 5, 999996), ("bruck", 6, 1 << 20)]
+ONE_ROW = {"ring", "halving-doubling", "binomial", "bruck",
+           "direct"}  # of what a rank does; of the others a trace puts side by side one behind the other
 STATEMENT = re.compile(r"l(\d+): (?:(send) (\d+)b to (\d+) tag (\d+)|(recv) (\d+)b from (\d+) tag (\d+)|(calc) (\d+))")
 NEEDS = re.compile(r"l(\d+) requires l(\d+)")
 
 
 def convert(program: str, case: tuple, to: str, out: pathlib.Path) -> None:
     algorithm, ranks, nbytes = case
-    subprocess.run([program, "coll", "convert", algorithm, "--ranks", str(ranks), "--to", to, "--bytes", str(nbytes), "--out", out], check=True)
+    subprocess.run([
+        program, "coll", "convert", algorithm, "--ranks",
+        str(ranks), "--to", to, "--bytes",
+        str(nbytes), "--out", out
+    ],
+                   check=True)
 
 
 def expect(holds: bool, what: str) -> None:
@@ -91,14 +98,29 @@ def read_goal(path: pathlib.Path, ranks: int) -> list:
 
 
 # message, then (field, number, type, repeated) of those that we write; an int's type is one of Protocol Buffers' names
-SCHEMA = {"About": [("version", 1, "STRING", False)],
-          "Attribute": [("name", 1, "STRING", False), ("int32_val", 7, "INT32", False), ("int64_val", 9, "INT64", False),
-                        ("uint64_val", 13, "UINT64", False), ("bool_val", 27, "BOOL", False)],
-          "Node": [("id", 1, "UINT64", False), ("name", 2, "STRING", False), ("type", 3, "INT32", False), ("data_deps", 5, "UINT64", True),
-                   ("duration_micros", 7, "UINT64", False), ("attr", 10, ".tutti.Attribute", True)]}
+SCHEMA = {
+    "About": [("version", 1, "STRING", False)],
+    "Attribute": [("name", 1, "STRING", False), ("int32_val", 7, "INT32", False), ("int64_val", 9, "INT64", False),
+                  ("uint64_val", 13, "UINT64", False), ("bool_val", 27, "BOOL", False)],
+    "Node": [("id", 1, "UINT64", False), ("name", 2, "STRING", False), ("type", 3, "INT32", False),
+             ("data_deps", 5, "UINT64", True), ("duration_micros", 7, "UINT64", False),
+             ("attr", 10, ".tutti.Attribute", True)]
+}
 COMPUTES, SENDS, RECEIVES = 4, 5, 6
-ATTRIBUTES = {SENDS: {"is_cpu_op": "bool_val", "comm_size": "int64_val", "comm_src": "int32_val", "comm_dst": "int32_val", "comm_tag": "int32_val"},
-              COMPUTES: {"is_cpu_op": "bool_val", "num_ops": "int64_val", "tensor_size": "uint64_val"}}
+ATTRIBUTES = {
+    SENDS: {
+        "is_cpu_op": "bool_val",
+        "comm_size": "int64_val",
+        "comm_src": "int32_val",
+        "comm_dst": "int32_val",
+        "comm_tag": "int32_val"
+    },
+    COMPUTES: {
+        "is_cpu_op": "bool_val",
+        "num_ops": "int64_val",
+        "tensor_size": "uint64_val"
+    }
+}
 ATTRIBUTES[RECEIVES] = ATTRIBUTES[SENDS]
 
 
@@ -148,7 +170,8 @@ def read_rank(data: bytes, rank: int, sent: list, received: list, classes: tuple
         value = {attr.name: getattr(attr, ATTRIBUTES[node.type][attr.name]) for attr in node.attr}
         expect(set(value) == set(ATTRIBUTES[node.type]), f"Chakra: attributes of node {number}: {sorted(value)}")
         for attr in node.attr:
-            expect(attr.HasField(ATTRIBUTES[node.type][attr.name]), f"Chakra: {attr.name} is of another kind than its readers want")
+            expect(attr.HasField(ATTRIBUTES[node.type][attr.name]),
+                   f"Chakra: {attr.name} is of another kind than its readers want")
         if node.type == COMPUTES:
             expect(value["num_ops"] == value["tensor_size"] // 4, "Chakra: additions")
             expect(abs(node.duration_micros - value["tensor_size"] / 1e4) <= 0.5, "Chakra: 10 GB are added in a second")
@@ -161,7 +184,9 @@ def read_rank(data: bytes, rank: int, sent: list, received: list, classes: tuple
 
 def read_chakra(folder: pathlib.Path, ranks: int) -> list:
     sent, received, classes = [], [], schema()
-    expect(sorted(path.name for path in folder.iterdir()) == sorted(f"schedule.{rank}.et" for rank in range(ranks)), "Chakra: its files")
+    expect(
+        sorted(path.name for path in folder.iterdir()) == sorted(f"schedule.{rank}.et" for rank in range(ranks)),
+        "Chakra: its files")
     for rank in range(ranks):
         read_rank((folder / f"schedule.{rank}.et").read_bytes(), rank, sent, received, classes)
     check_pairs(sent, received, "Chakra")
@@ -194,7 +219,8 @@ def check_replay(program: str, case: tuple, where: pathlib.Path) -> None:
     algorithm, ranks, nbytes = case
     replayed = says.replayed(where / "traces", ranks, says.PLAIN)
     seconds = says.explained(program, "simgrid", algorithm_text(program, algorithm, ranks), ranks, nbytes, says.topology())
-    print(f"{algorithm:24} {ranks} ranks, {nbytes} bytes: replayed {replayed * 1e6:.2f} us, ours {seconds * 1e6:.2f} us")
+    print(f"{algorithm:24} {ranks} ranks, {nbytes} bytes: replayed {replayed * 1e6:.2f} us, ours {seconds * 1e6:.2f} "
+          f"us")
     if algorithm in ONE_ROW:
         expect(abs(replayed / seconds - 1) < 0.01, "the replay takes another time")
     else:
@@ -203,7 +229,9 @@ def check_replay(program: str, case: tuple, where: pathlib.Path) -> None:
 
 def algorithm_text(program: str, algorithm: str, ranks: int) -> str:
     """With all parameters."""
-    said = subprocess.run([program, "coll", "compile", algorithm, "--ranks", str(ranks)], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [program, "coll", "compile", algorithm, "--ranks", str(ranks)], capture_output=True, text=True,
+        check=True).stdout
     return re.search(r"^algorithm (.*)$", said, re.M)[1]
 
 
@@ -217,9 +245,11 @@ def main() -> None:
             convert(program, case, "chakra", where / "chakra")
             convert(program, case, "smpi", where / "traces")
             goal = read_goal(where / "schedule.goal", case[1])
-            expect(goal == read_chakra(where / "chakra", case[1]), f"{case}: GOAL and Chakra tell of different messages")
+            expect(goal == read_chakra(where / "chakra", case[1]), f"{case}: GOAL and Chakra tell of different "
+                                                                   f"messages")
             expect(goal == read_smpi(where / "traces", case[1]), f"{case}: GOAL and SMPI tell of different messages")
-            print(f"{case[0]}: {len(goal)} messages, {sum(message[3] for message in goal)} bytes, the same in all three")
+            print(f"{case[0]}: {len(goal)} messages, {sum(message[3] for message in goal)} bytes, the same in all "
+                  f"three")
             if simgrid:
                 check_replay(program, case, where)
     if not simgrid:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_predictions.py PROGRAM [PYTHON]: trains small networks on sets that this script writes, and compares what `tutti eval --predictions`
-and `tutti infer` say with NumPy: numpy.load reads the .npy; the probabilities are those of the checkpoint's weights, multiplied here in
-double; CSV and JSON lines hold the same floats; accuracy recomputed is the one that eval prints; pictures, encoded here, have the answers of
-their rows. Needs numpy (./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without: exit code 77, saying so."""
+"""read_predictions.py PROGRAM [PYTHON]: trains small networks on sets that this script writes, and compares what
+`tutti eval --predictions` and `tutti infer` say with NumPy: numpy.load reads the .npy; the probabilities are those of
+the checkpoint's weights, multiplied here in double; CSV and JSON lines hold the same floats; accuracy recomputed is
+the one that eval prints; pictures, encoded here, have the answers of their rows. Needs numpy (./dev setup --test);
+PYTHON, if it is there, is an interpreter that has it. Without: exit code 77, saying so."""
 import csv
 import json
 import pathlib
@@ -129,7 +130,8 @@ def check_infer(program: str, out: pathlib.Path, pictures: pathlib.Path, p: nump
 
 
 def check_links_into_the_set(program: str, out: pathlib.Path, data: pathlib.Path) -> None:
-    """An output that leads to a file of the set is refused, and the file is what it was; a new name beside them is a place as any."""
+    """An output that leads to a file of the set is refused, and the file is what it was; a new name beside them is a
+    place as any."""
     samples, link = data / "t10k-images-idx3-ubyte", data.parent / "link.npy"
     before = samples.read_bytes()
     link.symlink_to(samples)
@@ -150,7 +152,8 @@ def bytes_of_a_set(program: str, folder: pathlib.Path) -> None:
         write_png(folder / "pictures" / f"{i:04}.png", picture)
     (folder / "linear.yaml").write_text(MODEL.format(channels=1, side=SIDE))
     for threads in (1, 2):
-        (folder / "idx.yaml").write_text(JOB.format(model="linear.yaml", data="{set: idx, path: idx}", threads=threads, lr=0.02))
+        (folder / "idx.yaml").write_text(JOB.format(model="linear.yaml", data="{set: idx, path: "
+                                                                              "idx}", threads=threads, lr=0.02))
         out = folder / f"idx-{threads}"
         run(program, "train", folder / "idx.yaml", "--ranks", threads, "--out", out, "--quiet")
         p = check_forms(program, out, folder, labels)
@@ -180,7 +183,8 @@ def pictures_of_a_folder(program: str, folder: pathlib.Path) -> None:
                 write_png(place / f"{i:02}.png", picture if i else picture[:, :, 0])  # the first is grey
                 labels += [k] if split == "test" else []
     (folder / "colour.yaml").write_text(MODEL.format(channels=3, side=12))
-    (folder / "animals.yaml").write_text(JOB.format(model="colour.yaml", data="{set: images, path: animals, size: 12}", threads=1, lr=0.005))
+    (folder / "animals.yaml").write_text(
+        JOB.format(model="colour.yaml", data="{set: images, path: animals, size: 12}", threads=1, lr=0.005))
     out = folder / "animals-run"
     run(program, "train", folder / "animals.yaml", "--ranks", 1, "--out", out, "--quiet")
     p = check_forms(program, out, folder, numpy.array(labels))

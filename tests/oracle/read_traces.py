@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_traces.py PROGRAM [PYTHON]: has a small run traced, torn and resumed, and lets the real readers judge what it wrote: event
-files by TensorBoard's EventAccumulator, trace.json by a JSON schema and by what a thread of spans must be, layers.txt by Python's
-csv. Needs tensorboard and jsonschema (./dev setup --test); PYTHON, if it is there, is an interpreter that has them. Without
-them: exit code 77, saying so."""
+"""read_traces.py PROGRAM [PYTHON]: has a small run traced, torn and resumed, and lets the real readers judge what it
+wrote: event files by TensorBoard's EventAccumulator, trace.json by a JSON schema and by what a thread of spans must
+be, layers.txt by Python's csv. Needs tensorboard and jsonschema (./dev setup --test); PYTHON, if it is there, is an
+interpreter that has them. Without them: exit code 77, saying so."""
 import csv
 import json
 import pathlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simgrid_says.py: what the tests that ask SimGrid's own programs share: a star in its XML, runs of smpirun, answers of our engines."""
+"""simgrid_says.py: what the tests that ask SimGrid's own programs share: a star in its XML, runs of smpirun, answers
+of our engines."""
 import json
 import os
 import pathlib
@@ -52,8 +53,11 @@ def smpirun(where: pathlib.Path, ranks: int, settings: list[str], words: list, p
     with tempfile.TemporaryDirectory() as folder:
         hosts = pathlib.Path(folder, "hosts")
         hosts.write_text("".join(f"h{rank}\n" for rank in range(ranks)))
-        command = ["smpirun", "-np", ranks, "-platform", platform(pathlib.Path(folder), ranks), "-hostfile", hosts,
-                   "--log=root.thres:critical", "--log=smpi_replay.thres:info", *(f"--cfg={setting}" for setting in settings), *words]
+        command = [
+            "smpirun", "-np", ranks, "-platform",
+            platform(pathlib.Path(folder), ranks), "-hostfile", hosts, "--log=root.thres:critical",
+            "--log=smpi_replay.thres:info", *(f"--cfg={setting}" for setting in settings), *words
+        ]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, cwd=where)
     if done.returncode:
         sys.exit(f"FAILED: {' '.join(map(str, command))}: {done.stderr[-1500:]}")
@@ -62,8 +66,13 @@ def smpirun(where: pathlib.Path, ranks: int, settings: list[str], words: list, p
 
 def explained(program: str, engine: str, algorithm: str, ranks: int, nbytes: int, on: str) -> float:
     """Seconds, as `tutti coll explain --engine` says."""
-    done = subprocess.run([program, "coll", "explain", "--bytes", str(nbytes), "--ranks", str(ranks), "--topology", on, "--engine", engine,
-                           "--json"], capture_output=True, text=True)
+    done = subprocess.run([
+        program, "coll", "explain", "--bytes",
+        str(nbytes), "--ranks",
+        str(ranks), "--topology", on, "--engine", engine, "--json"
+    ],
+                          capture_output=True,
+                          text=True)
     if done.returncode:
         sys.exit(f"FAILED: coll explain --engine {engine}: {done.stderr}")
     for row in map(json.loads, done.stdout.splitlines()):

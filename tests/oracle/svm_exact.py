@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_exact.py: what a written model is worth: dual objective, violation of the optimality conditions over the whole training set, and
-decisions, by brute force in float64 with numpy, in blocks of rows. Nothing of src/svm and nothing that a trainer says is used."""
+"""svm_exact.py: what a written model is worth: dual objective, violation of the optimality conditions over the whole
+training set, and decisions, by brute force in float64 with numpy, in blocks of rows. Nothing of src/svm and nothing
+that a trainer says is used."""
 import dataclasses
 
 import numpy as np

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_foreign.py PROGRAM [PYTHON]: files as scikit-learn's dump_svmlight_file writes them, columns from 0 (its default) and from 1, with and
-without comments: tutti svm-train and LIBSVM's svm-train end at the same objective, and each predicts the same labels by both models.
-LIBSVM takes no comments, so it gets the same file without them. Needs scikit-learn and libsvm-tools (./dev setup --test); without
-them exit code 77, saying so."""
+"""svm_foreign.py PROGRAM [PYTHON]: files as scikit-learn's dump_svmlight_file writes them, columns from 0 (its
+default) and from 1, with and without comments: tutti svm-train and LIBSVM's svm-train end at the same objective, and
+each predicts the same labels by both models. LIBSVM takes no comments, so it gets the same file without them. Needs
+scikit-learn and libsvm-tools (./dev setup --test); without them exit code 77, saying so."""
 import pathlib
 import re
 import shutil
@@ -43,8 +43,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         data, plain = folder / "data", folder / "plain"
-        for seed, zero_based, comment, flags in ((1, True, None, []), (2, True, "drawn", ["-t", "0"]), (3, False, "drawn", ["-g", "0.5"]),
-                                                 (4, True, None, ["-t", "1", "-r", "1"]), (5, True, "two\nlines", ["-t", "3", "-g", "0.05"])):
+        for seed, zero_based, comment, flags in ((1, True, None, []), (2, True, "drawn", ["-t", "0"]),
+                                                 (3, False, "drawn", ["-g",
+                                                                      "0.5"]), (4, True, None, ["-t", "1", "-r", "1"]),
+                                                 (5, True, "two\nlines", ["-t", "3", "-g", "0.05"])):
             x, y = draw(seed, 120, 7)
             dump_svmlight_file(x, y, str(data), zero_based=zero_based, comment=comment)
             plain.write_text("".join(line + "\n" for line in data.read_text().splitlines() if not line.startswith("#")))
@@ -55,7 +57,10 @@ def main() -> int:
                 run(program, "svm-predict", "-q", data, folder / model, folder / "a")
                 run("svm-predict", plain, folder / model, folder / "b")
                 assert (folder / "a").read_text() == (folder / "b").read_text(), f"{flags}: labels by the model of {model}"
-            print(f"columns from {0 if zero_based else 1}, comment {comment!r}, {flags}: objective {objective(ours):g}, labels alike", flush=True)
+            print(
+                f"columns from {0 if zero_based else 1}, comment {comment!r}, {flags}: objective {objective(ours):g}, "
+                f"labels alike",
+                flush=True)
     return 0
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_gap.py PROGRAM [PYTHON] [--long]: how good the models are that tutti svm-train writes, judged by the written text alone: svm_exact.py
-recomputes objective and violation over the whole training set by brute force. The violation must be below eps, the objective that of
-LIBSVM's model, recomputed by the same code. Needs libsvm-tools and numpy (./dev setup --test); PYTHON, if it is there, is an
-interpreter that has numpy. Without them: exit code 77, saying so. --long: a9a too."""
+"""svm_gap.py PROGRAM [PYTHON] [--long]: how good the models are that tutti svm-train writes, judged by the written
+text alone: svm_exact.py recomputes objective and violation over the whole training set by brute force. The violation
+must be below eps, the objective that of LIBSVM's model, recomputed by the same code. Needs libsvm-tools and numpy
+(./dev setup --test); PYTHON, if it is there, is an interpreter that has numpy. Without them: exit code 77, saying so.
+--long: a9a too."""
 import pathlib
 import shutil
 import sys
@@ -28,14 +29,16 @@ def cost_of(case: svm_libsvm.Case) -> float:
 
 
 def worths(oracle: svm_libsvm.Oracle, case: svm_libsvm.Case, path: pathlib.Path) -> list[svm_exact.Worth]:
-    return svm_exact.worth(svm_text.read_model(path), svm_text.read_data(oracle.set(case.train)), cost_of(case), CLASSES.get(case.name))
+    return svm_exact.worth(svm_text.read_model(path), svm_text.read_data(oracle.set(case.train)), cost_of(case),
+                           CLASSES.get(case.name))
 
 
 def check(oracle: svm_libsvm.Oracle, case: svm_libsvm.Case, eps: str, name: str, libsvms: list[svm_exact.Worth]) -> None:
     path, words = oracle.train(case, "-e", eps, *case.block, *svm_libsvm.eliminating(name))
     for n, (mine, theirs) in enumerate(zip(worths(oracle, case, path), libsvms, strict=True)):
         where, limit = f"{case.name}, eps {eps}, {name}, problem {n + 1}", svm_libsvm.OBJECTIVE[eps]
-        print(f"{where}: gap {mine.gap:.3e} (LIBSVM {theirs.gap:.3e}) objective {mine.objective:.9g} ({theirs.objective:.9g}) "
+        print(f"{where}: gap {mine.gap:.3e} (LIBSVM {theirs.gap:.3e}) objective {mine.objective:.9g} "
+              f"({theirs.objective:.9g}) "
               f"nSV {mine.nsv} ({theirs.nsv}) nBSV {mine.bounded} ({theirs.bounded})", flush=True)
         assert mine.gap <= float(eps) * ROUNDING, f"{where}: gap {mine.gap}"
         assert abs(mine.objective - theirs.objective) <= limit * abs(theirs.objective), where

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_libsvm.py PROGRAM [--long]: tutti svm-train and svm-predict beside Debian's svm-train and svm-predict, for each kernel, weights,
-precomputed kernels, three classes, probabilities: both programs read both models and predict the same; both trainings end at the same
-objective, whatever is eliminated and however many ranks there are, and a model has the same bytes at any number of ranks.
-Needs Python and libsvm-tools (./dev setup --test); without them exit code 77, saying so. --long: every combination, and a9a as the short
-run has the others (every row once, ranks in turn: every combination of 32,561 samples would take hours)."""
+"""svm_libsvm.py PROGRAM [--long]: tutti svm-train and svm-predict beside Debian's svm-train and svm-predict, for each
+kernel, weights, precomputed kernels, three classes, probabilities: both programs read both models and predict the
+same; both trainings end at the same objective, whatever is eliminated and however many ranks there are, and a model
+has the same bytes at any number of ranks. Needs Python and libsvm-tools (./dev setup --test); without them exit code
+77, saying so. --long: every combination, and a9a as the short run has the others (every row once, ranks in turn: every
+combination of 32,561 samples would take hours)."""
 import dataclasses
 import pathlib
 import re
@@ -93,16 +94,17 @@ class Oracle:
         data = svm_text.read_data(self.set("heart_scale"))
         rows = [svm_text.entries(row) for row in data.rows]
         rbf = svm_text.Model("rbf", 3, 1 / 13, 0, [], [], [], [], [])
-        path.write_text("".join(
-            f"{label:g} 0:{n} " + " ".join(f"{m}:{svm_text.kernel(rbf, row, other):.8g}" for m, other in enumerate(rows, 1)) + "\n"
-            for n, (label, row) in enumerate(zip(data.labels, rows), 1)))
+        path.write_text("".join(f"{label:g} 0:{n} " + " ".join(f"{m}:{svm_text.kernel(rbf, row, other):.8g}"
+                                                               for m, other in enumerate(rows, 1)) + "\n"
+                                for n, (label, row) in enumerate(zip(data.labels, rows), 1)))
 
     def train(self, case: Case, *extra) -> tuple[pathlib.Path, str]:
         path = self.folder / "ours.model"
         return path, run(self.program, "svm-train", *case.flags, *extra, self.set(case.train), path)
 
     def train_theirs(self, case: Case, eps: str) -> tuple[pathlib.Path, str]:
-        """Once; with room for its cache, of which a9a's kernel rows need more than the 100 MB that it takes otherwise."""
+        """Once; with room for its cache, of which a9a's kernel rows need more than the 100 MB that it takes
+        otherwise."""
         path = self.folder / f"theirs {case.name} {eps}"
         if path not in self.trained:
             self.trained[path] = run("svm-train", "-m", "1000", *case.flags, "-e", eps, self.set(case.train), path)
@@ -119,7 +121,8 @@ class Oracle:
 
     def agree(self, case: Case, model: svm_text.Model, mine: list, theirs: list, near: float, what: str) -> int:
         """Equal labels, but where a decision of the model is nearer to 0 than `near`. How many those are."""
-        rows, differ = svm_text.read_data(self.set(case.test)).rows, [n for n, (a, b) in enumerate(zip(mine, theirs)) if a[0] != b[0]]
+        rows, differ = svm_text.read_data(self.set(
+            case.test)).rows, [n for n, (a, b) in enumerate(zip(mine, theirs)) if a[0] != b[0]]
         assert len(mine) == len(theirs) == len(rows), f"{case.name}: {what}: {len(mine)} and {len(theirs)} predictions"
         for n in differ:
             closest = min(map(abs, svm_text.decisions(model, rows[n])))
@@ -137,7 +140,8 @@ class Oracle:
         for name, path in (("ours", ours), ("theirs", theirs)):
             mine, said = self.predictions([self.program, "svm-predict"], case, path)
             debians, debian_said = self.predictions(["svm-predict"], case, path)
-            differ = self.agree(case, svm_text.read_model(path), mine, debians, SAME, f"the model of {name}, read by both")
+            differ = self.agree(case, svm_text.read_model(path), mine, debians, SAME, f"the model of {name}, read by "
+                                                                                      f"both")
             assert differ or said == debian_said, f"{case.name}: {said!r} instead of {debian_said!r}"
             found[name], heard[name] = debians, said.splitlines()[0]
         differ = "-"
@@ -146,7 +150,8 @@ class Oracle:
             self.same_objectives(case, "0.001", words, their_words)
             same = "only samples that lie on the border differ" if heard["ours"] != heard["theirs"] else ""
             assert differ or not same, f"{case.name}: {heard}"
-        print(f"{case.name:32} {len(found['ours']):6} predictions, {differ} differ between the models  {heard['ours']}", flush=True)
+        print(f"{case.name:32} {len(found['ours']):6} predictions, {differ} differ between the models  {heard['ours']}",
+              flush=True)
 
     def same_objectives(self, case: Case, eps: str, words: str, their_words: str) -> float:
         mine, theirs = objectives(words), objectives(their_words)
@@ -170,7 +175,10 @@ class Oracle:
             worst = max(worst, self.same_objectives(case, eps, words, their_words))
             text = path.read_bytes()
             assert bytes_of.setdefault(name, text) == text, f"{case.name}: {name}: {ranks} ranks make another model"
-        print(f"{case.name:32} eps {eps}: {len(self.trainings(long))} trainings, objectives within {worst:.1e} of LIBSVM's", flush=True)
+        print(
+            f"{case.name:32} eps {eps}: {len(self.trainings(long))} trainings, objectives within {worst:.1e} of "
+            f"LIBSVM's",
+            flush=True)
 
 
 def main() -> int:

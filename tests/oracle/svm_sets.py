@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_sets.py: the sets that the oracle tests and ./dev bench svm train on: those of $TUTTI_DATA or of shared/data beside the checkout,
-unpacked; where one is absent a drawn set of its shape stands in, and that is said. Also sets that are always drawn. Needs Python only."""
+"""svm_sets.py: the sets that the oracle tests and ./dev bench svm train on: those of $TUTTI_DATA or of shared/data
+beside the checkout, unpacked; where one is absent a drawn set of its shape stands in, and that is said. Also sets that
+are always drawn. Needs Python only."""
 import dataclasses
 import gzip
 import os
@@ -13,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @dataclasses.dataclass
 class Shape:
-    """One column of each group is 1 (or, with one column a group, has any value); a rule over pairs of columns makes the label."""
+    """One column of each group is 1 (or, with one column a group, has any value); a rule over pairs of columns makes
+    the label."""
     files: tuple[str, ...]  # where it may lie
     rows: int
     groups: int

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_sklearn.py PROGRAM [PYTHON]: models cross-read with the LIBSVM inside scikit-learn: its decision values from a model that tutti
-svm-train wrote, and those of tutti svm-predict from a model that scikit-learn trained, both against the other's. Needs scikit-learn
-(./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without it: exit code 77, saying so."""
+"""svm_sklearn.py PROGRAM [PYTHON]: models cross-read with the LIBSVM inside scikit-learn: its decision values from a
+model that tutti svm-train wrote, and those of tutti svm-predict from a model that scikit-learn trained, both against
+the other's. Needs scikit-learn (./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without
+it: exit code 77, saying so."""
 import pathlib
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""svm_text.py: LIBSVM's data and models as text, read with nothing but Python, for the oracle tests and ./dev bench svm: written from the
-format's description, so that it shares nothing with src/svm. Models are c_svc's."""
+"""svm_text.py: LIBSVM's data and models as text, read with nothing but Python, for the oracle tests and ./dev bench
+svm: written from the format's description, so that it shares nothing with src/svm. Models are c_svc's."""
 import dataclasses
 import math
 import pathlib
@@ -55,8 +55,9 @@ def read_model(path: pathlib.Path) -> Model:
 
 def write_model(path: pathlib.Path, model: Model) -> None:
     """Binary problems and more; rbf and what needs no more words than it."""
-    head = [("svm_type", "c_svc"), ("kernel_type", model.kernel), ("gamma", repr(model.gamma)), ("nr_class", str(len(model.labels))),
-            ("total_sv", str(len(model.rows))), ("rho", " ".join(map(repr, model.rho))), ("label", " ".join(map(str, model.labels))),
+    head = [("svm_type", "c_svc"), ("kernel_type", model.kernel), ("gamma", repr(model.gamma)),
+            ("nr_class", str(len(model.labels))), ("total_sv", str(len(model.rows))),
+            ("rho", " ".join(map(repr, model.rho))), ("label", " ".join(map(str, model.labels))),
             ("nr_sv", " ".join(map(str, model.counts)))]
     lines = [f"{key} {value}" for key, value in head] + ["SV"]
     lines += [" ".join(map(repr, coef)) + " " + row.strip() + " " for coef, row in zip(model.coef, model.rows)]
@@ -89,7 +90,8 @@ def decisions(model: Model, row: str) -> list[float]:
 
 
 def key(row: str) -> tuple:
-    """The same for a row of a data file and for a model's copy of it, where numbers are rounded and zeros may be absent, and of rows for a
+    """The same for a row of a data file and for a model's copy of it, where numbers are rounded and zeros may be
+    absent, and of rows for a
     precomputed kernel there is only the number."""
     if row.startswith("0:"):
         return (row.split()[0],)
@@ -97,7 +99,8 @@ def key(row: str) -> tuple:
 
 
 def places(model: Model, data: Data) -> list[int]:
-    """The row of the training set that each support vector is. Equal rows of a class are taken in the file's order: they have the same
+    """The row of the training set that each support vector is. Equal rows of a class are taken in the file's order:
+    they have the same
     gradient, so that it does not matter which is which."""
     rows: dict[tuple, list[int]] = {}
     for n in reversed(range(len(data.rows))):

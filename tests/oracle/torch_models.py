@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_models.py: a model file (docs/models.md) as a PyTorch module, for the oracles and the benchmarks: the zoo is written once.
+"""torch_models.py: a model file (docs/models.md) as a PyTorch module, for the oracles and the benchmarks: the zoo is
+written once.
 
 Parameters have the names that tutti's checkpoints give them. Needs torch and pyyaml."""
 import collections

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_golden.py [CASE...]: makes tests/golden/train: for the models of the zoo the losses of 20 steps of PyTorch from the start
-weights, order and dropout masks that tutti draws (philox.py draws them here). PyTorch computes in float64: in float32 one
-flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI.
+"""train_golden.py [CASE...]: makes tests/golden/train: for the models of the zoo the losses of 20 steps of PyTorch
+from the start weights, order and dropout masks that tutti draws (philox.py draws them here). PyTorch computes in
+float64: in float32 one flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, numpy,
+safetensors, xxhash, pyyaml from PyPI.
 
 The small models train on the 32 digits of tests/golden/train/digits32. Of the others narrow variants are made (NARROW):
-the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and as two, which
-differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum, MODEL.RULE (ADAMW), MODEL.clip (the norm of
-all gradients is clipped), MODEL.local (each rank takes steps of its own, weights are averaged every PERIOD of them), MODEL.freeze (layers whose
-parameters have requires_grad = False), MODEL.lars or MODEL.lamb (norm_rules.py's steps by PyTorch's gradients). compare_losses.py holds tutti against these files, without PyTorch."""
+the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and
+as two, which differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum,
+MODEL.RULE (ADAMW), MODEL.clip (the norm of all gradients is clipped), MODEL.local (each rank takes steps of its own,
+weights are averaged every PERIOD of them), MODEL.freeze (layers whose parameters have requires_grad = False),
+MODEL.lars or MODEL.lamb (norm_rules.py's steps by PyTorch's gradients). compare_losses.py holds tutti against these
+files, without PyTorch."""
 import copy
 import dataclasses
 import gzip
@@ -53,8 +56,8 @@ NARROW = {
     "fcn5": Narrow([1, 1, 418], lr=0.5), "fcn8": Narrow([1, 1, 418], lr=0.5),
 }
 LR_ON_DIGITS = 0.02
-# Rates at which no ReLU flips: Adam makes 1e-4 of one in alexnet (at 0.001 and 0.003, oneDNN on two ranks), and PyTorch itself, in
-# float32, differs by 1e-2 in alexnet-bn at 0.0005.
+# Rates at which no ReLU flips: Adam makes 1e-4 of one in alexnet (at 0.001 and 0.003, oneDNN on two ranks), and
+# PyTorch itself, in float32, differs by 1e-2 in alexnet-bn at 0.0005.
 ADAMW = {"mlp.adamw": 0.001, "lenet.adamw": 0.001, "alexnet.adamw": 0.005, "convnet-bn.adamw": 0.001, "alexnet-bn.adamw": 0.0001}
 
 
@@ -149,7 +152,9 @@ class ByNorms(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:
         for number, (group, p) in enumerate((group, p) for group in self.param_groups for p in group["params"]):
-            moved = self.rule.step(str(number), p.flatten().tolist(), p.grad.flatten().tolist(), group["lr"], group["weight_decay"] > 0)
+            moved = self.rule.step(str(number),
+                                   p.flatten().tolist(),
+                                   p.grad.flatten().tolist(), group["lr"], group["weight_decay"] > 0)
             p.copy_(torch.tensor(moved, dtype=p.dtype).reshape(p.shape))
 
 
@@ -216,7 +221,8 @@ def main() -> None:
         if name in NARROW:
             (GOLDEN / f"{name}.yaml").write_text(narrowed(name, NARROW[name]))
         x, y = samples(name)
-        lr = ADAMW[case] if case in ADAMW else BY_NORMS[case][2] if case in BY_NORMS else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
+        lr = ADAMW[case] if case in ADAMW else BY_NORMS[case][
+            2] if case in BY_NORMS else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
         losses = {}
         for ranks in (1, 2):
             model = start(name)

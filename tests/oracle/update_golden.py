@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""update_golden.py [RULE...]: makes tests/golden/updates/RULE.safetensors, of all rules or of these: what PyTorch's optimisers, in float64, make
-of weights and of what they keep (by the names of our states) in 20 steps on given gradients. test_update_golden.c makes the same gradients and
-holds our rules against the files. Needs torch, numpy and safetensors from PyPI."""
+"""update_golden.py [RULE...]: makes tests/golden/updates/RULE.safetensors, of all rules or of these: what PyTorch's
+optimisers, in float64, make of weights and of what they keep (by the names of our states) in 20 steps on given
+gradients. test_update_golden.c makes the same gradients and holds our rules against the files. Needs torch, numpy and
+safetensors from PyPI."""
 import pathlib
 import sys
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What CTest did not run is listed with the reason and what brings it: tools/test_summary.py over the file that CTest itself writes.
+"""What CTest did not run is listed with the reason and what brings it: tools/test_summary.py over the file that CTest
+itself writes.
 
 usage: list_skips.py SOURCE
 """

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stops each rank in each phase of each method, for longer than the deadline and for less (stop_at.c does it, at an exact place), and
-both ranks for longer.
+"""Stops each rank in each phase of each method, for longer than the deadline and for less (stop_at.c does it, at an
+exact place), and both ranks for longer.
 
 usage: tests/waits/stop_phases.py TUTTI STOP_AT_LIBRARY [--long] [--only WORDS] [--at-once N]
 
-Longer: every other rank ends with 4 (5 while the group is forming), names who stands still after about two seconds and at the end, and ends
-at the deadline, counted from when it began to wait. Less: all end with 0. Both: they do too, because time in which a process itself stood still
-is not the others' silence. Exit code 1 and a line for each case that does not. A place that a rank does not come to, such as the trace of a method
-that has none, is counted apart; each rank must come to those that all have.
+Longer: every other rank ends with 4 (5 while the group is forming), names who stands still after about two seconds and
+at the end, and ends at the deadline, counted from when it began to wait. Less: all end with 0. Both: they do too,
+because time in which a process itself stood still is not the others' silence. Exit code 1 and a line for each case
+that does not. A place that a rank does not come to, such as the trace of a method that has none, is counted apart;
+each rank must come to those that all have.
 """
 import argparse
 import concurrent.futures
@@ -190,7 +191,8 @@ def play(args, method, hosts, rank, phase, how):
             ended = [p.returncode for p in run.ranks]
             if ended != [0, 0]:
                 return "failed", f"ended with {ended} before the place: {run.text(0)[-300:]!r} {run.text(1)[-300:]!r}", 0
-            return ("failed", "the rank never came there", 0) if everywhere and not (hosts and place == "mesh") else ("absent", "", 0)
+            return ("failed", "the rank never came there",
+                    0) if everywhere and not (hosts and place == "mesh") else ("absent", "", 0)
         words, took = check(run, rank, forming, how)
         return ("failed" if words else "ok"), words, took
     except TimeoutError as e:
@@ -209,7 +211,9 @@ def methods(args):
                 with open(f"{folder}/j.yaml", "w") as f:
                     f.write(f"model: lenet\nmethod: {m['name']}\ndata: {{set: digits}}\n"
                             f"batch: 16\nsteps: 1\noptimiser: {{rule: {rule}, lr: 0.01}}\n")
-                done = subprocess.run([args.tutti, "train", "j.yaml", "--dry-run", "--ranks", "2"], cwd=folder, capture_output=True)
+                done = subprocess.run([args.tutti, "train", "j.yaml", "--dry-run", "--ranks", "2"],
+                                      cwd=folder,
+                                      capture_output=True)
                 if done.returncode == 0:
                     m["rule"] = rule
                     break
@@ -229,7 +233,8 @@ def cases(args, known):
 
 
 def say(method, hosts, rank, phase, how):
-    words = {"longer": "for longer than the deadline", "less": "for less than the deadline", "both": "and then both for longer",
+    words = {"longer": "for longer than the "
+                       "deadline", "less": "for less than the deadline", "both": "and then both for longer",
              "term": "for longer, and the other one gets SIGTERM"}
     return f"{method['name']}{', over ' + hosts if hosts else ''}: rank {rank} stopped in '{phase[0]}' {words[how]}"
 
@@ -257,7 +262,10 @@ def main():
     late.sort()
     print(f"{counts['ok']} as they should, {counts['failed']} not, {counts['absent']} places that do not exist there")
     if late:
-        print(f"after a stop the others ended {late[len(late) // 2]:+.1f} s from the deadline in the median, {late[0]:+.1f} to {late[-1]:+.1f}")
+        print(
+            f"after a stop the others ended {late[len(late) // 2]:+.1f} s from the deadline in the median, "
+            f"{late[0]:+.1f} to {late[-1]:+.1f}"
+        )
     return 1 if failed else 0
 
 
