@@ -15,7 +15,8 @@ HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* %s: what the test plants h
 GOOD = {
     "src/base/arena.h": "",
     "src/kernel/kernel.h": '#include <oneapi/dnnl/dnnl.h>\n#include "../base/arena.h"\n',
-    "src/kernel/value.h": "typedef struct tutti_value {\n    int n[2];\n} tutti_value;\ntypedef struct tutti_other tutti_other;\n",
+    "src/kernel/value.h": "typedef struct tutti_value {\n    int n[2];\n} tutti_value;\ntypedef struct tutti_other "
+                          "tutti_other;\n",
     "src/kernel/other.h": "typedef struct tutti_other tutti_other;\n",
     "src/collective/wire/wire_impl.h": "",
     "src/collective/group/group.h": '#include "../wire/wire_impl.h"\n#include "../wire/wire.h"\n',
@@ -47,10 +48,14 @@ doors collective/wire: collective/wire/wire.h collective/wire/wire_impl.h
 OPENED = [
     ("data:", "data: base", "data may include base, and does not"),
     ("<oneapi/dnnl/*>: kernel", "<oneapi/dnnl/*>: data kernel", "<oneapi/dnnl/*> is also for data, which does not"),
-    ("wire_impl.h: collective/group", "wire_impl.h: collective/group collective/comm", "wire_impl.h is also for collective/comm"),
-    ("room data/sets:", "room data/lists:\nroom data/sets: data/lists", "data/sets may include data/lists, and does not"),
-    ("wire/wire.h collective/wire/wire_impl.h", "wire/wire.h collective/wire/wire_impl.h collective/wire/row.h", "row.h is a door of collective/wire that nobody uses"),
-    ("<oneapi/dnnl/*>: kernel", "<oneapi/dnnl/*>: kernel\n<omp.h>: kernel", "<omp.h> is also for kernel, which does not"),
+    ("wire_impl.h: collective/group", "wire_impl.h: collective/group collective/comm",
+     "wire_impl.h is also for collective/comm"),
+    ("room data/sets:", "room data/lists:\nroom data/sets: data/lists",
+     "data/sets may include data/lists, and does not"),
+    ("wire/wire.h collective/wire/wire_impl.h", "wire/wire.h collective/wire/wire_impl.h collective/wire/row.h",
+     "row.h is a door of collective/wire that nobody uses"),
+    ("<oneapi/dnnl/*>: kernel", "<oneapi/dnnl/*>: kernel\n<omp.h>: kernel",
+     "<omp.h> is also for kernel, which does not"),
 ]
 # (checker, file, its text, words of the finding)
 PLANTED = [
@@ -58,23 +63,33 @@ PLANTED = [
     ("check_layers.py", "src/data/math.c", '#include <oneapi/dnnl/dnnl.h>\n', "is for kernel only"),
     ("check_layers.py", "src/data/x.c", '#include <gmp-x86.h>\n', "is no system header"),
     ("check_layers.py", "src/data/gone.c", '#include "../base/gone.h"\n', "is not there"),
-    ("check_layers.py", "src/collective/group/second.c", '#include "../wire/row.h"\n', "row.h is no door of collective/wire"),
-    ("check_layers.py", "src/collective/comm/peek.c", '#include "../wire/wire_impl.h"\n', "is private to collective/wire"),
-    ("check_layers.py", "src/data/sets/peek.c", '#include "../picture/jpeg.h"\n', "the room data/sets may not include data/picture"),
+    ("check_layers.py", "src/collective/group/second.c", '#include "../wire/row.h"\n',
+     "row.h is no door of collective/wire"),
+    ("check_layers.py", "src/collective/comm/peek.c", '#include "../wire/wire_impl.h"\n',
+     "is private to collective/wire"),
+    ("check_layers.py", "src/data/sets/peek.c", '#include "../picture/jpeg.h"\n',
+     "the room data/sets may not include data/picture"),
     ("check_layers.py", "src/collective/group/peek.c", '#include "../wire/row.h"\n', "is no door of collective/wire"),
     ("check_layers.py", "src/attic/old.c", "", "belongs to no module"),
     ("check_layers.py", "include/tutti/new.h", "", "belongs to no module"),
     ("check_style.py", "src/data/long.c", "int x;\n" * 500, "502 lines; at most 500"),
     ("check_style.py", "src/data/big.c", "int f(void)\n{\n" + "    f();\n" * 61 + "}\n", "a function of 61 lines"),
-    ("check_style.py", "src/data/terse.c", "/* SPDX-License-Identifier: Apache-2.0 */\n/* terse.c: short. */\n", "says what it is for in 1 words; at least 5"),
+    ("check_style.py", "src/data/terse.c", "/* SPDX-License-Identifier: Apache-2.0 */\n/* terse.c: short. */\n",
+     "says what it is for in 1 words; at least 5"),
     ("check_style.py", "src/data/fork.c", "int f(void)\n{\n#ifdef X\n#endif\n}\n", "#if inside a function"),
     ("check_style.py", "src/data/copy.c", "void f(void)\n{\n    strcpy(a, b);\n}\n", "strcpy is not used here"),
     ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
-    ("check_style.py", "src/data/word.c", "void f(void)\n{\n    const tutti_status rc = g();\n}\n", "a status is called st, not rc"),
-    ("check_style.py", "src/training/run/step/step.c", "/* after the all-gather */\n", "known to methods and rules alone"),
+    ("check_style.py", "src/data/word.c", "void f(void)\n{\n    const tutti_status rc = g();\n}\n",
+     "a status is called st, not rc"),
+    ("check_style.py", "src/training/run/step/step.c", "/* after the all-gather */\n",
+     "known to methods and rules alone"),
+    ("check_style.py", "src/data/wide.h", f"/* {'word ' * 25}*/\n", "src/data/wide.h:3: 130 columns; at most 120"),
+    ("check_style.py", "src/data/open.h", "/* Of which there are two. */\n", "comments open without the noun"),
     ("check_style.py", "tests/idx.c", "", "has the same name"),
-    ("check_style.py", "src/data/same.h", "typedef struct {\n    int n;\n} tutti_value;\n", "the type tutti_value is another one in src/"),
-    ("check_style.py", "src/data/call.h", "int tutti_value(int n);\n", "the function tutti_value has the name of a type in src/"),
+    ("check_style.py", "src/data/same.h", "typedef struct {\n    int n;\n} tutti_value;\n",
+     "the type tutti_value is another one in src/"),
+    ("check_style.py", "src/data/call.h", "int tutti_value(int n);\n",
+     "the function tutti_value has the name of a type in src/"),
     ("check_docs.py", "README.md", "[there](docs/gone.md)\n", "link to docs/gone.md: no such file"),
     ("check_docs.py", "README.md", "[there](docs/commands.md#gone)\n", "no such heading"),
     ("check_docs.py", "README.md", "as `src/data/gone.c` says\n", "names src/data/gone.c: no such file"),
@@ -110,7 +125,8 @@ def plant_crowd(tree, nfiles):
 def plant_wide(tree, nfunctions):
     """This many functions of seven parameters; and one whose parameter has seven."""
     path = "src/data/wide.c"
-    write(tree, path, "".join(f"int f{i}(int a, int b, int c, int d, int e, int g, int h)\n{{\n}}\n" for i in range(nfunctions)) +
+    write(tree, path, "".join(f"int f{i}(int a, int b, int c, int d, int e, int g, int "
+                              f"h)\n{{\n}}\n" for i in range(nfunctions)) +
           "int g(int (*f)(int a, int b, int c, int d, int e, int g, int h))\n{\n}\n")
     found = check(tree, "check_style.py")
     os.remove(os.path.join(tree, path))
@@ -131,6 +147,31 @@ def plant_circle(tree, nfiles):
     for i in range(nfiles):
         os.remove(os.path.join(folder, f"circle{i}.c"))
     return found
+
+
+def commit(tree, subject):
+    """Makes an empty commit with this subject; returns its number."""
+    who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+    subprocess.run(["git", "-C", tree, *who, "commit", "-q", "--allow-empty", "-m", subject], check=True)
+    done = subprocess.run(["git", "-C", tree, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def plant_subjects(tree):
+    """Subjects of commits, one at a time; how many are not judged as they should be."""
+    failures = 0
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    last = commit(tree, "the first of them")
+    verbless = "is not 'module: verb ...'"
+    for subject, wanted in (("base: wait for the end of a child", None), ("base: waiting stands once", verbless),
+                            ("Wait for it", verbless), (f"base: add {'a' * 60}", "at most 60")):
+        new = commit(tree, subject)
+        rc, words = check(tree, "check_style.py", "--since", last)
+        if (rc != 0) if wanted is None else (rc != 1 or wanted not in words or words.count("\n") != 1):
+            failures += 1
+            print(f"subject '{subject}': wanted '{wanted}', got {rc}: {words}")
+        last = new
+    return failures
 
 
 def write_layers(tree, text):
@@ -187,7 +228,8 @@ def main():
             if rc != wanted[0] or wanted[1] not in words:
                 failures += 1
                 print(f"a circle of {nfiles} files: wanted {wanted}, got {rc}: {words}")
-        for nfiles, wanted in ((30, (0, "style: ")), (31, (1, "src/kernel/crowd: 31 files in one folder; at most 30\n"))):
+        for nfiles, wanted in ((30, (0, "style: ")), (31, (1, "src/kernel/crowd: 31 files in one folder; at most "
+                                                              "30\n"))):
             rc, words = plant_crowd(tree, nfiles)
             if rc != wanted[0] or not words.startswith(wanted[1]):
                 failures += 1
@@ -197,7 +239,8 @@ def main():
             if rc != wanted[0] or not words.startswith(wanted[1]) or words.count("has 7\n") != wanted[0] * nfunctions:
                 failures += 1
                 print(f"{nfunctions} functions of seven parameters: wanted {wanted}, got {rc}: {words}")
-    print(f"{len(PLANTED) + len(OPENED) + 3} violations planted, {failures} not found as they should be")
+        failures += plant_subjects(tree)
+    print(f"{len(PLANTED) + len(OPENED) + 6} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 
 
