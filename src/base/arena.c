@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c: a list of blocks, newest first; each new block is at least twice as large as the last, so an arena
- * of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages: who needs an arena that large walks all
- * over it. */
+/* arena.c: allocates memory that is given back all at once. A list of blocks, newest first; each new block is at least
+ * twice as large as the last, so an arena of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages:
+ * who needs an arena that large walks all over it. */
 #include "arena.h"
 
 #include <stdint.h>

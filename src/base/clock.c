@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c: time from clock_gettime. Sleeps go on after a signal until their time is over. */
+/* clock.c: reads the clocks by clock_gettime, sleeps, and writes times as words. Sleeps go on after a signal until
+ * their time is over. */
 #include "clock.h"
 
 #include <errno.h>

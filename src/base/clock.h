@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h: monotonic time and deadlines. Wall-clock jumps do not matter. Threads: shared. */
+/* clock.h: monotonic and wall time, deadlines, and times as words. Wall-clock jumps do not matter. Threads: shared. */
 #ifndef TUTTI_BASE_CLOCK_H
 #define TUTTI_BASE_CLOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* divisor.h: what two whole numbers have in common. Threads: shared. */
+/* divisor.h: the greatest common divisor of two whole numbers. Threads: shared. */
 #ifndef TUTTI_BASE_DIVISOR_H
 #define TUTTI_BASE_DIVISOR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failure.c: formats failure texts. Of a text longer than the buffer the middle goes: where it begins and why it ends
- * are kept. */
+/* failure.c: writes the words of a failure, and names statuses. Of a text longer than the buffer the middle goes: where
+ * it begins and why it ends are kept. */
 #include "tutti/failure.h"
 
 #include <stdarg.h>

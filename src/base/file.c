@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the
- * old file or the new one, never a part; behind a link, the file that it leads to. What is no regular file has no such
- * name beside it and is written where it is. */
+/* file.c: reads, writes, syncs and removes whole files and folders. Writing goes to "<path>.tmp.<pid>", which is
+ * fsynced and renamed: a reader sees the old file or the new one, never a part; behind a link, the file that it leads
+ * to. What is no regular file has no such name beside it and is written where it is. */
 #include "file.h"
 
 #include <dirent.h>

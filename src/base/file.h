@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.h: whole files in, whole files out. Writing is all or nothing: a temporary name beside the target,
- * fsync, rename, fsync of the folder. Failures name the path and errno's words. Threads: shared. */
+/* file.h: reads and writes whole files; writes atomically; makes and removes folders. Writing is all or nothing: a
+ * temporary name beside the target, fsync, rename, fsync of the folder. Failures name the path and errno's words.
+ * Threads: shared. */
 #ifndef TUTTI_BASE_FILE_H
 #define TUTTI_BASE_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.c: xxh3 of the xxhash library. */
+/* hash.c: hashes bytes by xxh3 of the xxhash library. */
 #include "hash.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* headway.h: how far something is that takes long, told to whoever asked for it. Who does the work need not know who
- * that is.
+/* headway.h: how far a long piece of work has come, told to the caller. Who does the work need not know who that is.
  *
  * Threads: owner; the thread that was given it. */
 #ifndef TUTTI_BASE_HEADWAY_H

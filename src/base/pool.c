@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c: workers sleep on a condition until a loop is posted; each takes its contiguous share by index, so the split
- * of [0, n) depends on n and the pool's size only. The mutex guards everything below it in the struct. */
+/* pool.c: a small pool of threads for loops. Workers sleep on a condition until a loop is posted; each takes its
+ * contiguous share by index, so the split of [0, n) depends on n and the pool's size only. The mutex guards everything
+ * below it in the struct. */
 #include "pool.h"
 
 #include <pthread.h>

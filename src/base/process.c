@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c: fork, exec and waitpid of child processes.
+/* process.c: starts child processes by fork and exec, waits for them and kills them.
  *
  * A pipe tells what went wrong between fork and exec; exec closes it. So a program that is missing is a failure of the
  * start and not one of 256 exit codes. All that needs memory is made before the fork: in a process of several threads a

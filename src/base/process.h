@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h: a child process as a value: started, looked at, signalled, waited for. No other file forks or waits.
+/* process.h: starts a child process, looks at it, sends it signals and waits for its end: the only place that forks. No
+ * other file forks or waits.
  *
  * Threads: shared, each child by one thread at a time; a watch is for a process of one thread. */
 #ifndef TUTTI_BASE_PROCESS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rng.c: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11).
+/* rng.c: counter-based random numbers. Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
+ * 1, 2, 3", SC'11).
  *
  * The 128-bit counter is (a, b); the 64-bit key is seed + stream * an odd constant, so that streams of one seed and one
  * stream of different seeds are different keys. */

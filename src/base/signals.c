@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signals.c: masks of the calling thread (signals.h). */
+/* signals.c: blocks and restores the signals of the calling thread (signals.h). */
 #include "signals.h"
 
 #include <pthread.h>

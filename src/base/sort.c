@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort.c: qsort, and what it asks. */
+/* sort.c: sorts measured numbers by qsort, and takes quantiles. */
 #include "sort.h"
 
 #include <stdlib.h>

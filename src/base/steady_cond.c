@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady_cond.c: CLOCK_MONOTONIC is an attribute of the condition, and what it waits until is a timespec. */
+/* steady_cond.c: condition variables that wait by CLOCK_MONOTONIC. */
 #include "steady_cond.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady_cond.h: conditions that are waited for by the clock of tutti_clock_ns, which nobody sets. Threads: as
- * pthread's. */
+/* steady_cond.h: condition variables whose deadlines go by tutti_clock_ns, so that setting the wall clock does not move
+ * them. Threads: as pthread's. */
 #ifndef TUTTI_BASE_STEADY_COND_H
 #define TUTTI_BASE_STEADY_COND_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_id.c: the notes that the linker leaves in each object (NT_GNU_BUILD_ID: a hash of what was linked).
+/* build_id.c: computes the identity of this build of the program. The notes that the linker leaves in each object
+ * (NT_GNU_BUILD_ID: a hash of what was linked).
  *
  * Rejected: hashing the program's file at every start: 11 MB, 8 ms of each of a hundred ranks that start on the same
  * cores. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_group.c: /proc/self/cgroup has a line "0::/user.slice/run.scope" of version 2, whose files lie in
- * /sys/fs/cgroup, and one "4:cpu,cpuacct:/batch" of each hierarchy of version 1, whose files lie in
- * /sys/fs/cgroup/CONTROLLER (a link where several share one). */
+/* control_group.c: finds the control groups of this process. /proc/self/cgroup has a line "0::/user.slice/run.scope" of
+ * version 2, whose files lie in /sys/fs/cgroup, and one "4:cpu,cpuacct:/batch" of each hierarchy of version 1, whose
+ * files lie in /sys/fs/cgroup/CONTROLLER (a link where several share one). */
 #include "control_group.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_list.c: sets of cores as people and the kernel write them: "0-3,8". */
+/* core_list.c: reads and prints sets of cores as the kernel writes them: "0-3,8". */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

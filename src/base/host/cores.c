@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cores.c: the kernel knows best what a process may run on: for the host's set a thread asks for all cores and is given
- * those that there are. Reading cpusets instead would need both versions of control groups, and their file system where
- * we look for it. */
+/* cores.c: counts the cores that this process may use, quotas of control groups included. The kernel knows best what a
+ * process may run on: for the host's set a thread asks for all cores and is given those that there are. Reading cpusets
+ * instead would need both versions of control groups, and their file system where we look for it. */
 #include "cores.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cores.h: which cores there are for us, in one meaning everywhere.
+/* cores.h: which processor cores this process may use.
  *
  *   own      those that this process may run on (its affinity mask: taskset, a launcher's binding)
  *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the

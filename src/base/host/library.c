@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c: loads shared libraries when they are wanted (library.h). */
+/* library.c: loads shared libraries when they are first wanted (library.h). */
 #include "library.h"
 
 #include <dlfcn.h>

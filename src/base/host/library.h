@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.h: shared libraries that are loaded when they are wanted: who never wants them runs where they are not
- * installed.
+/* library.h: loads shared libraries at run time, so that a host without them can run everything else.
  *
  * Build against the headers, list the functions once, and make table and names of the list:
  *

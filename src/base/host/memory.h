@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h: what memory is left, to refuse work that cannot have what it needs before any of it is done: the system
- * gives what it does not have, and kills the process when it is touched. Threads: shared. */
+/* memory.h: the memory that is left, so that work which needs more is refused before any of it is done. Threads:
+ * shared. */
 #ifndef TUTTI_BASE_MEMORY_H
 #define TUTTI_BASE_MEMORY_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.c: maps anonymous memory at a boundary of huge pages and asks for them (madvise, Linux): where they are
- * forbidden, pages are small and nothing else changes. What would not fill one huge page lies in small ones: an
- * exchange's own region holds a few signal words, and there are hundreds of those. */
+/* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory at a boundary of huge pages and asks
+ * for them (madvise, Linux): where they are forbidden, pages are small and nothing else changes. What would not fill
+ * one huge page lies in small ones: an exchange's own region holds a few signal words, and there are hundreds of those.
+ * */
 #include "pages.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor.c: the first processor of /proc/cpuinfo, and its caches in sysfs. */
+/* processor.c: reads the processor's name and caches from /proc/cpuinfo and sysfs. */
 #include "processor.h"
 
 #include <ctype.h>

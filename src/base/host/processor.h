@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor.h: which processor this is, so that what was measured on one is not believed on another. Threads: owner. */
+/* processor.h: the name and caches of this processor, so that figures measured on one processor are not used on
+ * another. Threads: owner. */
 #ifndef TUTTI_BASE_PROCESSOR_H
 #define TUTTI_BASE_PROCESSOR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c: a helper program as a child process with a deadline. */
+/* program.c: runs a helper program as a child process with a deadline. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h: helper programs, such as a solver: one process a question, files in, files out. Threads: shared. */
+/* program.h: runs helper programs, such as a solver: one process for each question, files in, files out. Threads:
+ * shared. */
 #ifndef TUTTI_BASE_PROGRAM_H
 #define TUTTI_BASE_PROGRAM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c: writes JSON text into a strbuf; reads by cJSON what is one whole document. */
+/* json.c: writes JSON text into a strbuf, and reads one whole document by cJSON. */
 #include "json.h"
 
 #include <cjson/cJSON.h>

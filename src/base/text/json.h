@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h: writing JSON lines by hand, and the one way by which JSON is read. Strings are escaped, bytes that are no
- * UTF-8 too (tutti_strbuf_add_utf8); numbers that JSON cannot hold (NaN, infinities) are written as null. Threads:
- * owner. */
+/* json.h: writes JSON lines and reads JSON documents. Strings are escaped, bytes that are no UTF-8 too
+ * (tutti_strbuf_add_utf8); numbers that JSON cannot hold (NaN, infinities) are written as null. Threads: owner. */
 #ifndef TUTTI_BASE_JSON_H
 #define TUTTI_BASE_JSON_H
 

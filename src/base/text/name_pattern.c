@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_pattern.c: a star is tried shortest first, and only the last one is ever tried again: what an earlier one took
- * cannot matter once a later one was reached. fnmatch(3) knows brackets and the locale, which names of tensors do
- * not. */
+/* name_pattern.c: matches names against patterns with stars. A star is tried shortest first, and only the last one is
+ * ever tried again: what an earlier one took cannot matter once a later one was reached. fnmatch(3) knows brackets and
+ * the locale, which names of tensors do not. */
 #include "name_pattern.h"
 
 #include <stddef.h>

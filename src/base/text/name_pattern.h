@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_pattern.h: patterns of names with dots, such as those of tensors. "fc" is fc itself and all below it
+/* name_pattern.h: patterns with stars for names with dots, such as those of tensors. "fc" is fc itself and all below it
  * (fc.weight), "fc*" also fc1.weight: a star stands for any letters, dots too, a question mark for one. Threads: shared
  * (pure). */
 #ifndef TUTTI_NAME_PATTERN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option_texts.c: fields of texts: how one is quoted, lists of them, and pairs.
+/* option_texts.c: reads and prints fields of texts: quoting, lists of texts, and pairs.
  *
  * On a command line lists and pairs stand without quotes, `a,b` and `a=b,c=d`, so that a star needs none either; YAML's
  * own form of them, `[a, "b"]` and `{a: b}`, is read there too. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c: walks a YAML map against a table of fields, and prints a struct by the same table. Keys with dots are
- * nested maps: "optimiser.lr" is `lr` in the map `optimiser`. */
+/* options.c: reads, sets, prints and explains the fields of a struct by one table: YAML map, --set, --help. Keys with
+ * dots are nested maps: "optimiser.lr" is `lr` in the map `optimiser`. */
 #include "options.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sourced.c: lines of figures with their sources; numbers with units. */
+/* sourced.c: reads files of figures with their sources, and numbers with units. */
 #include "sourced.h"
 
 #include <math.h>

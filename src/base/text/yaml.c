@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c: libyaml's events become a tree. What job and model files do not need (aliases, anchors, tags, several
- * documents) is refused, so that a file says what it seems to say; limits keep hostile files small. */
+/* yaml.c: parses YAML: the events of libyaml become a tree. What job and model files do not need (aliases, anchors,
+ * tags, several documents) is refused, so that a file says what it seems to say; limits keep hostile files small. */
 #include "yaml.h"
 
 #include <stdlib.h>
