@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.c: flags of all commands, by tables. */
+/* cli.c: parses command lines by tables of flags, prints help, and runs a command. */
 #include "cli.h"
 
 #include <ctype.h>

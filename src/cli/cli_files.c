@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_files.c: the files that flags name, held against each other and against what is read (job/outputs.h). What a
- * command reads besides its words is told by what loads it: tutti_cli_check_read, tutti_cli_check_job. */
+/* cli_files.c: refuses flags that would write a file over one that is read (job/outputs.h). What a command reads
+ * besides its words is told by what loads it: tutti_cli_check_read, tutti_cli_check_job. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_handicaps.c: --slow RANK=FACTOR and --stall RANK=SECONDS@STEP: which rank is held up on purpose, and how. */
+/* cli_handicaps.c: reads --slow RANK=FACTOR and --stall RANK=SECONDS@STEP, which hold a rank up on purpose. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_job.c: a job as the command line has it: the file, then --set, then the flags that stand for a key. Those go the
- * way of --set, so that a value that does not fit is refused by the same rule, in the same words. */
+/* cli_job.c: loads the job of a command line: the file, then --set KEY=VALUE, then the flags that stand for a key.
+ * Those go the way of --set, so that a value that does not fit is refused by the same rule, in the same words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_launch.c: several ranks of one command on this host. The launcher has read its command line and job (failures are
- * said once) and then only waits: it touches no data, no kernels, no group. */
+/* cli_launch.c: starts several ranks of one command on this host. The launcher has read its command line and job
+ * (failures are said once) and then only waits: it touches no data, no kernels, no group. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

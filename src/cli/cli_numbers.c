@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_numbers.c: whole numbers, lists of them, hosts and sizes, as flags have them. */
+/* cli_numbers.c: reads whole numbers, lists of numbers, hosts and sizes from flags. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_verbs.c: commands that are tables of verbs: `tutti coll VERB`, `tutti topo VERB`. */
+/* cli_verbs.c: runs commands that have verbs, such as `tutti coll VERB` and `tutti topo VERB`, by their tables. */
 #include <string.h>
 
 #include "../base/text/options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c: the table of commands, and what the program calls. A new command is its file, which ends with its row, and
- * its name in COMMANDS. Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or
- * deadline, 5 rendezvous, 128+n signal n. */
+/* main.c: the table of commands, and tutti_main, which the program calls. A new command is its file, which ends with
+ * its row, and its name in COMMANDS. Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4
+ * peer lost or deadline, 5 rendezvous, 128+n signal n. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c: draws what a run tells. On a TTY the step line is drawn over itself, at most ten times a second; into a
- * file or a pipe goes one line a logged interval. Notes go to stderr. */
+/* progress.c: draws the progress bar of a run. On a TTY the step line is drawn over itself, at most ten times a second;
+ * into a file or a pipe goes one line a logged interval. Notes go to stderr. */
 #include "progress.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.h: a run on the terminal: one line that moves on a TTY, plain lines otherwise. Threads: owner. */
+/* progress.h: the progress of a run on the terminal: one line that moves on a TTY, plain lines otherwise. Threads:
+ * owner. */
 #ifndef TUTTI_CLI_PROGRESS_H
 #define TUTTI_CLI_PROGRESS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.c: a thread that reads signals as data. No handler, hence no limits on what may be done and no global. */
+/* stop.c: takes SIGTERM, SIGUSR1 and SIGHUP in a thread and hands them to the run. No handler, hence no limits on what
+ * may be done and no global. */
 #include "stop.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h: signals that ask a rank to end: SIGTERM, SIGUSR1, SIGHUP.
+/* stop.h: signals that ask a rank to stop or to save: SIGTERM, SIGUSR1, SIGHUP.
  *
  * A thread that does nothing else hears them, so they are heard whatever the others do: read, decode, wait for peers,
  * compute. Until there is something to save, a signal ends the process as it ends any other. From tutti_stop_saves on,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surroundings.c: standard streams that are there, signals that mean what they mean elsewhere, output that was written.
+/* surroundings.c: prepares the process: opens missing standard streams, resets signals, checks the stack, and reports
+ * output that could not be written.
  *
  * A closed standard stream would give its number to the first file that is opened, and what is printed would go into
  * that file. So its place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed

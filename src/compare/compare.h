@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.h: runs of one job by several methods: what is compared, the runs, figures of them, the table and the page.
+/* compare.h: runs of one job by several methods: the list of methods, the runs, their figures, the table and the page.
  * Threads: owner. */
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_csv.c: every test of every run as a row, and where a run diverged, with the quoting of RFC 4180; a number
- * that is none is an empty field. */
+/* compare_csv.c: writes every test of every run as a row of CSV (RFC 4180). */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

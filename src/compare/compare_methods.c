@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_methods.c: what is compared: the list of methods, the goal, and the job of each run. */
+/* compare_methods.c: reads the list of methods and the goal of `tutti compare`, and makes the job of each run. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

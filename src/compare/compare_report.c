@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_report.c: DIR/compare.html of `tutti compare`: one page that needs nothing else, no network and no script. */
+/* compare_report.c: writes DIR/compare.html of `tutti compare`: one page without network or scripts. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

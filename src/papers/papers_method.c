@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* papers_method.c: how our figure is computed, one row a method.
+/* papers_method.c: computes our figure for a published one, one row for each way of computing.
  *
  * schedule-rounds counts stages with messages in the compiled schedule of that many ranks: the value that would run,
  * not a formula. seconds-ratio sweeps sizes and, because the baseline's latency is always the doubtful figure, gives

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c: what needs no machine: the rule, ranks and their threads, what is said, what is refused. */
+/* partition.c: reads a partition, prints it, and says which rank has which cores and how many threads: all that needs
+ * no machine. */
 #include "partition.h"
 
 #include <stdio.h>

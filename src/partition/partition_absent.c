@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_absent.c: a build without hwloc: nobody can say which cores lie together, so that there are no groups. */
+/* partition_absent.c: refuses partitions in a build without hwloc. */
 #include "partition.h"
 
 static tutti_status refuse(tutti_failure *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_even.c: runs of equal length, but for one core, that cut caches where they must only.
+/* partition_even.c: cuts cores into a number of groups of equal length. Runs of equal length, but for one core, that
+ * cut caches where they must only.
  *
  * How hwloc_distrib goes down the tree, with the lengths fixed: it deals groups to subtrees by their weight, and may
  * give two groups of one cache half of what a third has. Ranks that step together wait for the one with fewest cores,

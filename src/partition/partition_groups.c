@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_groups.c: a machine, as hwloc has it, into groups of cores and domains of memory.
+/* partition_groups.c: cuts a machine into groups of cores that share a cache or a memory domain.
  *
  * The nearest nodes of a core are those whose own cores are fewest among the nodes that it belongs to: memory that
  * hangs higher up in the tree (a node without cores of its own) is nobody's nearest, two kinds of memory at one place

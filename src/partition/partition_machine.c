@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_machine.c: the machine that we stand on, through hwloc: looked at, and bound to. */
+/* partition_machine.c: reads this machine through hwloc, and binds a process to cores and memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_list.c: `tutti coll list`: a few lines an algorithm; what it serves is asked of the compiler itself. */
+/* coll_list.c: `tutti coll list`: a few lines for each algorithm: collectives, rank counts and parameters, as the
+ * compiler answers. */
 #include <stdio.h>
 #include <string.h>
 

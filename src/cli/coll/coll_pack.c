@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_pack.c: `tutti coll pack TOPOLOGY`: trees packed into its links: bound, rate, trees, as text. */
+/* coll_pack.c: `tutti coll pack TOPOLOGY`: packs trees into the links of a topology and prints bound, rate and trees.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_schedule.c: from flags, or from a file, to a schedule: what compile, check and bench begin with. */
+/* coll_schedule.c: makes a schedule from flags or a file, for compile, check and bench. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

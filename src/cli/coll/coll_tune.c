@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_tune.c: `tutti coll tune`: fits alpha, beta and gamma on this host and writes them where predict, explain and
- * the chooser read them. */
+/* coll_tune.c: `tutti coll tune`: fits alpha, beta and gamma on this host and writes them to the file that predict,
+ * explain and the chooser read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_verify_all.c: `tutti coll verify-all`: proves the whole matrix (verify.h), several schedules at a time, and says
- * what it proved, what it left out, and the counter-example of the first one that is wrong. */
+/* coll_verify_all.c: `tutti coll verify-all`: proves every schedule of the matrix (verify.h) and prints the
+ * counter-example of the first wrong one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

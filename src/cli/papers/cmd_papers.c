@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_papers.c: `tutti papers [NAME...]`: published figures and ours, computed now. Pages lie in papers/ beside the
- * source tree's build folder, or in share/tutti/papers beside the installed program. */
+/* cmd_papers.c: `tutti papers [NAME...]`: prints published figures beside ours, which are computed now. Pages lie in
+ * papers/ beside the source tree's build folder, or in share/tutti/papers beside the installed program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

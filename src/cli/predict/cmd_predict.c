@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another
- * topology; with --measure beside real runs on this host and the error. A trace of svm-train: predict_trace.c; a layer
- * file: predict_layers.c. */
+/* cmd_predict.c: `tutti predict JOB.yaml`: predicts the time of a step at several rank counts, on this host or on
+ * another topology. A trace of svm-train: predict_trace.c; a layer file: predict_layers.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

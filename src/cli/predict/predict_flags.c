@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_flags.c: what `tutti predict` is asked, read from flags: rank counts and a topology, a whole run, memory,
- * other machines. */
+/* predict_flags.c: reads the flags of `tutti predict`: rank counts, topology, whole runs, memory, other machines. */
 #include "predict_flags.h"
 
 #include <string.h>

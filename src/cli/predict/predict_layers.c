@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_layers.c: `tutti predict LAYERS.txt`: its flags. */
+/* predict_layers.c: `tutti predict LAYERS.txt`: reads its flags and predicts from a layer file. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_trace.c: `tutti predict TRACE` of svm-train: its flags. */
+/* predict_trace.c: `tutti predict TRACE` of svm-train: reads its flags and predicts a training of an SVM. */
 #include "../../predict/plan/trace_scaling.h"
 
 #include "predict_flags.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_wait.c: the thread sleeps on a condition that the end of the prediction signals. On a terminal its line is
- * drawn over itself. */
+/* predict_wait.c: prints how long a prediction has taken, from a thread that sleeps until the prediction ends. On a
+ * terminal its line is drawn over itself. */
 #include "predict_wait.h"
 
 #include <pthread.h>

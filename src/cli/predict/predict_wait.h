@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_wait.h: a line on stderr for who waits: from the fifth second on, and then every five, how long it has taken
- * and what is predicted. A thread says it, so that no part of a prediction need ask for the time. Threads: owner;
+/* predict_wait.h: a line on stderr, every five seconds, that says how long a prediction has taken and what is
+ * predicted. A thread says it, so that no part of a prediction need ask for the time. Threads: owner;
  * tutti_predict_wait_at by the one that predicts. */
 #ifndef TUTTI_CLI_PREDICT_WAIT_H
 #define TUTTI_CLI_PREDICT_WAIT_H

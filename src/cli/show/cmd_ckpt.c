@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_ckpt.c: `tutti ckpt ls DIR` and `tutti ckpt verify CKPT|DIR`: what checkpoints there are and whether they are
- * whole. */
+/* cmd_ckpt.c: `tutti ckpt ls DIR` lists checkpoints, `tutti ckpt verify CKPT` checks whether they are whole. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

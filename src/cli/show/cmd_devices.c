@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_devices.c: `tutti devices [NAME|FILE]`: the processors that `tutti predict --device` knows, or one with the
+/* cmd_devices.c: `tutti devices`: lists the processor models that `tutti predict --device` knows, or shows one with the
  * source of each figure. */
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_doctor.c: `tutti doctor`: what tutti finds on this machine to compute with, and what is missing. */
+/* cmd_doctor.c: `tutti doctor`: what tutti finds on this machine to compute with (libraries, instruction sets, cards),
+ * and what is missing. */
 #include <stdlib.h>
 
 #include "../../base/text/strbuf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_eval.c: `tutti eval CKPT`: test accuracy of a checkpoint, on the data of its job or on other data; the answers
- * for each sample, and which classes are taken for which. */
+/* cmd_eval.c: `tutti eval CKPT`: tests a checkpoint on the data of its job or on other data, with the answers of each
+ * sample and a confusion matrix. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_infer.c: `tutti infer CKPT PICTURE..`: what a trained network takes pictures for. */
+/* cmd_infer.c: `tutti infer CKPT PICTURE..`: classifies pictures by a trained network. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_methods.c: `tutti methods [NAME] [--json]`: the table of methods by the coordinates of the taxonomy, or all that
- * a row says of one. */
+/* cmd_methods.c: `tutti methods [NAME] [--json]`: prints the table of training methods, or one of them. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

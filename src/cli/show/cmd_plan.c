@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_plan.c: `tutti plan [check] JOB.yaml`: how the job's steps are done by each rank; `check` proves that two
- * consecutive steps of all ranks are free of races, from the same plan and the same lowered schedules that `train`
- * runs. */
+/* cmd_plan.c: `tutti plan [check] JOB.yaml`: prints the plan of a job; `check` proves that two consecutive steps of all
+ * ranks are free of races. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as
- * DIR/report.svg; from its layers.txt, if steps were traced, DIR/layers.svg; if it was tested and has ReLUs,
- * DIR/sparsity.svg. A file is a trace of svm-train: report_svm.c. */
+/* cmd_report.c: `tutti report DIR`: sums up a run from its metrics.jsonl, as a few lines and as pictures. A file is a
+ * trace of svm-train: report_svm.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_trace.c: `tutti trace convert`: a trace of PyTorch's profiler as a layer file. */
+/* cmd_trace.c: `tutti trace convert`: turns a trace of PyTorch's profiler into a layer file. */
 #include <stdio.h>
 
 #include "../../metrics/trace.h"

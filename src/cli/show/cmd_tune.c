@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_tune.c: `tutti tune VERB`: figures of this machine, measured. A verb is one file tune_<verb>.c, a line in
- * tune_verbs.h and a row here. */
+/* cmd_tune.c: `tutti tune VERB`: the verbs that measure figures of this machine. A verb is one file tune_<verb>.c, a
+ * line in tune_verbs.h and a row here. */
 #include "../cli.h"
 #include "../coll/coll.h"
 #include "tune_verbs.h"

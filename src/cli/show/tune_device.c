@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_device.c: `tutti tune device`: fits a device to this processor or a card and writes it; --check compares it with
- * shipped networks. */
+/* tune_device.c: `tutti tune device`: fits a processor model to this processor or card and writes it. */
 #include <stdio.h>
 #include <string.h>
 

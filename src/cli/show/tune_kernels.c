@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_kernels.c: `tutti tune kernels`: times the ways to a matrix product and the candidates of a job's layers, and
- * writes the file that `kernels.tuned` names. */
+/* tune_kernels.c: `tutti tune kernels`: times the candidates of a job's layers and writes the file that the key
+ * `kernels.tuned` names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

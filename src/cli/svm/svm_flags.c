@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_flags.c: LIBSVM's letters beside long flags. */
+/* svm_flags.c: reads LIBSVM's letters and our long flags. */
 #include "svm_flags.h"
 
 #include <errno.h>

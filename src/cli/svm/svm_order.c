@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_order.c: what svm-train is asked for, from its command line. */
+/* svm_order.c: reads the command line of svm-train. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_progress.c: the bar follows the logarithm of the gap, from its first value down to eps: gaps fall by factors, not
- * by steps. It goes to stderr, because stdout is LIBSVM's; into a file or a pipe goes a line a second. */
+/* svm_progress.c: draws the progress bar of an SVM training: the bar follows the logarithm of the gap, from its first
+ * value down to eps. It goes to stderr, because stdout is LIBSVM's; into a file or a pipe goes a line a second. */
 #include "svm_progress.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_bounds.c: `tutti topo bounds TOPOLOGY --ranks P --bytes B`: L1 .. L7, what each holds for and which links attain
- * it. */
+/* topo_bounds.c: `tutti topo bounds TOPOLOGY --ranks P --bytes B`: prints the lower bounds of a collective's time (L1
+ * to L7). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_detect.c: `tutti topo detect`: the text form of this machine, then what it is made of. */
+/* topo_detect.c: `tutti topo detect`: looks at this machine and prints it as a topology. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_make.c: `tutti topo make KIND [--key value ...]`: the text form of a machine, its description, or a drawing.
- * Every key of the kind is a flag: the kinds' own tables say which there are. */
+/* topo_make.c: `tutti topo make KIND [--key value ...]`: makes a topology and prints its text form, its description or
+ * a drawing. Every key of the kind is a flag: the kinds' own tables say which there are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

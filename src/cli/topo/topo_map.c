@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_map.c: `tutti topo map TOPOLOGY --algorithm A --ranks P`: a seating that lowers the load of the busiest links,
- * what it was, and how far from the lower bound. */
+/* topo_map.c: `tutti topo map TOPOLOGY --algorithm A --ranks P`: places ranks so that the busiest links carry less, and
+ * says how far that is from the lower bound. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_compare.c: `tutti compare JOB.yaml --methods a,b,..`: trains one job by several methods with several seeds, one
- * run after the other, and holds them side by side in one page and one table. */
+/* cmd_compare.c: `tutti compare JOB.yaml --methods a,b,..`: trains one job by several methods and seeds, and puts the
+ * runs side by side in a table and a page. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else
+/* cmd_train.c: `tutti train JOB.yaml`: trains as one rank, starts several ranks, or joins a run that another launcher
  * started.
  *
  * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_report.c: notices and reports of a group, on stderr. */
+/* rank_report.c: prints the notices of a group (silent ranks, hangs) on stderr. */
 #include "rank_report.h"
 
 #include <pthread.h>

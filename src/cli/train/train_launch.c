@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_launch.c: starts the ranks of `tutti train` on this host, each on its group of the partition. */
+/* train_launch.c: starts the ranks of `tutti train` on this host, each bound to its group of the partition. */
 #include <stdio.h>
 #include <stdlib.h>
 
