@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_access.c: is every access ordered after the accesses that it conflicts with?
+/* check_access.c: finds races: checks whether every access is ordered after the accesses that it conflicts with.
  *
  * As in FastTrack, a cell keeps its last write and the reads since then that do not follow each other. A writer is one
  * of

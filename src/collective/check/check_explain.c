@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_explain.c: counter-examples that a person can follow. Only called when a check fails, so it may ask for parts
- * again and search. */
+/* check_explain.c: writes counter-examples of the checker in words: races, deadlocks, wrong results. Only called when a
+ * check fails, so it may ask for parts again and search. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_grid.c: all distinct slice boundaries of a schedule, in order.
+/* check_grid.c: cuts the vector at all distinct slice boundaries of a schedule, in order.
  *
  * Boundaries are fractions first/of. Schedules use few different `of`, so each has a table from `first` to the place of
  * the boundary in the grid: finding a slice costs two loads. Fractions are compared by cross products (31 + 31 bits),

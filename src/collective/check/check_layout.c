@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_layout.c: whose deeds a rank's clocks have to remember.
+/* check_layout.c: decides which other ranks' accesses a rank's vector clock has to remember.
  *
  * touched[r] = ranks whose memory r's steps touch (itself included). Two ranks can race only if they touch the same
  * rank's memory, so r's neighbours are all who touch what r touches. If that is nearly everybody (direct exchanges),

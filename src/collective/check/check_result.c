@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_result.c: what a collective owes, and whether the outputs hold it.
+/* check_result.c: checks whether the outputs hold what the collective owes.
  *
  * Inputs of all ranks must tile the leaves (one a rank, as many more as the source says, or the slots of a canonical
  * sum). Whenever a rank completes an invocation, every cell that it owes must hold an expression that contains each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm.c: life of a communicator, who may call, and schedules of the caller's own. */
+/* comm.c: creates and destroys communicators, and adds schedules of the caller's own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_board.c: what each rank has called, where the others can read it.
+/* comm_board.c: a board on which each rank shows which call it has made, so that calls that differ are refused.
  *
  * A ring of the last calls a rank: number and notice. The writer stores the number last, the reader looks at it before
  * and after, so a notice that is being overwritten is skipped: a rank that is so far ahead has got its answers. Posting

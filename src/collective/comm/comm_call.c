@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_call.c: calls become requests, requests go through queues. A blocking call is a request on the stack, or where
- * its ways are found out by going them, one for each part of it. */
+/* comm_call.c: the public collective calls (tutti_comm_allreduce and others): each becomes a request on a queue. A
+ * blocking call is a request on the stack, or where its ways are found out by going them, one for each part of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

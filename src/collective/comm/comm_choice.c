@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_choice.c: which way the next call of a class goes (comm_way.h): bookkeeping on rank 0, no clocks, no memory of
- * others.
+/* comm_choice.c: chooses the way through memory that the next call of a class goes, by the times that rank 0 measured
+ * (comm_way.h).
  *
  * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds
  * cold memory and does not count, and where ranks take turns on a core one call is short because another was long.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_explain.c: how a call would run and why, in words. */
+/* comm_explain.c: says in words how a call would run and why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

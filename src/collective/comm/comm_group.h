@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_group.h: a communicator for a command that has joined its group itself (to report on SIGQUIT, to name its
- * launcher). Threads: owner. */
+/* comm_group.h: makes a communicator for a command that has joined its group itself. Threads: owner. */
 #ifndef TUTTI_COMM_GROUP_H
 #define TUTTI_COMM_GROUP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_memory.c: memory that all ranks map: allocated here, or the caller's own that is shared already (enrol). */
+/* comm_memory.c: allocates memory that all ranks map, and enrols a caller's shared memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_plan.c: looks at a call: is it sound, where does its memory lie, which ways may it go.
+/* comm_plan.c: checks the arguments of a call, finds where its memory lies, and lists the ways that it may go.
  *
  * Only what all ranks give alike decides, so that all go the same way. */
 #include <stdio.h>

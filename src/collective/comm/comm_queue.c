@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_queue.c: requests go through a queue, one after the other, piece by piece.
+/* comm_queue.c: moves requests through a queue, one after the other, piece by piece.
  *
  * The executor calls `tutti_call_queue_turn` when an invocation is complete, inside whatever call drives the group; so
  * a request of many pieces goes on while its owner waits for another one, and no thread of ours is needed. */

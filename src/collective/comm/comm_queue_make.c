@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_queue_make.c: queues are made once for each kind of call: algorithm, schedule, proof, memory, exchange.
- * Collective. */
+/* comm_queue_make.c: makes the queue of a kind of call: chooses the algorithm, proves the schedule, creates the
+ * exchange. Collective. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

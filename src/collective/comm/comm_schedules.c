@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_schedules.c: schedules that the library chose: compiled, lowered and proved once in the life of a communicator,
- * however many queues run them. With 300 ranks on one host each costs every rank 50 ms, and a training of support
- * vectors has seven queues for two of them. */
+/* comm_schedules.c: keeps the schedules that a communicator has compiled, lowered and proved. With 300 ranks on one
+ * host each costs every rank 50 ms, and a training of support vectors has seven queues for two of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_way.c: the table of ways through memory, one row a way. */
+/* comm_way.c: the table of ways through memory: in regions, staged, through scratch, through the system. */
 #include "comm_way.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms.h: the table of them. A new one is one file with its row, and one line in compile_table.c.
+/* algorithms.h: the table of algorithms for collectives, one row each. A new one is one file with its row, and one line
+ * in compile_table.c.
  *
  * A row makes one rank's part of the two-sided form, for any rank count above 1 that it accepts; the hints that it puts
  * on messages are what lowering makes a fast mapped form of. Whoever writes a row argues in its comment why two

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_impl.h: what the rows share: the buffers of a collective, roots of canonical sums, balanced sums, messages.
+/* compile_impl.h: what the algorithms share: buffers of a collective, roots of canonical sums, balanced sums, messages.
  *
  * Buffers of every part stand in one order, so that a compiler knows its peers' numbers: in (one a root), out, scratch.
  * Threads: frozen. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_name.c: the text of an algorithm: a name, then parameters with values: "hierarchical,group=4".
+/* compile_name.c: reads and prints the text of an algorithm, a name with parameters: "hierarchical,group=4".
  *
  * Printing gives all parameters of the row in its order, so that two schedules that were made alike say so alike. */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_table.c: the algorithms there are, and the one way to ask for a schedule. A new one is its file and its name
- * in ALGORITHMS.
+/* compile_table.c: the table of algorithms, and tutti_schedule_compile, which compiles a schedule by a row. A new one
+ * is its file and its name in ALGORITHMS.
  *
  * Requests are refused here, before anything is built, so that every compiled schedule has parts for all its ranks. */
 #include <stdio.h>

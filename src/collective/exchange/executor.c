@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor.c: life of an exchange: agree, allocate, bind, and the other way round. */
+/* executor.c: creates and destroys exchanges: ranks agree on them, memory is allocated, steps are bound. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor.h: runs one rank's part of a lowered schedule on region memory.
+/* executor.h: the executor: runs one rank's part of a lowered schedule on region memory.
  *
  * An exchange is a schedule bound to memory: slices become addresses, channels become counter words, so that starting
  * it again costs next to nothing (persistent). Steps that fail cannot be: everything checkable was checked at create.

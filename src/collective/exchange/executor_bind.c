@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_bind.c: slices become addresses, channels become counter words: at create, and where memory is plain again
- * when the vector's length changes. */
+/* executor_bind.c: binds an exchange: slices become addresses, channels become counter words. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_place.c: where buffers lie: in regions, in the exchange's own scratch, or, plain, wherever the next aim
- * says.
+/* executor_place.c: places the buffers of an exchange: in regions, in the exchange's own scratch, or, for plain memory,
+ * wherever the next aim says.
  *
  * An input or output lies at its place with its whole index space, also where a rank stores only a window of it,
  * because the same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_plain.c: exchanges on memory that is no region: its addresses come with an aim before each invocation, and
- * with them the vector's length, so that one exchange serves all lengths up to its own.
+/* executor_plain.c: runs exchanges on memory that is no region: its addresses come with an aim before each invocation,
+ * and with them the vector's length, so that one exchange serves all lengths up to its own.
  *
  * Where a rank has aimed stands in its part of the exchange's region, written before any signal of the invocation.
  * Whoever touches its memory has waited for such a signal (the checker proves it of every access), so he finds the aim

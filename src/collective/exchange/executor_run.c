@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_run.c: runs what can run: the inner loop of every exchange. Never blocks, never fails.
+/* executor_run.c: runs the steps of an exchange that can run now: the inner loop of every exchange, which sums and
+ * copies. Never blocks, never fails.
  *
  * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent,
  * which makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_stores.c: which stores the steps of an exchange on regions use: ordinary ones, or those that bypass the
- * caches.
+/* executor_stores.c: chooses the stores of an exchange: ordinary ones, or streaming stores that bypass the caches.
  *
  * What cannot stay in the caches of a host anyway is stored past them. What could, by the size that they claim to have,
  * may still be stored sooner past them: a last level that is shared with the neighbours of a virtual machine is not all

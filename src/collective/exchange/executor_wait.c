@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_wait.c: waiting for an exchange: spin, yield, sleep; deadlines, deaths, and their words.
+/* executor_wait.c: waits for an exchange: spins, yields, sleeps; reports deadlines and dead ranks.
  *
  * Where every rank has a core a rank spins: what it waits for comes from another core. To yield there would give the
  * core to a stranger, who keeps it for milliseconds; only to a rank that is seen on the same core is way made, and then

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_words.c: where an exchange stands, for people: which step holds it up, for whom, what is missing, who has
- * not begun. */
+/* executor_words.c: says where an exchange stands: which step holds it up, for which rank, and who has not begun. */
 #include "../../base/text/strbuf.h"
 #include "executor_impl.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* members.c: which ranks of a group an exchange is over, and in which of the schedule's places. */
+/* members.c: finds the ranks of a group that take part in an exchange, and their numbers in the schedule. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove.c: one proof for all. A proof is of all parts together and grows with the square of the ranks and more; a part
- * that every rank compares with the proved one makes it hold for what they run, as long as parts are made by the same
- * function on the same request.
+/* prove.c: proves a schedule on rank 0 for all ranks, which compare the hash of what they run. A proof is of all parts
+ * together and grows with the square of the ranks and more; a part that every rank compares with the proved one makes
+ * it hold for what they run, as long as parts are made by the same function on the same request.
  *
  * Rejected: a cache of proofs of schedules by hash on disk, which would have to be trusted. That of a whole plan, which
  * may take seconds, is kept by the run that it is of (training/run/proof.c). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c: writes, signals and reads of another rank's memory.
+/* remote.c: writes, signals and reads of another rank's memory, without a schedule.
  *
  * The wait is the executor's in small: look, yield, sleep on the doorbell and the wire's descriptor. The owner drives
  * meanwhile. */

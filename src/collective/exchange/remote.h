@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.h: memory of another rank as a device: write, signal, read, wait; no schedule and no step on the other side.
+/* remote.h: one-sided access to another rank's memory: write, signal, read, wait.
  *
  * Near ranks' memory is mapped: a write is one copy to where it belongs. Between hosts it is a put of the group's wire,
  * in flight until flushed. Order: whoever sees a word sees all that was written to that rank before it was signalled,

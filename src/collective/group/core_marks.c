@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_marks.c: ranks that have a core each meet on one all the same, when another process takes the other.
+/* core_marks.c: ranks that meet on one core give way to each other: each waiting rank marks its core, so that it yields
+ * to a rank and not to a stranger.
  *
  * With a busy process beside two ranks on two cores the scheduler is content with two of the three on one core,
  * whichever two. If it is the ranks, neither spinning nor waiting helps: what a rank waits for can only come when it

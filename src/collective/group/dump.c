@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.c: the report of one rank: what it waits for, who has not arrived, how far everybody is, its last operations.
+/* dump.c: writes the report of a hang: what this rank waits for, who has not arrived, and its last operations.
  *
  * Asked for by a signal (tutti_group_report_on), by a peer that was asked, or made because a deadline has passed;
  * whoever is asked first asks the others, so that one signal to one rank gives the reports of all. The words go to the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enrolled.c: is memory that a caller offers really a shared mapping of the descriptor beside it? Looked up in
- * /proc/self/maps: what is mapped privately, or from another file or place, would be one thing here and another where a
- * peer maps the descriptor. */
+/* enrolled.c: checks memory that a caller enrols. Is memory that a caller offers really a shared mapping of the
+ * descriptor beside it? Looked up in /proc/self/maps: what is mapped privately, or from another file or place, would be
+ * one thing here and another where a peer maps the descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flight.c: the flight recorder as text. */
+/* flight.c: prints the flight recorder, the last operations of this rank, as text. */
 #include "flight.h"
 
 #include <stdlib.h>

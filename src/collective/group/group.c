@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c: life of a group, and what this host has. */
+/* group.c: allocates and leaves groups, and answers which ranks and hosts there are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

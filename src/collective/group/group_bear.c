@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_bear.c: a group that outlives the death of any rank but 0.
+/* group_bear.c: lets a group outlive the death of any rank but 0, for methods whose workers do not need each other.
  *
  * What a rank sees of the others' ends is its own: one hears of a death a moment before another does (group_gone.c).
  * What all must agree on, such as who tests which part, goes by the list that comes with every answer of rank 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_control.c: barrier, broadcast, all-gather and agreement over the star.
+/* group_control.c: control calls over TCP through rank 0: barrier, broadcast, gathering and agreement.
  *
  * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and
  * sends it to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never

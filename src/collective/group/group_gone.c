@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_gone.c: who is gone from a group that bears deaths (group_bear.c), as this rank has seen it and as all have
- * heard. */
+/* group_gone.c: keeps the list of lost ranks in a group that outlives deaths (group_bear.c): what this rank has seen
+ * and what all have heard. */
 #include "../../base/clock.h"
 #include "group_impl.h"
 

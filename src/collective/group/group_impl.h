@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_impl.h: what the files of a group share: peers, their sockets, and how this rank waits.
+/* group_impl.h: what the files of a group share: peers, their sockets, waiting.
  *
  *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and
  *            the small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.

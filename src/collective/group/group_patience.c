@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_patience.c: what of a wait counts against the deadline; long phases, and who goes on in them.
+/* group_patience.c: decides which part of a wait counts against the deadline, and reports long phases.
  *
  * Each wait counts its own time. While some peer is in a long phase it looks at all of them, some times a second: a
  * peer has moved when its phase has begun, ended or reported, and runs when it has looked for news. Whenever anybody

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_star.c: the star's sockets as news carriers: what the mesh tells on one host goes over rank 0 between hosts.
+/* group_star.c: the TCP connections to rank 0: bring news of deaths and aborts from one host to the others.
  *
  * A far peer's notices and the frames of its control calls come over one socket in order; notices are handled as they
  * come, the frame of a call is kept until it is asked for. Rank 0 passes long phases, goodbyes and `waiting` on to whom

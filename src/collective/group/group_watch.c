@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_watch.c: mesh messages, deaths and aborts; sleep.
+/* group_watch.c: notices dead, lost and aborting ranks by their sockets, records the first failure, and sleeps until
+ * something happens.
  *
  * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up
  * because of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came

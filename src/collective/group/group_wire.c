@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_wire.c: opens the wire to far peers, and makes regions known to it: addresses are exchanged once, over
- * control. */
+/* group_wire.c: opens the wire to ranks of other hosts, and makes regions known to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_wire_choose.c: the wire that 'auto' takes: the one over which 1 MiB and a word back went sooner just now.
+/* group_wire_choose.c: chooses the wire for 'auto': the one over which 1 MiB and a word back went sooner just now.
  *
  * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, its figure goes to all,
  * so all choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be faster

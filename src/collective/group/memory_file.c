@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.c: memfds. One has no name: when the last process is gone, so is the memory. Descriptors travel over the
- * mesh. */
+/* memory_file.c: memory files (memfd): made, mapped, and passed to other ranks of the host by descriptor. One has no
+ * name: when the last process is gone, so is the memory. Descriptors travel over the mesh. */
 #include "memory_file.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.h: memory without a name in any file system, and its way to the other ranks of the host. Threads:
- * owner. */
+/* memory_file.h: memory without a name in any file system, and how other ranks of the host receive it. Threads: owner.
+ * */
 #ifndef TUTTI_MEMORY_FILE_H
 #define TUTTI_MEMORY_FILE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_memory.c: memory of a peer that nobody maps: between threads it is simply there, between processes of one host
- * the system copies it (process_vm_readv, process_vm_writev: cross memory attach, CMA).
+/* peer_memory.c: reads and writes plain memory of another rank of this host. Memory of a peer that nobody maps: between
+ * threads it is simply there, between processes of one host the system copies it (process_vm_readv, process_vm_writev:
+ * cross memory attach, CMA).
  *
  * Whether the system does that for us depends on user ids, Yama's ptrace_scope, containers and their filters, and a
  * process number may mean another process there: so each rank reads a number that only the right process can have, and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_state.c: what the system knows of a rank that has not arrived: stopped, running, asleep. A stopped process
+/* peer_state.c: asks the system whether a rank that has not arrived is stopped, running or asleep. A stopped process
  * (SIGSTOP, a debugger) keeps all its sockets open and looks like a slow one to everybody who does not ask. */
 #include <stdio.h>
 #include <string.h>

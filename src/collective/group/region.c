@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all of its host: a memfd between processes, plain memory between threads
- * and for one alone; or the caller's own, of which it has a descriptor.
+/* region.c: creates regions: memory that other ranks may read and write. Memory of every rank, mapped by all of its
+ * host: a memfd between processes, plain memory between threads and for one alone; or the caller's own, of which it has
+ * a descriptor.
  *
  * A memfd has no name in any file system: when the last process is gone, so is the memory. It is one for all ranks of a
  * host, made by the lowest of them: one each would be 90,000 descriptors sent and mapped between 300 ranks, for every

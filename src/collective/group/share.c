@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c: see share.h. The maker seals the memfd before it tells: what is read was written whole, and stays as it
- * is. */
+/* share.c: shares bytes that one rank of each host makes with all ranks of that host (share.h). The maker seals the
+ * memfd before it tells: what is read was written whole, and stays as it is. */
 #include "share.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.c: one column a stage, one line a rank; what happens in a stage stands between its two thin lines. A message is
- * drawn once, by who moves the data. */
+/* draw.c: draws a schedule as a picture. One column a stage, one line a rank; what happens in a stage stands between
+ * its two thin lines. A message is drawn once, by who moves the data. */
 #include "draw.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exports.h: a schedule for one element count as what other simulators read (docs/simulation.md): GOAL text of
- * LogGOPSim, time-independent traces of SimGrid's SMPI, execution traces of Chakra (ASTRA-sim).
+/* exports.h: writes a schedule for other simulators (docs/simulation.md): GOAL of LogGOPSim, traces of SimGrid's SMPI,
+ * Chakra traces of ASTRA-sim.
  *
  * All say the same: messages with their bytes, what waits for what, additions. None has our slices, so nothing that is
  * read from them can be proved. s must be two-sided; the i-th message on a channel keeps its partner by a tag of its

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_check.c: the proof of a program in its own memory, and what the proof does not say. */
+/* msccl_check.c: proves an imported MSCCL program in its own memory, and says what the proof does not cover. */
 #include <stdarg.h>
 #include <string.h>
 

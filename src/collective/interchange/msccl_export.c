@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_export.c: schedule -> XML.
+/* msccl_export.c: writes a schedule as MSCCL's XML.
  *
  * Each end of a channel is a thread block; what is local stays in the block of the message before it in its sequence.
  * Steps of a block keep an order in which the schedule can be played; what came before a step in another block becomes

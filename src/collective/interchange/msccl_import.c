@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_import.c: writes the program as a schedule in text form and has that read: one reader freezes all schedules.
+/* msccl_import.c: turns an MSCCL program into a schedule, by way of the schedule's text form.
  *
  * A step moves a run of chunks; it is cut where its chunks are not side by side in the vector or in a buffer at either
  * end, because a slice of a schedule is one interval. Steps are numbered in a first pass, so that a step may wait for a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_read.c: XML -> program. Elements and attributes that are not known are passed over, as other readers do;
- * numbers have ranges, references are looked up, and every refusal names the line. Entities and other documents are
- * never loaded. */
+/* msccl_read.c: reads MSCCL's XML into a program. Elements and attributes that are not known are passed over, as other
+ * readers do; numbers have ranges, references are looked up, and every refusal names the line. Entities and other
+ * documents are never loaded. */
 #include <assert.h>
 #include <expat.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_trace.c: which chunk of the vector every step moves, found by playing the program once.
+/* msccl_trace.c: finds which chunk of the vector every step of an MSCCL program moves, by playing the program once.
  *
  * The k-th send of a block meets the k-th receive of the block at the other end. Chunks of input and output begin with
  * what their place means; from there they keep their number wherever they go. First sends wait for their receive, so

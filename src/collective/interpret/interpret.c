@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret.c: random interleavings. Four ways to choose who acts next take turns, since each finds other mistakes:
- * anybody for a short while; anybody for a long while; priorities with a few changes (Burckhardt et al., ASPLOS 2010: a
- * mistake that needs d orderings is found with a probability that does not shrink with the length of the run); and one
- * rank running ahead of all others as far as it can. */
+/* interpret.c: plays a schedule on numbers under random interleavings. Four ways to choose who acts next take turns,
+ * since each finds other mistakes: anybody for a short while; anybody for a long while; priorities with a few changes
+ * (Burckhardt et al., ASPLOS 2010: a mistake that needs d orderings is found with a probability that does not shrink
+ * with the length of the run); and one rank running ahead of all others as far as it can. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret.h: runs a schedule on real memory under chosen or all interleavings: the judge of the checker.
+/* interpret.h: the interpreter: runs a schedule on real memory under chosen or all interleavings, and so judges the
+ * checker.
  *
  * It shares no code and no idea with the checker: numbers instead of symbols, elements instead of slices, tries instead
  * of clocks. Every element of every slice is read and written by an action of its own, between which any other rank may

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_all.c: every interleaving whose order can matter.
+/* interpret_all.c: plays every interleaving of a schedule whose order can matter.
  *
  * A search over states. Signals, waits, offers of messages, and accesses to words that only one actor ever touches
  * commute with whatever others may do, so they are done at once, in any order (a persistent set of one action); the

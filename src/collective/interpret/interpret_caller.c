@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_caller.c: the two hands of a rank's caller. The scribbler judges the outputs of the invocation that is
- * complete, then spoils them, then says FREE; the feeder overwrites the inputs, then says READY. Where the outputs are
- * in place, the feeder leaves the inputs alone until the outputs have been judged. */
+/* interpret_caller.c: plays the caller of a rank: fills inputs and judges outputs. The scribbler judges the outputs of
+ * the invocation that is complete, then spoils them, then says FREE; the feeder overwrites the inputs, then says READY.
+ * Where the outputs are in place, the feeder leaves the inputs alone until the outputs have been judged. */
 #include <stdio.h>
 
 #include "interpret_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_impl.h: the interpreter's inside.
+/* interpret_impl.h: what the files of the interpreter share.
  *
  *   world   what never changes: parts of all ranks, where their memory lies, which words are shared.
  *   state   everything that changes, in one block of memory, so that a search can copy, hash and restore it.

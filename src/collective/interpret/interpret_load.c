@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_load.c: parts into actors and memory. Parts that make no sense (numbers out of range, lengths that differ
- * for this n, slices outside of their window) are wrong before anything runs. */
+/* interpret_load.c: turns the parts of a schedule into actors and memory for the interpreter. Parts that make no sense
+ * (numbers out of range, lengths that differ for this n, slices outside of their window) are wrong before anything
+ * runs. */
 #include <stdio.h>
 #include <stdlib.h>
 

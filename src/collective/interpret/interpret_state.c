@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_state.c: the beginning of a run: memory full of rubbish, and what the outputs are to be. */
+/* interpret_state.c: makes the start of an interpreter's run: memory full of rubbish, and the expected outputs. */
 #include <stdlib.h>
 #include <string.h>
 

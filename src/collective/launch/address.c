@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address.c: reads, resolves and listens on what MASTER_ADDR says. */
+/* address.c: reads and resolves the address of rank 0 (MASTER_ADDR), and listens on it. */
 #include "address.h"
 
 #include <arpa/inet.h>

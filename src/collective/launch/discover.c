@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover.c: who started this rank: a table of launchers; the first that is present decides.
+/* discover.c: finds out which launcher started this rank: a table of launchers, of which the first that is present
+ * decides.
  *
  * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a
  * shell line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover_variables.c: torchrun's names: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT. `tutti` as launcher
- * sets the same ones, and so does whoever starts ranks by hand.
+/* discover_variables.c: reads torchrun's variables: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT. `tutti` as
+ * launcher sets the same ones, and so does whoever starts ranks by hand.
  *
  * Where torchrun's agent already listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) rank 0 takes the next port. */
 #include <stdio.h>

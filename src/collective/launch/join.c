@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c: rendezvous at rank 0: everybody says hello, rank 0 compares, all get the table of members or one refusal;
- * then the ranks of a host share sockets and memory. Whoever waits for seconds says for whom. */
+/* join.c: rendezvous: each rank says hello to rank 0, which compares the hellos and sends all the list of members or a
+ * refusal. Whoever waits for seconds says for whom. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

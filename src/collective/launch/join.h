@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.h: how ranks find each other and become a group: who started this rank, rendezvous at rank 0, or threads of one
- * process.
+/* join.h: how ranks find each other and become a group: discovery of the launcher, rendezvous at rank 0, or threads of
+ * one process.
  *
  * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
  * (TUTTI_ERR_RENDEZVOUS).

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_hello.c: what a rank says of itself when it joins, and what must agree.
+/* join_hello.c: the hello of a rank that joins, and what must agree between ranks: number of ranks, version, build,
+ * instruction set, wire, job.
  *
  * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count,
  * and the caller's fingerprint. A refusal shows both values, because "mismatch" helps nobody. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_impl.h: what the files of the rendezvous share: join.c (before and after), join_zero.c (rank 0 collects the
- * others), join_other.c (they find it), join_hello.c (what they say of themselves), join_mesh.c (sockets between all of
- * a host). */
+/* join_impl.h: what the files of the rendezvous share. */
 #ifndef TUTTI_JOIN_IMPL_H
 #define TUTTI_JOIN_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_mesh.c: connects the ranks of one host by SOCK_SEQPACKET sockets in the abstract namespace: no file to leave
+/* join_mesh.c: connects the ranks of one host by SOCK_SEQPACKET sockets in the abstract namespace, which leave no file
  * behind.
  *
  * Every rank listens before it says hello to rank 0, so the table of names that rank 0 sends back holds only names that

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_other.c: how a rank finds rank 0 and says hello. Rank 0 may come later: it is called until the deadline. */
+/* join_other.c: finds rank 0 and says hello, as a rank other than 0. Rank 0 may come later: it is called until the
+ * deadline. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_threads.c: groups for the threads of one process: socket pairs instead of TCP and abstract sockets, plain memory
- * instead of memfd. Everything above is the code that processes run, which is what ThreadSanitizer shall see. */
+/* join_threads.c: makes groups of the threads of one process: socket pairs and plain memory. Everything above is the
+ * code that processes run, which is what ThreadSanitizer shall see. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c: ranks as child processes, watched until the last one has ended.
+/* launch.c: starts ranks as child processes and watches them until the last one has ended; the first failure is the
+ * exit code.
  *
  * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4,
  * a rank with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without

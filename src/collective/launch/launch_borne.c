@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_borne.c: a word from rank 0 to the launcher, through a pipe that it has left it. */
+/* launch_borne.c: tells the launcher, through a pipe, that rank 0 goes on although a rank has died. */
 #include <unistd.h>
 
 #include "discover_impl.h"

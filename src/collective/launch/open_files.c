@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_files.c: the limits on open files, said before they are met and named where they are.
+/* open_files.c: raises the limit on open files, or names it in a failure.
  *
  * The soft limit is 1,024 on most systems, for the sake of programs that use select(); the hard one is what the
  * administrator meant. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.c: an address of rank 0 that the others can use. A host has several (bridges, several networks) and cannot know
- * which of them a peer sees, so rank 0 tells all and each peer takes the first that answers. That it is rank 0 which
- * answers there the handshake finds out, by the cookie. */
+/* reach.c: finds an address of rank 0 that the other hosts can reach. A host has several (bridges, several networks)
+ * and cannot know which of them a peer sees, so rank 0 tells all and each peer takes the first that answers. That it is
+ * rank 0 which answers there the handshake finds out, by the cookie. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

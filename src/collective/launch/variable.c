@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* variable.c: variables of the environment that launchers set, as numbers. */
+/* variable.c: reads the variables that launchers set, as numbers. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_binomial.c: the binomial tree: in each step twice as many ranks take part.
+/* compile_binomial.c: binomial tree: in each step twice as many ranks take part.
  *
  *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h):
  *                               for p = 2^k and root 0 rank r's parent is r with its lowest bit cleared, as in the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_bruck.c: ceil(lg p) steps at any rank count (Bruck et al. 1997).
+/* compile_bruck.c: Bruck: ceil(lg p) steps at any rank count (Bruck et al. 1997).
  *
  *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it hands the first min(2^s, p
  *                   - 2^s) of them to rank r - 2^s, for which they come next, and takes as many from r + 2^s. Slices

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_direct.c: everybody to everybody; rank j owns slice j.
+/* compile_direct.c: direct: every rank reads from every other rank, and rank j owns slice j.
  *
  * Our reading of GDRAA (MiMatrix, arXiv 1802.02326: one computation, one handshake, two synchronisations):
  *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_hierarchical.c: a master a group (Jia et al. 2018, arXiv 1807.11205): few steps for small vectors on many
- * ranks.
+/* compile_hierarchical.c: hierarchical: one master for each group (Jia et al. 2018, arXiv 1807.11205): few steps for
+ * small vectors on many ranks.
  *
  *   to the master    in groups of k neighbouring ranks, k - 1 steps of a ring reduce-scatter; then the slices go on
  *                    round the ring until the master, the group's first rank, has all of them: k - 1 steps more;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_knomial.c: radix k instead of 2: each step with k - 1 peers, log_k p steps.
+/* compile_knomial.c: k-nomial: radix k instead of 2: each step with k - 1 peers, log_k p steps.
  *
  *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_rooted.h).
  *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_one_shot.c: everybody reads everything; one synchronisation. For vectors so small that only waiting counts.
+/* compile_one_shot.c: one-shot: every rank reads all inputs after one synchronisation. For vectors so small that only
+ * waiting counts.
  *
  * A rank copies its inputs into scratch, says so to all, and sums its inputs and what the others have shown, in the
  * same order on every rank (a balanced tree over ranks, or roots). Each rank reads (p + 1) n and writes 2 n elements.

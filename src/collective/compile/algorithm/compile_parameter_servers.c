@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_parameter_servers.c: some of the ranks keep the vector, a slice each; all others bring them theirs and fetch
- * the sum (Li et al., OSDI 2014).
+/* compile_parameter_servers.c: parameter servers: some ranks keep a slice of the vector each; all others send them
+ * theirs and fetch the sum (Li et al., OSDI 2014).
  *
  *   push   every rank hands slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p
  *          inputs in one ordered reduce, a balanced tree over ranks (or roots);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_recursive_doubling.c: in step s rank r and rank r xor 2^s show each other all that they have; both add it.
+/* compile_recursive_doubling.c: recursive doubling: in step s rank r and rank r xor 2^s exchange all that they have,
+ * and both add it.
  *
  *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the
  *              sum is the balanced tree over ranks.

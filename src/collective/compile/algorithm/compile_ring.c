@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_ring.c: neighbours only; every rank sends to the next one.
+/* compile_ring.c: ring: every rank sends to the next one only.
  *
  *   reduce-scatter  in step s rank r hands the partial sum of slice r-s-1 to r+1 and adds its own input to that of
  *                   slice r-s-2, so that after p-1 steps it owns slice r (Patarasuk and Yuan: 2(p-1)/p n is the least

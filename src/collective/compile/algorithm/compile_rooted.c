@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_rooted.c: what travels along a rooted tree, whatever its shape (compile_rooted.h). */
+/* compile_rooted.c: collectives along a rooted tree of any shape (compile_rooted.h). */
 #include "compile_rooted.h"
 
 /* ---- interval trees ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_split_rail.c: every rank of a group is the master of its slice: the rank count is groups times ranks a group.
+/* compile_split_rail.c: split-rail: every rank of a group is the master of its slice; the rank count is groups times
+ * ranks of a group.
  *
  *   in the group   a ring reduce-scatter: rank i of each group has the group's sum of slice i;
  *   across         ring allreduces of slice i among the ranks i of all groups, all i at once, each on its own rail;

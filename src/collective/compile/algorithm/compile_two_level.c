@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_two_level.c: direct twice: in groups of k neighbouring ranks, such as those of a host, and across them.
+/* compile_two_level.c: two-level: direct in groups of k neighbouring ranks, such as those of a host, and direct across
+ * the groups.
  *
  *   in the group   rank i sums what the group's ranks have of the slices of all ranks i, one a group: one ordered
  *                  reduce each;

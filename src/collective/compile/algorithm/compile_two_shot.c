@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_two_shot.c: direct's two rounds through scratch: nobody touches inputs and outputs but their owner.
+/* compile_two_shot.c: two-shot: the two rounds of direct through scratch, so that only the owner touches inputs and
+ * outputs.
  *
  * A rank copies its inputs, all but its own slice, into scratch and says so; sums its slice from its inputs and what
  * the others have shown (a balanced tree over ranks, or roots), into out and once more into scratch; says so; and
