@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.c: a schedule whose parts are another schedule's parts, rewritten for a wire class when they are asked for.
+/* lower.c: lowers a schedule: rewrites its parts for a wire (mapped memory, put and signal, or hosts) when they are
+ * asked for.
  *
  * Rejected: lowering all ranks at once. It would need every part in memory; far slices make it one part at a time. */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower_fuse.c: which messages need no move of their own.
+/* lower_fuse.c: finds messages that need no move of their own, because a sum or copy can read the peer's memory.
  *
  * Each rule looks at the own part alone; the peer sees the same signals either way. Whether it is right is not argued
  * here: the checker proves the lowered schedule. */

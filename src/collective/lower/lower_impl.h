@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower_impl.h: how one rank's two-sided part becomes a lowered one.
+/* lower_impl.h: how one rank's part with sends and receives becomes a lowered one.
  *
  * Every send and recv falls into pieces:
  *   pushed  recv: [signal free] ... wait data        send: [wait free], move into the far slice, signal data

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* most_carried.c: the most that given trees carry together: maximise sum x, loads x <= room, x >= 0. */
+/* most_carried.c: finds the weights of given trees that carry most together: maximise sum x, loads x <= room, x >= 0.
+ * */
 #include "pack_impl.h"
 #include "simplex.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.c: the graph that trees are packed into. */
+/* network.c: the network that trees are packed into, a graph with capacities. */
 #include <assert.h>
 #include <stdlib.h>
 

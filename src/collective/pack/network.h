@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.h: who can send to whom, and how much: a directed graph with integral capacities.
+/* network.h: a directed graph with whole capacities: who can send to whom, and how much.
  *
  * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which hand on and neither copy nor add.
  * Between two nodes there is at most one arc each way. Capacities are counted in a unit of the caller's (a topology:

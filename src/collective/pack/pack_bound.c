@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_bound.c: what trees can carry at most, exactly.
+/* pack_bound.c: the greatest rate that trees packed into a network can have, exactly.
  *
  * Strength. A rate a/b fits iff b c(dP) >= a (|P| - 1) for every partition P. With g(S) = b c(dS) - 2a, twice the slack
  * is the least sum of g over the classes of a partition, plus 2a; that is max y(V) under y(S) <= g(S), found by the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_chain.c: a chain of ranks as a tree, and what the links on its ways leave it. */
+/* pack_chain.c: a chain of ranks as a tree, and the capacity that it leaves. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_exact.c: packings that reach the bound: directed ones, grown arc by arc.
+/* pack_exact.c: packs directed trees that reach the bound, grown arc by arc.
  *
  * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Trees in work are pairs
  * (nodes R, how many m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over the trees

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_fewest.c: few trees that carry nearly as much, after Blink's tree minimisation.
+/* pack_fewest.c: packs few trees that carry nearly as much, after Blink's tree minimisation.
  *
  *   minimise  sum z_i        z_i in {0, 1}: tree i is used
  *   such that sum x_i >= (1 - loss) rate

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_union.c: spanning trees of an undirected multigraph, exactly: matroid union.
+/* pack_union.c: packs spanning trees of an undirected multigraph exactly, by matroid union.
  *
  * With the bound a/b every link becomes b times its capacity parallel edges, and a edge-disjoint spanning trees exist
  * (Tutte; Nash-Williams 1961). Edges come one by one; each finds the shortest chain e0, e1, ... in which e(i+1) lies on

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packers.h: makes packings: the bounds, the fractional and the exact way, and the one with few trees.
+/* packers.h: makes packings: bounds, fractional and exact packing, and packing with few trees.
  *
  *   bound      exact, by max-flow; nothing packed for that use carries more.
  *   weights    multiplicative weights: light trees again and again, links that are used become heavy (Garg and

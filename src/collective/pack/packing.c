@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing.c: the value: growing it, adding it up. */
+/* packing.c: grows and adds up a packing. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

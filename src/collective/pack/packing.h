@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing.h: trees packed into a network, as a value: what a broadcast or an allreduce travels on.
+/* packing.h: a packing: trees packed into a network, along which a broadcast or an allreduce travels.
  *
  * Every tree spans all ranks and carries `weight` units of rate. An edge goes from parent to child, straight or through
  * switches. A packing fits when no arc of the network carries more than its capacity; what the trees carry together is

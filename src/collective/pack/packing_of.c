@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing_of.c: a topology's links as a network, and the trees for it. */
+/* packing_of.c: turns the links of a topology into a network, and packs trees into it. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing_text.c: docs/packing.md: a packing as lines of words. The text may be anything: every number has a range, and
- * what the trees must be beyond their shape is the check's business. */
+/* packing_text.c: prints and reads a packing as text (docs/packing.md). The text may be anything: every number has a
+ * range, and what the trees must be beyond their shape is the check's business. */
 #include <stdlib.h>
 #include <string.h>
 

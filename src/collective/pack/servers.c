@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* servers.c: trees over several servers, in three phases (after Blink): sums go up to a root on each server, these
+/* servers.c: packs trees over several servers in three phases (after Blink): sums go up to a root on each server, the
  * roots exchange in one hop, results go down.
  *
  * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server,

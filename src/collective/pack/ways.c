@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ways.c: a network without its switches: one after the other is split off.
+/* ways.c: removes the switches of a network, one after the other, and keeps the routes through them.
  *
  * At a switch w each pair (u > w, w > t) may be joined to a way u > t by some amount. First all pairs get their
  * proportional share at once, which keeps a symmetric fabric symmetric (p one-hop trees through one switch); what that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part_source.c: a frozen schedule as a source of parts. */
+/* part_source.c: hands out the parts of a frozen schedule to the checker. */
 #include "part_source.h"
 
 static void part_of_schedule(const void *owner, int32_t rank, tutti_part *out)

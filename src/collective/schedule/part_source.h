@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part_source.h: parts from anywhere, for those who judge them.
+/* part_source.h: where a checker takes parts from: a frozen schedule, or parts that a test has changed.
  *
  * A frozen schedule is a source, and so are parts that are no schedule yet: mutants in tests, imported files before
  * they are frozen, the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c: the frozen value: header, parts on demand, hash.
+/* schedule.c: creates, hashes and destroys schedules: header, and parts on demand.
  *
  * The hash runs over numbers in reading order (what the text form shows), not over memory: padding, array offsets and
  * far slices do not count, so a schedule and its parsed text have one hash. */

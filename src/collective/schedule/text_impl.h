@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_impl.h: the parts of the reader of docs/schedule-format.md.
+/* text_impl.h: what the files of the reader of docs/schedule-format.md share.
  *
  * The text may be anything: every number has a range, every name is looked up, memory grows only with the text. What a
  * schedule must be beyond its shape is the checker's business.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_lex.c: a line of the text form as words, numbers and fractions, each with its limits. */
+/* text_lex.c: cuts a line of a schedule's text into words, numbers and fractions, each with its limits. */
 #include <stdio.h>
 #include <string.h>
 

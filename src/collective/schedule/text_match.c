@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_match.c: the i-th send on a channel meets the i-th recv: both note where the other end lies, for lowering. An
- * end without a partner notes nothing; the checker says what is wrong. */
+/* text_match.c: matches the i-th send on a channel with the i-th recv, and notes at both where the other end lies, for
+ * lowering. An end without a partner notes nothing; the checker says what is wrong. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_parse.c: reads the text form twice: header and buffers of all ranks, then the steps, whose slices may lie on
- * ranks that come later. The schedule keeps the parts. */
+/* text_parse.c: parses the text form of a schedule, in two passes: header and buffers of all ranks, then the steps. The
+ * schedule keeps the parts. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_print.c: writes the text form (docs/schedule-format.md).
+/* text_print.c: prints a schedule in its text form (docs/schedule-format.md).
  *
  * A slice of another rank is named by that rank's buffer, so the names of all ranks' buffers are gathered first, but
  * only where slices may lie elsewhere; parts are generated one at a time. */

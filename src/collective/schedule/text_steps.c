@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_steps.c: one line, one step.
+/* text_steps.c: parses one line of a schedule's text as one step.
  *
  *   seq Q stage S KIND ... [after STEP ...] [needs ready free] [hint pull no-ack]
  *

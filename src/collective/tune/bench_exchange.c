@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_exchange.c: ranks that time an exchange.
+/* bench_exchange.c: times an exchange on every rank, for `tutti coll bench`.
  *
  * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to
  * each other: as many input and output streams, as long, from and to registered memory, in the executor's blocks.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c: the fit. Order matters: a figure is found with those before it in place. The memory figure is the rate that
- * all cores reach together, hence it needs as many ranks as cores; the caches must be exceeded fourfold, or its fit
- * says nothing. `remote` needs inputs that their ranks have just written, as gradients are: read again and again,
- * lines would lie in both caches and cost nothing. */
+/* tune.c: fits alpha, beta and gamma of this host to measured exchanges. Order matters: a figure is found with those
+ * before it in place. The memory figure is the rate that all cores reach together, hence it needs as many ranks as
+ * cores; the caches must be exceeded fourfold, or its fit says nothing. `remote` needs inputs that their ranks have
+ * just written, as gradients are: read again and again, lines would lie in both caches and cost nothing. */
 #include "tune.h"
 
 #include <math.h>

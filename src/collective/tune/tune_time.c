@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_time.c: the time of one exchange over threads of this process: the same executor, regions and waiting as between
- * processes. All ranks begin together; rank 0's clock counts; of many short blocks of invocations the lower quartile is
- * taken: a block that was interrupted says nothing about the machine.
+/* tune_time.c: measures the time of one exchange between threads of this process. All ranks begin together; rank 0's
+ * clock counts; of many short blocks of invocations the lower quartile is taken: a block that was interrupted says
+ * nothing about the machine.
  *
  * With `touch`, a rank rewrites its input before each invocation, as kernels do; of that time only what it takes more
  * than in private memory counts: lines that other cores have read must be called back (here 1.3 GB/s against 70), and a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c: lists the matrix by asking every row for everything; what a row refuses is not in it. */
+/* verify.c: lists the matrix of schedules to prove: every algorithm, collective, variant, rank count and lowering. */
 #include "verify.h"
 
 #include <stdio.h>

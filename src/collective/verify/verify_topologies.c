@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_topologies.c: the machines on which rows that need a topology are proved. */
+/* verify_topologies.c: the topologies on which algorithms that need one are proved. */
 #include "../../base/arena.h"
 #include "verify.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_frame.c: what the head of a frame may say, and checksums of heads and bytes (xxh3, 32 of its bits) where somebody
- * asked for them.
+/* tcp_frame.c: heads of TCP frames: what they may say, and checksums of heads and bytes (xxh3, 32 of its bits) if they
+ * were asked for.
  *
  * The head is judged before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes
  * and network cards, so it does not find what breaks in their memory. */

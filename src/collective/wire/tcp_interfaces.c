@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_interfaces.c: which addresses this host has, which of a peer's to try first, and what the connections use in the
- * end.
+/* tcp_interfaces.c: lists the network interfaces and addresses of this host, orders those of a peer, and describes the
+ * connections in use.
  *
  * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: networks that
  * both are on before others, faster before slower. A wrong one (a bridge that has the same address on every host) does

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_listen.c: the port at which peers call, and what strangers find there: nothing.
+/* tcp_listen.c: listens for the connections of peers, and drops strangers.
  *
  * Who has connected has a fixed place and 40 bytes in which to show the token of this process; the rest of what he
  * sends is not read. When all places are taken the oldest goes, so that a crowd which says nothing cannot keep a peer

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_pin.c: long sends without a copy (MSG_ZEROCOPY, de Bruijn and Dumazet, netdev 2.1, 2017): the kernel sends from
- * our pages and says on the socket's error queue when it has done so.
+/* tcp_pin.c: sends long messages without a copy (MSG_ZEROCOPY, de Bruijn and Dumazet, netdev 2.1, 2017).
  *
  * It pays only where a network card reads the pages: over loopback and between namespaces the kernel copies after all,
  * and says so (SO_EE_CODE_ZEROCOPY_COPIED). So the first long send of a connection asks, and the answer is taken for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_receive.c: frames out of sockets: a head, then its bytes where they belong, in one call with the head behind
- * them. */
+/* tcp_receive.c: receives frames from sockets: a head, then its bytes to where they belong, in one call with the next
+ * head. */
 #include <errno.h>
 #include <sys/uio.h>
 

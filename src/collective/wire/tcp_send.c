@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_send.c: frames into sockets: heads and bytes together, straight from where the bytes lie.
+/* tcp_send.c: sends frames into sockets: heads and bytes together, from where the bytes lie.
  *
  * A frame goes at once if nothing waits before it; what the socket has no room for is kept as a parcel and goes on when
  * there is room. A short put is held until its word comes, or until somebody drives the wire: both then cost one call

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_settings.c: what the environment asks of the wire tcp, by one table. */
+/* tcp_settings.c: reads the environment variables of the wire tcp, by one table. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_wire.c: the wire over plain sockets: its life, its epoll set, and the row. */
+/* tcp_wire.c: the wire tcp: opens and closes plain sockets between hosts, waits for them, and is a row of the table of
+ * wires. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_lanes.c: which transports UCX found, and whether they move bytes of one side's making: by its own printed tables,
- * because in UCX 1.13 no call tells.
+/* ucx_lanes.c: finds which transports UCX uses and whether they move bytes without the other side, from UCX's printed
+ * tables.
  *
  * UCX keeps shared memory from endpoints that handle errors of their peers: there "no transport" is what UCX_TLS=sm
  * gives. So ranks of one host that all have a transport which copies between processes (CMA, KNEM, XPMEM) meet without

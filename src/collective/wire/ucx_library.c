@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_library.c: finds UCX on this host when the wire is opened. Its interface is stable within libucp.so.0 (all of UCX
- * 1). */
+/* ucx_library.c: loads UCX when the wire is opened. Its interface is stable within libucp.so.0 (all of UCX 1). */
 #include "ucx_impl.h"
 
 static const char *const names[] = {TUTTI_UCX_FUNCTIONS(TUTTI_LIBRARY_NAME)};

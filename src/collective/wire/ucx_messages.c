@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_messages.c: what travels over UCP, all of it active messages.
+/* ucx_messages.c: puts, words and reads as active messages of UCP.
  *
  * A put is one or more messages whose headers say where the bytes belong. Where a transport moves bytes of one side's
  * making (ucx_lanes.c) it is one message, and the target's transport fetches the bytes straight from the source into

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_order.c: enrolled memory, words behind puts, reads under way (wire_order.h). */
+/* wire_order.c: keeps enrolled memory, words that wait for the puts before them, and reads under way (wire_order.h). */
 #include "wire_order.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
+/* bounds.c: lower bounds of the time of a collective, as long as sums are made at the ends and nothing is compressed.
  *
  * Network: L1, L3 and L7 of choose.h, beside them L2, which holds even where switches add.
  * Host: each input must be read and each output written, by the cores that there are, and through the memory when the

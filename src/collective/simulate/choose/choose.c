@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.c: the chooser: compile, lower, simulate, compare. */
+/* choose.c: the chooser of algorithms: compiles, lowers, simulates and compares. */
 #include "choose.h"
 
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers
- * that serves the collective, with each variant of its parameters, is compiled, lowered as it would run where ranks map
- * each other's memory (a host, the hosts of a cluster), simulated, and the fastest wins.
- * Variants are those of the row and what the topology suggests: groups of the ranks of one host, rows of a torus. Times
- * that differ by less than a thousandth are equal (slices are whole elements): ties go to the earlier row.
+/* choose.h: chooses the algorithm for a collective, rank count, size and topology: simulates every row of the table of
+ * algorithms that serves, and takes the fastest. Variants are those of the row and what the topology suggests: groups
+ * of the ranks of one host, rows of a torus. Times that differ by less than a thousandth are equal (slices are whole
+ * elements): ties go to the earlier row.
  *
  * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
  * it; the size is not set by hand but is where the times cross (tutti_choose_ranges).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose_ranges.c: for which sizes which algorithm is best: winners at powers of 4, and where they change in between,
- * by bisection. Between two sizes only those compete that came near the winner at one of them. */
+/* choose_ranges.c: finds which algorithm is best for which sizes: winners at powers of 4, and the sizes where they
+ * change, by bisection. Between two sizes only those compete that came near the winner at one of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

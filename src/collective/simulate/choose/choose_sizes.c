@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose_sizes.c: the fastest of each of several sizes, from one simulation of each schedule. */
+/* choose_sizes.c: finds the fastest algorithm of each of several sizes, from one simulation of each schedule. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

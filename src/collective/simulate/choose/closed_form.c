@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closed_form.c: steps, bytes and additions of the algorithms on a star, one row each, from the papers, in the
- * alpha-beta- gamma model (full duplex, one link each way a rank). Only parameters are read from the table of
- * compilers, nothing from a compiled schedule: that both agree is a test.
+/* closed_form.c: formulas of the algorithms' times: steps, bytes and additions in the alpha-beta-gamma model, one row
+ * each, from the papers. Only parameters are read from the table of compilers, nothing from a compiled schedule: that
+ * both agree is a test.
  *
  * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of
  * GDRAA). hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the

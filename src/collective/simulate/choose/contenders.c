@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contenders.c: policies, and the schedules that one compares: rows that serve the collective, their variants, and what
+/* contenders.c: lists the schedules that a policy compares: rows that serve the collective, their variants, and what
  * the topology suggests. */
 #include <stdio.h>
 #include <stdlib.h>

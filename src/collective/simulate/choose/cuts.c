@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuts.c: least cuts by max-flow. A rate that all ranks have at once is found from cut to cut (Dinkelbach): the cut
- * that stops a rate gives the next, smaller one, until none does. */
+/* cuts.c: least cuts of a network by max-flow. A rate that all ranks have at once is found from cut to cut
+ * (Dinkelbach): the cut that stops a rate gives the next, smaller one, until none does. */
 #include "cuts.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits.c: L1 .. L7 of a collective on a topology (limits.h); L3 is in limits_partition.c, L6 in tree_rate.c.
+/* limits.c: the lower bounds L1 to L7 of a collective's time on a topology.
  *
  * L1. A rank learns from k others by handling k messages, which costs a round of its latency and k times soft; to learn
  * from

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits_partition.c: L3, what must cross between the parts of a partition of the ranks, when sums are made by ranks
- * only.
+/* limits_partition.c: the lower bound L3: what must cross between the parts of a partition of the ranks.
  *
  * An allreduce among k parts needs 2 (k - 1) messages from part to part for every element: the first part that knows
  * all has heard k - 1 others, and each further part needs one more. Reduce, reduce-scatter, all-gather and broadcast

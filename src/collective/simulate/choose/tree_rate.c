@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_rate.c: a linear program over the cuts of the network, which are added as they are needed.
+/* tree_rate.c: the best rate of an allreduce over trees: a linear program over the cuts of the network, which are added
+ * as they are needed.
  *
  * Columns: b_e and r_e, what link e has for handing out and for summing up, together at most its capacity; x_v, the
  * part whose trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it can

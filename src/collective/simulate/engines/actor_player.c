@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_player.c: a step of a sequence is idle until its predecessors are done, then waits for its turn, travels,
- * arrives, or works. */
+/* actor_player.c: plays one rank's steps as a process. A step of a sequence is idle until its predecessors are done,
+ * then waits for its turn, travels, arrives, or works. */
 #include "actor_player.h"
 
 #include <math.h>

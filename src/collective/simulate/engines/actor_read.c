@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_read.c: sizes first, then indices: what is read is never trusted, so that nothing later has to ask. */
+/* actor_read.c: reads and checks the file of a problem for tutti-simgrid. */
 #include "actor_read.h"
 
 #include <stdio.h>

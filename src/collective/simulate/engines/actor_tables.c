@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_tables.c: a way is kept once for each pair of ranks that uses it; a pair's second, other way is its alias 1. */
+/* actor_tables.c: the tables of lines, routes and links of a problem. A way is kept once for each pair of ranks that
+ * uses it; a pair's second, other way is its alias 1. */
 #include "actor_tables.h"
 
 #include <stdlib.h>

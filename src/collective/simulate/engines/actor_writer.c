@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_writer.c: part by part: steps in the order of their sequences straight into the file, lines and routes into
- * tables that follow them. Puts are bytes of the signal behind them on their channel, as on a wire that keeps its
- * order. */
+/* actor_writer.c: writes a schedule on a network as a problem for the event player or SimGrid. Part by part: steps in
+ * the order of their sequences straight into the file, lines and routes into tables that follow them. Puts are bytes of
+ * the signal behind them on their channel, as on a wire that keeps its order. */
 #include "actor_writer.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines.c: the table of engines, one row an engine, and how each is asked. */
+/* engines.c: the table of engines (closed form, rounds, events, SimGrid) and how each is asked. */
 #include "engines.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines.h: what can say how long a schedule takes on a topology, one row each, from the formula to SimGrid: they
- * check each other.
+/* engines.h: the engines that say how long a schedule takes on a topology, one row each; they check each other.
  *
  * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp); those are
  * seldom above the round evaluator, whose rounds end in barriers. Where no routes collide and every rank has the same

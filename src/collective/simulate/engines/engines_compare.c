@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines_compare.c: each contender's schedule, put to each engine. */
+/* engines_compare.c: puts each contender's schedule to each engine. */
 #include "../choose/choose.h"
 
 #include <assert.h>

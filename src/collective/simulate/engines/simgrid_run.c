@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simgrid_run.c: writes the problem into a folder of its own, lets tutti-simgrid answer, reads the answer. */
+/* simgrid_run.c: runs tutti-simgrid: writes the problem into a folder of its own and reads the answer. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

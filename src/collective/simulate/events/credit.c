@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* credit.c: one bucket for a network, in seconds of its links. */
+/* credit.c: the token bucket of a whole network, in seconds of its links. */
 #include "flows.h"
 
 #include <math.h>

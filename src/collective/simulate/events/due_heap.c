@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* due_heap.c: what is due moves up or down until its parent comes before it and its children do not. */
+/* due_heap.c: a heap of events by their times. What is due moves up or down until its parent comes before it and its
+ * children do not. */
 #include "flows.h"
 
 #include <stdbool.h>

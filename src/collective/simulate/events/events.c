@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c: the ranks' players, whose next times lie in a heap, and the flows of their messages, whichever comes
- * first. */
+/* events.c: the event player: the ranks' players, whose next times lie in a heap, and the flows of their messages,
+ * whichever comes first. */
 #include "events.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.c: what begins or ends soon after shares were found waits until they are found anew: the new one stands still,
- * what the old one had is nobody's. That is at most a small part of what the new one takes, or of what those under way
- * have left, and a solution then serves many. */
+/* flows.c: flows of messages with max-min shares of the links. What begins or ends soon after shares were found waits
+ * until they are found anew: the new one stands still, what the old one had is nobody's. That is at most a small part
+ * of what the new one takes, or of what those under way have left, and a solution then serves many. */
 #include "flows.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c: one simulation where all slices are whole, or two on a host, whose caches hold small vectors. */
+/* lines.c: the time of an exchange as a line over sizes, fixed part and bytes. One simulation where all slices are
+ * whole, or two on a host, whose caches hold small vectors. */
 #include "flows.h"
 
 #include <math.h>

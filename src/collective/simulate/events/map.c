@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c: simulated annealing over swaps of two seats (a seat may be empty). What is lowered is the sum over stages and
- * links of (load / lower bound)^4: close to the fullest link, yet every swap that relieves one of several full links
- * counts. A swap changes the routes of two ranks' messages only, so it costs their hops. Worse seatings are taken with
- * a probability that falls to nothing (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with
- * equal messages (a ring's) are one pattern with a weight. */
+/* map.c: the mapper: places ranks on seats so that the busiest links carry less. Simulated annealing over swaps of two
+ * seats (a seat may be empty). What is lowered is the sum over stages and links of (load / lower bound)^4: close to the
+ * fullest link, yet every swap that relieves one of several full links counts. A swap changes the routes of two ranks'
+ * messages only, so it costs their hops. Worse seatings are taken with a probability that falls to nothing
+ * (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with equal messages (a ring's) are one
+ * pattern with a weight. */
 #include "../simulate.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_min.c: water filling: the smallest share, for a weight of one, that any link can still give is what the flows
- * over it get; then the next one. */
+/* max_min.c: max-min fair shares by water filling: the link with the smallest share left fixes its flows, then the next
+ * one. */
 #include "max_min.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_buckets.c: the stages one after the other, with what each link's bucket holds, in seconds of the link. */
+/* token_buckets.c: plays stages over links that are shaped by token buckets. The stages one after the other, with what
+ * each link's bucket holds, in seconds of the link. */
 #include "token_buckets.h"
 
 #include <math.h>

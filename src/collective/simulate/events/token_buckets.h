@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_buckets.h: links that are shaped by token buckets (the figure `burst`), as those of cloud machines and of
- * namespaces are: while such a link idles its bucket fills, and what comes next takes that at once. A wire never does
- * that: what it did not carry in one moment is lost.
+/* token_buckets.h: links that are shaped by token buckets (the figure `burst`), as those of cloud machines. A wire
+ * never does that: what it did not carry in one moment is lost.
  *
  * Every shaped link has a bucket of its own: what all wait for in a stage fills all of them, and a transfer over other
  * links those that it does not use. So of `binomial`, where each rank's link idles in half of the stages, small vectors

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_choice.c: what was asked, the time of each algorithm, the choice and why. */
+/* tell_choice.c: prints the answer of the chooser of algorithms: the question, the time of each algorithm, the choice
+ * and why. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_choice.h: what the chooser and the engines found, in words, as a table, as JSON, an object a line, and as a
- * picture. Threads: shared (pure). */
+/* tell_choice.h: prints what the chooser and the engines found: words, table, JSON, picture. Threads: shared (pure). */
 #ifndef TUTTI_TELL_CHOICE_H
 #define TUTTI_TELL_CHOICE_H
 

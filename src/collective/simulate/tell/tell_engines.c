@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_engines.c: a column an engine; what one cannot, and why, below. */
+/* tell_engines.c: prints a table with a column for each engine, and why an engine cannot answer. */
 #include <string.h>
 
 #include "../../../base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_file.c: how long an imported program, or a schedule in text form, would take on a topology, beside the best
- * algorithm of the table. Nothing is proved here. */
+/* tell_file.c: predicts an imported program or a schedule in text form, and prints it beside the best algorithm of the
+ * table. Nothing is proved here. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_ranges.c: from which size to which one which algorithm is best, as a table; times over sizes, as a picture. */
+/* tell_ranges.c: prints which algorithm is best from which size on, and draws times over sizes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
