@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset.h: samples with labels, their order, and batches that are loaded ahead of compute.
+/* dataset.h: data sets: samples with labels, their order, and batches that are loaded ahead of compute.
  *
  * One row a set (dataset_table.c). A set holds bytes in memory (`digits`, `shapes`, `noise` draw them in whole numbers:
  * the same bytes for a seed on every machine; `mnist`, `idx`, `cifar10`, `npy`, `csv` read files, the last two of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_block.c: a set of bytes or numbers as one block without addresses: header, samples, labels. The same program
- * writes and reads it. */
+/* dataset_block.c: writes a set into memory that ranks share, and opens it there. A set of bytes or numbers as one
+ * block without addresses: header, samples, labels. The same program writes and reads it. */
 #include <string.h>
 
 #include "dataset_impl.h"

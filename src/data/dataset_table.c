@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_table.c: the sets, and what is checked and filled in for all of them. A new one is its file, which ends with
- * its row, and its name in SETS.
+/* dataset_table.c: the table of data sets, and what is checked and filled in for all of them. A new one is its file,
+ * which ends with its row, and its name in SETS.
  *
  * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and
  * 0.3081, cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip.c: a piece of the file at a time through zlib's inflate. A member that ends is followed by another one or by
- * the end of the file; inflate compares each member's checksum and length. */
+/* gunzip.c: unpacks gzip files with zlib, a piece at a time. A member that ends is followed by another one or by the
+ * end of the file; inflate compares each member's checksum and length. */
 #include "gunzip.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip.h: the bytes of a regular file, one after the other, as they are or unpacked where it is gzip (RFC 1952). A
- * gzip file is one member or several and nothing else: zlib's own reader of files passes over what follows them.
- * Threads: owner. */
+/* gunzip.h: reads a regular file byte after byte, unpacked if it is gzip (RFC 1952). A gzip file is one member or
+ * several and nothing else: zlib's own reader of files passes over what follows them. Threads: owner. */
 #ifndef TUTTI_DATA_GUNZIP_H
 #define TUTTI_DATA_GUNZIP_H
 

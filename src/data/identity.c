@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.c: hashes of labels and of some samples. 64 samples are read, however large the set is: a look is to cost
- * nothing beside opening it, and who changes data seldom changes none of 64, nor a label, nor a number, nor a name. */
+/* identity.c: hashes labels and samples of a data set, to tell later whether it is the same data. 64 samples are read,
+ * however large the set is: a look is to cost nothing beside opening it, and who changes data seldom changes none of
+ * 64, nor a label, nor a number, nor a name. */
 #include "identity.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.c: labels as files have them become numbers of classes: counted from 0, the largest says how many there
- * are. */
+/* labels.c: turns the labels of files into class numbers: counted from 0, the largest says how many classes there are.
+ * */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loader.c: threads fill a ring of batches ahead of compute.
+/* loader.c: the loader: threads fill a ring of batches ahead of compute.
  *
  * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
  * together, and who takes which ticket changes nothing. Invariants: `taken` batches were handed out, and a ticket is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order.c: the order of samples in an epoch as a pure function: a Feistel network over the smallest power of two that
- * holds count, walked until it lands below count (Black and Rogaway 2002). It is a bijection whatever the round
- * function is, less than two steps are walked on average, and any rank can ask for any position without drawing the
- * others. */
+/* order.c: the shuffle of an epoch. The order of samples in an epoch as a pure function: a Feistel network over the
+ * smallest power of two that holds count, walked until it lands below count (Black and Rogaway 2002). It is a bijection
+ * whatever the round function is, less than two steps are walked on average, and any rank can ask for any position
+ * without drawing the others. */
 #include "../base/rng.h"
 #include "dataset.h"
 

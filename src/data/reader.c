@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c: one thread's way to the samples of any set: bytes become floats here, other sets have a read of their own.
+/* reader.c: reads samples of any set for one thread: bytes become floats here, other sets have a read function of their
+ * own.
  *
  * A sample that cannot be read ends the run, or, where bad samples are skipped, the next good one in the order of the
  * set stands in its place, changed by the random numbers of the place: a function of the files alone, the same on any

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_connect.c: from a device's name to its row, and what `auto` takes. */
+/* device_connect.c: finds the device row of a name, and what `auto` takes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_cpu.c: the row of this host: pages of the system, and tensor's loops as they are. */
+/* device_cpu.c: the device row `cpu`: pages of the system, and tensor's loops as they are. */
 #include <string.h>
 
 #include "../base/host/pages.h"

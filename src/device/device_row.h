@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_row.h: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and cores,
- * `cuda` a card's. Who owns vectors (a plan's memories, an exchange's scratch) is given a row and does all to them by
- * its calls; addresses are the row's, which the host may add to and compare, and follow only where the row shares the
- * host's memory.
+/* device_row.h: a device: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and
+ * cores, `cuda` a card's. Who owns vectors (a plan's memories, an exchange's scratch) is given a row and does all to
+ * them by its calls; addresses are the row's, which the host may add to and compare, and follow only where the row
+ * shares the host's memory.
  *
  * Memory. A row allocates, or it is shown what is there already (enrol), such as regions, which peers map too. Its
  * calls touch nothing else, but where it shares the host's memory.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c: reads, completes and prints jobs.
+/* job.c: reads, checks, completes and prints job files.
  *
  * A loaded job is resolved: defaults are filled in, and paths are absolute
  * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_assumed.c: what a choice goes by where nobody has measured: a processor or card whose figures come with the
- * program stands for the one that computes here, a network of 10 GbE for the one between hosts. */
+/* job_assumed.c: figures that a choice assumes if nobody has measured: a shipped processor model for this processor, 10
+ * GbE between hosts. */
 #include <stdio.h>
 
 #include "../predict/profile/processor_model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_check.c: what the table of fields cannot say: keys that must fit together, and names that other tables know.
+/* job_check.c: checks a job: keys that must fit together, and names that other tables know.
  *
  * A key that would have no effect is refused instead of ignored (slots without canonical sums, milestones without a
  * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.c: from keys that are auto to a question, and from its answer to overrides. */
+/* job_choice.c: chooses the keys of `exchange` that are auto by predicted step time. */
 #include "job_choice.h"
 
 #include <stdio.h>

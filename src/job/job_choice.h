@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.h: what of `exchange` is `auto`, and what it becomes: chosen by predicted step time (predict/choice/), put
- * into the job as fixed values, and so part of what lies in a run's folder and of the plan's hash. Threads: owner. */
+/* job_choice.h: chooses the keys of `exchange` that are auto, by predicted step time (predict/choice/), and puts them
+ * into the job as fixed values, which are part of the run's folder and of the plan's hash. Threads: owner. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 

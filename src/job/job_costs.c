@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_costs.c: what the exchanges of a bucket cost between these ranks, by the plan's own schedules, one after the
- * other.
+/* job_costs.c: measures what the exchanges of buckets cost between the ranks, by the plan's own schedules, for
+ * `exchange.buckets: auto`.
  *
  * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back,
  * and that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_data.c: from the keys of `data` to what opens a set. */
+/* job_data.c: turns the keys of `data` into the configuration that opens a set. */
 #include "job_fields.h"
 
 tutti_dataset_config tutti_job_data_config(const tutti_job *job)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_fields.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit
- * together. */
+/* job_fields.h: struct tutti_job: the fields of a job; job_table.c has their keys, defaults and help. */
 #ifndef TUTTI_JOB_FIELDS_H
 #define TUTTI_JOB_FIELDS_H
 

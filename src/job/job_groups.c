@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_groups.c: optimiser.groups: values that are none, and patterns that fit nothing. An entry without effect is
+/* job_groups.c: checks optimiser.groups: parameters with rates or decays of their own. An entry without effect is
  * refused: it was meant for a layer that has another name, or that is frozen. Patterns of frozen parameters are matched
  * by the graph (training/graph/frozen.c). */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_parallel.c: parallel.layers and parallel.groups: what does not go together, and how many groups of ranks share
- * those layers.
+/* job_parallel.c: hybrid parallelism: checks parallel.layers and parallel.groups, and counts the groups of ranks that
+ * share those layers.
  *
  * `auto` is the balance of Das et al. 2016: few groups exchange much of activations and little of parameters, many
  * groups the other way round. There the sum is a formula that is derived; here it is counted for each number of groups

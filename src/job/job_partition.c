@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_partition.c: what `partition` says of ranks and threads where the job does not: a rank a group, and a thread a
- * core of the smallest one. That is of the machine that reads the job, as `kernels: auto` is of the build that does;
- * the job as it is printed has the numbers. */
+/* job_partition.c: sets ranks and threads from the key `partition`: one rank for each group, and a thread for each core
+ * of the smallest one. That is of the machine that reads the job, as `kernels: auto` is of the build that does; the job
+ * as it is printed has the numbers. */
 
 #include "../partition/partition.h"
 #include "job_fields.h"

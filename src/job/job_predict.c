@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a
- * timeline. */
+/* job_predict.c: predicts a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

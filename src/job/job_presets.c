@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_presets.c: keys of the optimiser by the name of a run that is known to work. What a job says itself goes before.
+/* job_presets.c: presets of the optimiser: keys by the name of a run that is known to work. What a job says itself goes
+ * before.
  *
  * The figures are those of MLPerf's reference convergence points of ResNet-50 by LARS (github.com/mlcommons/logging,
  * rcps_resnet.json of 4.0), the form of the rate that of its rules (github.com/mlcommons/training_policies,

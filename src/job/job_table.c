@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_table.c: every key of a job file, once: YAML, --set, `tutti train --help`, the printed job and docs/jobs.md read
- * this table. Order here is the order they are printed in. Rules and methods bring keys of their own. */
+/* job_table.c: the table of all keys of a job file: YAML, --set, `tutti train --help`, the printed job and docs/jobs.md
+ * read this table. Order here is the order they are printed in. Rules and methods bring keys of their own. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_tuned.c: the tune file that a job's kernels are chosen by. Rank 0 reads it, and sees that it is of its own
- * processor; all ranks choose by that text, so that they choose alike whatever lies on their hosts. */
+/* job_tuned.c: opens the tune file of a job's kernels, and sends rank 0's text to all ranks. Rank 0 reads it, and sees
+ * that it is of its own processor; all ranks choose by that text, so that they choose alike whatever lies on their
+ * hosts. */
 #include <stdlib.h>
 #include <string.h>
 

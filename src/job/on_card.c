@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* on_card.c: opens a device by its name, and closes it. */
+/* on_card.c: opens and closes a device by its name. */
 #include "on_card.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.c: files are told apart by device and number, so links, other spellings of a path and an appended standard
- * output are seen through. */
+/* outputs.c: refuses outputs that would overwrite inputs. Files are told apart by device and number, so links, other
+ * spellings of a path and an appended standard output are seen through. */
 #include "outputs.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.h: what is read and what is written must be different files, and what is written must have a place; of runs,
- * checkpoints and folders of data too. Both are looked at before the work begins: an output that is also an input would
- * be gone, and one without a place would be told of after minutes. Threads: shared. */
+/* outputs.h: checks that files to write are not files that are read, and can be written; also for runs, checkpoints and
+ * folders of data. Both are looked at before the work begins: an output that is also an input would be gone, and one
+ * without a place would be told of after minutes. Threads: shared. */
 #ifndef TUTTI_JOB_OUTPUTS_H
 #define TUTTI_JOB_OUTPUTS_H
 

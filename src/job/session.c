@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: from a job's keys to what the trainer is told, and what is auto from the group or the run so far. */
+/* session.c: opens a session: turns a job's keys into the trainer's configuration, and settles what is auto from the
+ * group or the run before. */
 #include "session.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h: all that one rank needs to train a job: its resolved parts, its data, and the trainer's configuration.
+/* session.h: a session, all that one rank needs to train a job: resolved parts, data, and the trainer's configuration.
  * Threads: owner; the data may be shared by sessions of one process. */
 #ifndef TUTTI_SESSION_H
 #define TUTTI_SESSION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_data.c: the sets of a job. In a group the lowest rank of each host, or of those near one memory, draws, reads
- * and decodes them, for all of them; a set that holds no bytes (pictures, decoded when they are asked for) each rank
- * opens for itself. */
+/* session_data.c: opens the data sets of a job, once for each host, in memory that its ranks share. In a group the
+ * lowest rank of each host, or of those near one memory, draws, reads and decodes them, for all of them; a set that
+ * holds no bytes (pictures, decoded when they are asked for) each rank opens for itself. */
 #include "../collective/group/share.h"
 #include "job_fields.h"
 #include "session.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_pretend.c: the kernel times of a layer trace, as what a run waits for that does not compute
+/* session_pretend.c: reads the kernel times of a layer trace for a run that pretends to compute
  * (training/run/step/pretend.c). What a trace does not say is refused as by tutti predict, which reads it by the same
  * function. */
 #include <stdlib.h>

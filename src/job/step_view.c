@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_view.c: a step's log, path and busiest link, kept with the names that they go by. */
+/* step_view.c: keeps the log, the longest chain and the busiest link of a predicted step, with names. */
 #include "step_view.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c: tells JPEG from PNG by the first bytes, and what is too large to be believed. */
+/* image.c: opens and decodes pictures: tells JPEG from PNG by the first bytes, and refuses pictures that are too large.
+ * */
 #include "image.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.h: pictures of files as floats: the part of a JPEG or PNG that is needed as RGB bytes, and a box of it
- * resampled.
+/* image.h: decodes JPEG and PNG files to RGB bytes and resamples a box of them to floats.
  *
  * A picture is opened (its header is read), then decoded for a view: what of it becomes how many pixels. A JPEG is
  * decoded at 1/2, 1/4 or 1/8 of its size where that still covers the view (the inverse DCT of a corner of the

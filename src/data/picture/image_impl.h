@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_impl.h: what the formats share. Both libraries leave by longjmp; each function that calls one sets its own
- * place to come back to, keeps everything in the image, and owns nothing across the call. */
+/* image_impl.h: what the decoders of JPEG and PNG share. Both libraries leave by longjmp; each function that calls one
+ * sets its own place to come back to, keeps everything in the image, and owns nothing across the call. */
 #ifndef TUTTI_DATA_IMAGE_IMPL_H
 #define TUTTI_DATA_IMAGE_IMPL_H
 

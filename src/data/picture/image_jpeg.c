@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_jpeg.c: JPEG through libjpeg-turbo, no more of it than a view needs.
+/* image_jpeg.c: decodes JPEG through libjpeg-turbo, no more of it than a view needs.
  *
  * Three things are left out: coefficients (1/2, 1/4, 1/8 of the size; the other eighths have no vector code there),
  * columns (jpeg_crop_scanline) and rows (jpeg_skip_scanlines; those below are not even entropy-decoded). Chroma is

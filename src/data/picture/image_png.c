@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_png.c: PNG through libpng, always whole: 1 to 16 bits, grey, palette, colour, with or without alpha or
+/* image_png.c: decodes PNG through libpng, always whole: 1 to 16 bits, grey, palette, colour, with or without alpha or
  * interlacing, become 8-bit RGB. Sixteen bits are rounded; alpha is dropped, not blended (as Pillow's convert("RGB"));
  * gamma is left alone. */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pictures.c: a set's row and constants without its samples: files become what its test samples are. */
+/* pictures.c: turns picture files into samples for `tutti infer`, as the test samples of a set are. */
 #include "pictures.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pictures.h: pictures that are in no set, made samples as the test samples of a set are; where they are found; what
- * classes are called.
+/* pictures.h: pictures that belong to no data set, for `tutti infer`: found, decoded, made samples; names of classes.
  *
  * For `images` a picture of any size is decoded, resized and cut as a test sample is. For sets of bytes it must have
  * their size; a coloured one becomes grey where they have one channel (Pillow's "L"), a grey one has three alike where

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resample.c: a box of a picture becomes a grid of floats: first along y, where rows of bytes are added up with
+/* resample.c: resamples a box of a picture to a grid of floats: first along y, where rows of bytes are added up with
  * weights, then along x.
  *
  * The filter is a triangle over the distance in pixels of the coarser of the two grids, its weights divided by their

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c: samples of sets that hold bytes or numbers: as they are, or moved by up to PAD pixels over black and
- * mirrored (the augmentation of He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a function of (seed,
- * epoch, sample). */
+/* bytes.c: reads and augments samples of sets that hold bytes or numbers: as they are, or moved by up to PAD pixels
+ * over black and mirrored (the augmentation of He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a
+ * function of (seed, epoch, sample). */
 #include "../../base/rng.h"
 #include "../dataset_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dice.h: random whole numbers of one drawn sample, one after the other: a pure function of (seed, sample, how many
- * before). Whole numbers only, so that drawn sets have the same bytes on every machine. Threads: owner. */
+/* dice.h: random whole numbers of one drawn sample: each is a pure function of (seed, sample, how many before). Whole
+ * numbers only, so that drawn sets have the same bytes on every machine. Threads: owner. */
 #ifndef TUTTI_DATA_DICE_H
 #define TUTTI_DATA_DICE_H
 

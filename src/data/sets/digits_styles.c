@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digits_styles.c: how people write digits: each style is the pen's way over the paper, in a box of 100 x 100 with y
- * downwards. A stroke is smooth through its points; a sharp corner ends one stroke and starts the next at the same
- * point. Drawn by hand for tutti; the jitter of each point, the slant and so on are digits.c's. */
+/* digits_styles.c: the outlines of handwritten digits. How people write digits: each style is the pen's way over the
+ * paper, in a box of 100 x 100 with y downwards. A stroke is smooth through its points; a sharp corner ends one stroke
+ * and starts the next at the same point. Drawn by hand for tutti; the jitter of each point, the slant and so on are
+ * digits.c's. */
 #include "../dataset_impl.h"
 
 enum { UP = TUTTI_PEN_UP, END = TUTTI_PEN_END };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drawn.c: what sets that draw themselves share: balanced labels, and drawing all samples into memory on the cores that
- * this process may use. */
+/* drawn.c: draws the samples of synthetic sets into memory, on the cores that this process may use, with balanced
+ * labels. */
 #include "../../base/arena.h"
 #include "../../base/host/cores.h"
 #include "../../base/host/memory.h"

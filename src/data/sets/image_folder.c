@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_folder.c: finds the pictures of a folder, in an order that does not depend on the file system. */
+/* image_folder.c: lists the pictures of a folder, in an order that does not depend on the file system. */
 #include "image_folder.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* images.c: a folder of pictures as a set, read one at a time: crop, resample, mirror, normalise.
+/* images.c: the set `images`: a folder of pictures, each decoded, cropped, resampled, mirrored and normalised when it
+ * is read.
  *
  * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3, drawn up to ten times until it fits
  * (Szegedy et al. 2015, as PyTorch's RandomResizedCrop), cut out, then resampled; mirrored half of the time. Test

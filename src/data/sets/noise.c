@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* noise.c: made-up samples of the shape and class count that the job gives: a few are drawn once and come again and
- * again. Nothing can be learned from them; they cost next to nothing to load, whatever the size, so that a benchmark
- * times the rest. */
+/* noise.c: the set `noise`: random samples of the shape and class count that the job gives, a few of them drawn once
+ * and used again and again. Nothing can be learned from them; they cost next to nothing to load, whatever the size, so
+ * that a benchmark times the rest. */
 #include "../../base/arena.h"
 #include "../../base/host/memory.h"
 #include "../../base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shapes.c: draws one of ten shapes on a busy ground, 32 x 32 colour, in fixed point: a seed has the same bytes on
- * every machine.
+/* shapes.c: the set `shapes`: draws one of ten shapes on a busy ground, 32 x 32 colour, in fixed point, so that a seed
+ * gives the same bytes on every machine.
  *
  * A sample is a pure function of (seed, split, index): ground of two octaves of smooth noise and stripes -> strokes of
  * other colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes in front ->

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c: a table in text as a set: PATH/train.csv and PATH/test.csv, plain or .gz, a line a sample: the label and as
- * many numbers in every line.
+/* csv.c: the set `csv`: PATH/train.csv and PATH/test.csv, plain or .gz, a line for each sample: the label and the
+ * numbers.
  *
  * Read in pieces, so that memory holds the numbers alone. Cells may stand in quotes; numbers have a point whatever the
  * locale is. A cell that is no finite number is named by line and column. */

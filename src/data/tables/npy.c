@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npy.c: arrays of NumPy as a set: train_x.npy, train_y.npy, test_x.npy, test_y.npy in a folder (NEP 1: a magic, a
- * version, a Python literal, then the numbers in C order).
+/* npy.c: the set `npy`: arrays of NumPy, train_x.npy, train_y.npy, test_x.npy, test_y.npy in a folder (NEP 1).
  *
  * Samples are bytes (u1: they stay bytes), f2, f4 or f8 (rounded to f4); labels are integers. (N, C, H, W) is as it is,
  * (N, H, W) has one channel, (N, D) is D numbers, or as data.shape says. Whatever else is refused with the line of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.c: shapes and notes of sets of numbers. */
+/* numbers.c: shapes and notes that the sets of numbers, csv and npy, share. */
 #include "numbers.h"
 
 #include <dirent.h>

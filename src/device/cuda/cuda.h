@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h: one CUDA card as a device row, and what kernels that run on it need: functions of kernels' texts, launches,
- * the stream that libraries work on, things that are kept once a card.
+/* cuda.h: a CUDA card as a device row: kernels, launches, streams, and things that are kept once for each card.
  *
  * The program has no CUDA dependency: the driver, NVRTC and libraries are opened when a card is wanted
  * (cuda_libraries.c). A kernel's text is compiled by NVRTC for the card at hand and kept in a cache folder by its hash.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_api.h: what tutti calls of the CUDA driver and of NVRTC, in declarations of its own: neither their headers nor
- * their libraries are needed to build. Names, parameters and values are those of cuda.h and nvrtc.h (CUDA 12 and 13).
- * Private to src/device/cuda. Threads: any. */
+/* cuda_api.h: declarations of what tutti calls of the CUDA driver and of NVRTC: neither their headers nor their
+ * libraries are needed to build. Names, parameters and values are those of cuda.h and nvrtc.h (CUDA 12 and 13). Private
+ * to src/device/cuda. Threads: any. */
 #ifndef TUTTI_CUDA_API_H
 #define TUTTI_CUDA_API_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_libraries.c: where CUDA's libraries are looked for, as Python packages of NVIDIA look for them, and the tables
- * of their functions.
+/* cuda_libraries.c: finds CUDA's libraries on this host, also in Python packages of NVIDIA, and fills the tables of
+ * their functions.
  *
  *   1. the folders of TUTTI_CUDA_PATH (":" between), which tests and odd machines name
  *   2. what this process has loaded already

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_loops.c: the row's loops: work like any other on the queue, so that a step's copies and sums are replayed with
- * its kernels.
+/* cuda_loops.c: sums, copies and conversions of vectors on a card. The row's loops: work like any other on the queue,
+ * so that a step's copies and sums are replayed with its kernels.
  *
  * Sums of f32, bf16 and f16 run on the card. What no training asks for (other types and operations, long expressions)
  * is computed by the cpu's loops on copies: the same bits, slowly. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_memory.c: memory of a card: what it allocates, host memory that it is shown, and what the host sees of both.
+/* cuda_memory.c: allocates memory of a card, registers host memory, and copies between both.
  *
  * Addresses are unified: a pointer says by itself on which side it lies, so the host may add to it and compare it. The
  * ranges below say which addresses a copy may hand to the driver as they are; all others are plain host memory, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_module.c: kernels' texts, compiled by NVRTC for the card at hand, and kept in a folder so that the next start
- * need not compile.
+/* cuda_module.c: compiles the texts of CUDA kernels by NVRTC for the card at hand, and keeps them in a folder for the
+ * next start.
  *
  * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card
  * gets PTX for the newest architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_queue.c: the queue of a card, and sequences of work that are replayed.
+/* cuda_queue.c: the queue of work of a card: launches, and sequences that are recorded as a CUDA graph and replayed.
  *
  * What is launched is only noted: which work, its arguments, and the part of them that varies, apart. When somebody
  * waits, the whole sequence is looked up among those that were seen before. A sequence that is new is given to the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dry_run.c: a run in words before there is one: the job, its plan, what it needs. */
+/* dry_run.c: `tutti train --dry-run`: prints the job, its plan and what it needs, before there is a run. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

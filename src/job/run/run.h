@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h: parts of a run (tutti/job.h) that a command wants before there is one: its refusals, and words. Threads:
- * shared. */
+/* run.h: parts of a run (tutti/job.h) that a command asks for before it starts: refusals, and words. Threads: shared.
+ * */
 #ifndef TUTTI_JOB_RUN_H
 #define TUTTI_JOB_RUN_H
 

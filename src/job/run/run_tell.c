@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_tell.c: what a run tells its caller: the trainer's events, handed on, and words of what was found before there is
- * a trainer. */
+/* run_tell.c: hands the trainer's events, and words about the start, to the caller of a run. */
 #include <inttypes.h>
 #include <stdlib.h>
 

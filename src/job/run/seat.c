@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seat.c: who sits where.
+/* seat.c: takes the seat of a rank: binds it to the cores and memory of its group of the partition.
  *
  * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out
  * has to be told (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seat.h: ranks of a run on the groups of a partition (src/partition/, docs/partition.md): bound before they join,
+/* seat.h: the seats of ranks, groups of a partition (src/partition/, docs/partition.md): bound before they join,
  * checked and described once they have. Threads: owner. */
 #ifndef TUTTI_JOB_SEAT_H
 #define TUTTI_JOB_SEAT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_check.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether
- * its job is one, whether step and samples go together by its batch, and whether all tensors are read into its model
- * and have the hash that was printed. */
+/* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`. One verdict over a checkpoint for all
+ * commands: what tutti_checkpoint_verify judges, then whether its job is one, whether step and samples go together by
+ * its batch, and whether all tensors are read into its model and have the hash that was printed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

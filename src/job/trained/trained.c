@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.c: finds a checkpoint, or takes a file of weights with what the command line says of it, reads its job and
- * its model, and its weights into the order that kernels of one rank want. */
+/* trained.c: opens trained weights. Finds a checkpoint, or takes a file of weights with what the command line says of
+ * it, reads its job and its model, and its weights into the order that kernels of one rank want. */
 #include "trained.h"
 
 #include <stdarg.h>
