@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew.h: the threads of one kernel: they are OpenMP's own, those that oneDNN computes with, so that a rank has one set
- * of threads and not two that take turns on its cores. Threads: owner. Cost: waking the others, some microseconds. */
+/* crew.h: the threads of one kernel, which are OpenMP's own, so that tutti and oneDNN share one set of threads on the
+ * rank's cores. Threads: owner. Cost: waking the others, some microseconds. */
 #ifndef TUTTI_KERNEL_CREW_H
 #define TUTTI_KERNEL_CREW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c: makes kernels by the rows that the chooser took, and copies values from one memory order into another.
+/* kernel.c: creates and destroys kernels, and copies values and parameters from one memory order into another.
  *
  * A row need not do everything: the reference row stands behind plain_adapter.c where an input is not row-major, one
  * that knows f32 only behind half_adapter.c where activations have 16 bits, one of the bare op behind fused_adapter.c,

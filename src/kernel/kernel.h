@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.h: dense math on one rank: the ops, and what computes them.
+/* kernel.h: kernels: the passes of an op (forward, gradients) on one rank.
  *
  * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape
  * rule, parameters and cost; its reference kernel, plain C, lives in the same file. The *candidates* (candidate.h) are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate.h: what can compute an op's passes, one row each (candidates.c), and the chooser, which takes one for each
- * pass (chooser.c).
+/* candidate.h: candidates: what can compute an op's passes, one row each (candidates.c), and the chooser that takes one
+ * for each pass (chooser.c).
  *
  * A candidate is a kernel row with what is to be known of it before it is made: for which op, passes and precisions it
  * is, whether it fits shapes and orders, and how many seconds it takes. The chooser takes, for each pass, the one that

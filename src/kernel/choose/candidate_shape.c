@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate_shape.c: what a candidate's seconds depend on beside op, precision, pass and threads, as one word. */
+/* candidate_shape.c: the text of a kernel's shape, by which tune files keep measured times. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidates.c: the table of what can compute the ops: one line each (candidate.h), and rules for those that are
- * measured by one rate.
+/* candidates.c: the table of candidates: what can compute the ops, one line each (candidate.h), with rules for their
+ * seconds.
  *
  * Rates are those of one thread of an EPYC (Zen 4): the reference's on LeNet's layers, that of loops in lanes on values
  * past the caches. */

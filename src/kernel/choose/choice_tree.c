@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_tree.c: asks, checks and grows decision trees (choice_tree.h). */
+/* choice_tree.c: grows, checks and asks small decision trees (choice_tree.h). */
 #include "choice_tree.h"
 
 #include <math.h>

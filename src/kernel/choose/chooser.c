@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chooser.c: the one place that decides which kernels compute a layer: see candidate.h.
+/* chooser.c: the chooser of kernels: the one place that decides which candidate computes a layer's pass (candidate.h).
  *
  * What is asked is looked at twice: as it stands, for rows that read its types, and widened to f32, for rows that
  * half_adapter.c stands before. A way to compute it is one candidate for all passes that are run, or one for each where

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_ways.c: the forward pass of dense, C (m, n) = A (m, k) B (n, k)^T: A the batch, B the weights as they lie. Two
- * ways by the library's sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural
- * Networks (arXiv 1702.03192), on GPUs:
+/* dense_ways.c: ways to the forward pass of dense as candidates: nt and tnn, C (m, n) = A (m, k) B (n, k)^T. Two ways
+ * by the library's sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks
+ * (arXiv 1702.03192), on GPUs:
  *
  *   nt   it reads B as it lies
  *   tnn  B is transposed into scratch first, and it reads that: a pass over B more, and then rows that follow each

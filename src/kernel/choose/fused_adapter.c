@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_adapter.c: an op with a ReLU merged into it, and batch norm with a second input merged as well, around a row
- * that computes the bare op:
+/* fused_adapter.c: computes an op with a merged ReLU or addend by a row that computes the bare op. An op with a ReLU
+ * merged into it, and batch norm with a second input merged as well, around a row that computes the bare op:
  *
  *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
  *   the gradient of in[1] is the masked dout itself.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half_adapter.c: activations of 16 bits around a kernel that computes in f32.
+/* half_adapter.c: computes activations of 16 bits by a kernel of f32: widens inputs and rounds outputs.
  *
  * The kernel is the one that the engine would use for f32; its memory orders, parameters and saved state stay. Inputs,
  * output and their gradients lie in 16 bits between kernels and are converted through scratch, which the next kernel

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joined_adapter.c: the passes of an op by different rows: a kernel of each row, of which each does the passes that are
- * its own.
+/* joined_adapter.c: computes a layer by several kernels. The passes of an op by different rows: a kernel of each row,
+ * of which each does the passes that are its own.
  *
  * The kernel that computes forward says in which orders parameters and output lie, the others are made to take these
  * over; where one of them does not, or they do not leave alike what the passes have in common (dout masked or not),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_order.c: the orders of memory by name, and their blocks. */
+/* memory_order.c: the memory orders of activations (row-major, channels last, blocks) by name, and their blocks. */
 #include "memory_order.h"
 
 #include <string.h>

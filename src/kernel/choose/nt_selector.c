@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nt_selector.c: features of a product, and the tree's or the rule's answer (nt_selector.h). */
+/* nt_selector.c: chooses the way to a dense product by its features, by the tree or a rule (nt_selector.h). */
 #include "nt_selector.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nt_selector.h: which way C (m, n) = A (m, k) B (n, k)^T is the soonest: what dense computes forward, B its weights as
- * they lie.
+/* nt_selector.h: chooses the fastest way to a dense product C (m, n) = A (m, k) B (n, k)^T, B being the weights of
+ * dense as they lie.
  *
  * Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks, arXiv 1702.03192 (MTNN): a
  * model that has learned on measured sizes chooses between cuBLAS's NT and a transposition with NN after it. Here the

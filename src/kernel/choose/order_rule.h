@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order_rule.h: which memory order activations take. One decision for all convolutions of a model, so that what lies
- * between them (norms, ReLUs, sums, pools: they keep the order that they find) never has to move:
+/* order_rule.h: the rule that chooses which memory order activations take. One decision for all convolutions of a
+ * model, so that what lies between them (norms, ReLUs, sums, pools: they keep the order that they find) never has to
+ * move:
  *
  *   - bf16 that is multiplied by AMX: channels last, the only order for which oneDNN 3.2 has fast products there.
  *   - else blocks of 16 channels with AVX-512, of 8 without, unless filling blocks up would add more than a quarter to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain_adapter.c: runs an op's reference row where inputs have another memory order than row-major.
+/* plain_adapter.c: runs an op's reference kernel on inputs in another memory order than row-major.
  *
  * Inputs are copied into scratch in row-major order, their gradients back into the inputs' order; the output is
  * row-major. The copies cost a pass over memory: an op that shows up in a profile deserves a row of its own. */

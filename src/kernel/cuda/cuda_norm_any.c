@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm_any.c: batch normalisation on a card of what cuda_norm.c does not take: a block a channel, any order, types
- * that differ (norm_any.cu).
+/* cuda_norm_any.c: batch normalisation on a card for orders and types that cuda_norm.c does not take (norm_any.cu).
  *
  * Under a ReLU one byte a number says whether the ReLU let it through. The addend's gradient is written, because it may
  * lie or be rounded otherwise. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c: multiplies as a plan says: each thread a rectangle of C, which it cuts into blocks of columns, of k, of rows,
+/* gemm.c: runs a matrix product by its plan: each thread a rectangle of C, cut into blocks of columns, of k, of rows,
  * and those into register blocks. Threads share nothing: what two of them want packed, each packs. */
 #include "gemm.h"
 

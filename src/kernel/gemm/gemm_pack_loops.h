@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_pack_loops.h: what stands around products of register blocks or tiles, written once for all instruction sets:
- * packing, and what becomes of finished sums. Included after a vector_*.h and GEMM_PAIR, the numbers of k in a cell: 1
- * (f32) or 2 (bf16). */
+/* gemm_pack_loops.h: packs panels and finishes sums of matrix products. What stands around products of register blocks
+ * or tiles, written once for all instruction sets: packing, and what becomes of finished sums. Included after a
+ * vector_*.h and GEMM_PAIR, the numbers of k in a cell: 1 (f32) or 2 (bf16). */
 #ifndef TUTTI_GEMM_PACK_LOOPS_H
 #define TUTTI_GEMM_PACK_LOOPS_H
 

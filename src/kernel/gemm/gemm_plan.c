@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_plan.c: how a product is multiplied: by which row, in which blocks, by how many threads along which side, and
- * what is packed. */
+/* gemm_plan.c: plans a matrix product: row of loops, blocks, threads, and what is packed. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_tile_amx.h: tiles of AMX for gemm_tile_loops.h: each whole, 16 rows of 64 bytes. */
+/* gemm_tile_amx.h: the tiles of AMX for gemm_tile_loops.h, 16 rows of 64 bytes each. */
 #ifndef TUTTI_GEMM_TILE_AMX_H
 #define TUTTI_GEMM_TILE_AMX_H
 

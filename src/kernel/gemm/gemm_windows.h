@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows.h: the windows of a convolution as an operand of matrix products (gemm_impl.h): a row for each position,
- * its numbers those of (tap down, tap right, channel), zero in the padding. No such matrix is written: panels are
- * packed from the activations.
+/* gemm_windows.h: the windows of a convolution as an operand of matrix products (im2col that is never written whole).
+ * No such matrix is written: panels are packed from the activations.
  *
  * Two ways. Where the channels of a position lie side by side, in vectors at least, a row is one run of channels for
  * each tap, found by a pointer. Where they are few or lie apart (an image's), a sample is first laid out in *planes*:

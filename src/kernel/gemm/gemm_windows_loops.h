@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows_loops.h: packing from rows that lie anywhere (gemm_windows.h), for rows of products whose cells are
- * [k][side]. Included by gemm_pack_loops.h, whose words it uses. */
+/* gemm_windows_loops.h: packs rows that lie anywhere into panels (gemm_windows.h). Included by gemm_pack_loops.h, whose
+ * words it uses. */
 #ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
 #define TUTTI_GEMM_WINDOWS_LOOPS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_config.h: how a thread's tiles of AMX are configured, and left as they were found: oneDNN remembers what it
- * configured. Included by files NAME_amx.c alone. */
+/* tile_config.h: configures a thread's AMX tiles and restores them, because oneDNN remembers what it configured.
+ * Included by files NAME_amx.c alone. */
 #ifndef TUTTI_TILE_CONFIG_H
 #define TUTTI_TILE_CONFIG_H
 

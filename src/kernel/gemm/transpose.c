@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c: tiles of a matrix, each turned over by the loops of lane_copy_loops.h; threads take strips of rows of
- * the result. */
+/* transpose.c: transposes a matrix by tiles, with the loops of lane_copy_loops.h; threads take strips of rows of the
+ * result. */
 #include "transpose.h"
 
 #include "../crew.h"

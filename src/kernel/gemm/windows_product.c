@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows_product.c: C = map(windows W + bias). Weights are packed once a run, all of them; a thread takes blocks of
- * windows, packs them a block of k at a time into its part of the second-level cache, and lets the panels of the
- * weights pass by. Sums of a block of C stay in memory of the thread until all of k is in them: what is written may be
- * of 16 bits, and lie in any order. */
+/* windows_product.c: the forward product of an implicit convolution: C = map(windows W + bias). Weights are packed once
+ * a run, all of them; a thread takes blocks of windows, packs them a block of k at a time into its part of the
+ * second-level cache, and lets the panels of the weights pass by. Sums of a block of C stay in memory of the thread
+ * until all of k is in them: what is written may be of 16 bits, and lie in any order. */
 #include <string.h>
 
 #include "../crew.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_f32.h: what lane_conv_loops.h multiplies where numbers are floats: one a lane. */
+/* lane_conv_f32.h: multiplies and adds floats, one a lane, for lane_conv_loops.h. */
 #ifndef TUTTI_LANE_CONV_F32_H
 #define TUTTI_LANE_CONV_F32_H
 

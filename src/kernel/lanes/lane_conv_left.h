@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_left.h: the few output channels that are left over behind whole vectors, by lanes that hold taps. Included
- * by lane_conv_loops.h.
+/* lane_conv_left.h: computes the few output channels that are left over behind whole vectors, by lanes that hold taps.
+ * Included by lane_conv_loops.h.
  *
  * Half a vector costs as much as a whole one where a processor has two units for either: of 50 channels that is a
  * fourth vector for two of them. Taps of a row of the window lie side by side in memory, so vectors of them are full:

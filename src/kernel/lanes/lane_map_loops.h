@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_map_loops.h: a number from those at the same place, in whatever order they lie: the loops of every row. */
+/* lane_map_loops.h: elementwise loops (relu, sigmoid, tanh, sums): a number from those at the same place, in whatever
+ * order they lie. */
 #ifndef TUTTI_LANE_MAP_LOOPS_H
 #define TUTTI_LANE_MAP_LOOPS_H
 

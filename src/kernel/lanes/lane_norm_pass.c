@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_pass.c: splits a pass of batch normalisation over a crew. */
+/* lane_norm_pass.c: runs a pass of batch normalisation on several threads. */
 #include "lane_norm_pass.h"
 
 #include <string.h>

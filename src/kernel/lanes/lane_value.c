@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_value.c: see lane_value.h; and the table of rows of lane_impl.h. */
+/* lane_value.c: fills, sums, converts and copies whole values (lane_value.h), and keeps the table of rows of
+ * lane_impl.h. */
 #include "lane_value.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_value.h: whole values at the speed of memory, in every order and type, by a crew: what the rows lane_*.c are
- * made of. Bits do not depend on the number of threads. */
+/* lane_value.h: fills, sums, converts and copies whole values at the speed of memory, in every order and type, on
+ * several threads. Bits do not depend on the number of threads. */
 #ifndef TUTTI_LANE_VALUE_H
 #define TUTTI_LANE_VALUE_H
 

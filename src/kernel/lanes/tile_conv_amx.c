@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_conv_amx.c: tile_conv.h by AMX. Of the eight tiles four are sums of up to 64 output channels, a group, two hold
- * channels, one the last ones, which need not be sixteen, and one taps: of a product of 32 positions the taps are
- * loaded once a group. */
+/* tile_conv_amx.c: the weights' gradient of a bf16 convolution by tiles of AMX (tile_conv.h). Of the eight tiles four
+ * are sums of up to 64 output channels, a group, two hold channels, one the last ones, which need not be sixteen, and
+ * one taps: of a product of 32 positions the taps are loaded once a group. */
 #include "tile_conv.h"
 
 #include <stdatomic.h>

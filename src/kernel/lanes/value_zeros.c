@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value_zeros.c: counts elements that are zero. What is not is counted, because padding holds zeros that are no
- * elements. */
+/* value_zeros.c: counts the zeros of a value, for the sparsity of activations. What is not is counted, because padding
+ * holds zeros that are no elements. */
 #include "../choose/memory_order.h"
 
 enum { SIGNLESS = 0x7fff };

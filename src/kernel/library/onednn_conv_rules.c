@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_rules.c: where convolutions by steps of our own fit, and where they are known to be faster than the
- * library's primitives.
+/* onednn_conv_rules.c: rules of candidates: which convolutions our own steps fit, and how many seconds they take.
  *
  * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c
  * has in its tables, where they take less than the library by the ratios below, means of those tables; of all other

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_dense_bf16.c: dense by oneDNN on processors that multiply bf16, as onednn_conv.c does convolutions: weights
- * lie row-major in f32 and are rounded and reordered in scratch once a call, which reads them once more; their gradient
- * comes out in f32.
+/* onednn_dense_bf16.c: fully connected layer by oneDNN in bf16, on processors that multiply bf16.
  *
  * Where the library multiplies by its GEMM, weights turned over buy nothing: it reads rows and columns at one rate. It
  * then gets them as they lie, rounded, and writes the gradient where it belongs. 500 x 50 * 4 * 4 (LeNet), batch 64,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_matrix.c: products of matrices by dnnl_sgemm. */
+/* onednn_matrix.c: multiplies matrices of f32 by oneDNN's dnnl_sgemm, with signals held back. */
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
 

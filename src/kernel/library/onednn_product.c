@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_product.c: what convolution and inner product have in common, in f32 and in bf16: the arguments of the three
- * passes, and a ReLU that is merged into the op as a post-op.
+/* onednn_product.c: the passes of convolution and dense by oneDNN: arguments of the products, and a ReLU merged as a
+ * post-op.
  *
  * Forward the ReLU costs nothing. Backward, the gradient of the sum is dout where out is positive: the first pass, that
  * of the parameters, masks dout in place, at the speed of memory, and the second one finds it masked. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_conv.c: the row `sparse` of convolutions of f32 (sparse_impl.h): what it takes, and its three passes.
+/* sparse_conv.c: the candidate `sparse` of f32 convolutions, which skips zeros: what it takes, and its three passes.
  *
  * Its output and parameters lie as it is asked for; inputs in any order. The input gradient has two forms. Where the
  * convolution has a ReLU merged into it, its gradient is masked before anything else (the first backward pass writes

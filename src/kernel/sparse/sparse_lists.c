@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_lists.c: numbers that are not zero, of values in any order. Where channels of a position lie side by side
+/* sparse_lists.c: lists the elements of a value that are not zero. Where channels of a position lie side by side
  * (channels last, blocks) they are listed from where they lie; a row of the row-major order is turned in scratch
  * before. */
 #include "sparse_conv.h"

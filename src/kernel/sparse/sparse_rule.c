@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_rule.c: from which sparsity on zeros are worth skipping: where part of the dense time = fixed + products * (1
- * - sparsity) < 1.
+/* sparse_rule.c: decides from which sparsity on skipping zeros is faster: where part of the dense time = fixed +
+ * products * (1 - sparsity) < 1.
  *
  * Medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50 of what ./dev bench sparse --rounds 3 measured
  * against the row that training takes (oneDNN 3.2), one thread of an EPYC (Zen 4); fixed and products by the times at

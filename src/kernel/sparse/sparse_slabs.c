@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_slabs.c: weights as the loops of sparse convolutions want them, copied once a call from whatever order they
- * lie in. */
+/* sparse_slabs.c: copies weights into the form that the loops of sparse convolutions want, once a call. */
 #include <string.h>
 
 #include "../crew.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_sums.c: the forward pass, and the input gradient from the list of a masked gradient: sums over lists of
- * positions. */
+/* sparse_sums.c: the forward pass of a sparse convolution, and its input gradient from the list of a masked gradient.
+ * */
 #include "../crew.h"
 #include "sparse_conv.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_vector.c: convolutions that skip zeros: the loops of every row. What is summed stays in registers for a whole
+/* sparse_vector.c: the vector loops of convolutions that skip zeros. What is summed stays in registers for a whole
  * list; each number is multiplied with vectors straight from memory, one load a product, and how long a list is does
  * not matter to what is in flight: a wrong guess at its end costs little while products of the list before are waiting.
  * Lists are made by put_nonzero of vector.h. */

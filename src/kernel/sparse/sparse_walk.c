@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_walk.c: how the forward pass and the input gradient walk over a convolution: which rows and taps meet, how
- * work is cut.
+/* sparse_walk.c: cuts the forward pass and the input gradient of a sparse convolution into rows, taps and tiles.
  *
  * Weights of a row of the kernel and a block of listed channels are a slab that stays in the first-level cache while it
  * meets all rows of a tile. A tile has enough positions that fetching the slab is little beside that, and few enough

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file.c: files of what was measured on a processor: made, printed, written, looked up, and held against where
- * they are read. */
+/* tune_file.c: prints, writes, opens and looks up tune files: measured times of kernels on a processor. */
 #include "tune_file.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file.h: what was measured on a processor, as a text: times of kernels' candidates, and trees that choose between
- * ways of a product.
+/* tune_file.h: tune files, measured on a processor: times of kernels' candidates, and trees that choose between ways of
+ * a product.
  *
  *   tutti tuned kernels 1
  *   processor: AuthenticAMD 25.17.1 AMD EPYC

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file_parse.c: texts of tune files (tune_file.h): first whether they are whole, then line by line. */
+/* tune_file_parse.c: parses the text of a tune file (tune_file.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_products.c: sizes, measured, and a tree grown from them (tune_products.h). */
+/* tune_products.c: measures matrix products of many sizes and grows a decision tree from the times (tune_products.h).
+ * */
 #include "tune_products.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_trial.c: gives kernels memory, runs their passes and takes the time (tune_trial.h). */
+/* tune_trial.c: runs passes of kernels on memory of their own and measures their time (tune_trial.h). */
 #include "tune_trial.h"
 
 #include <math.h>

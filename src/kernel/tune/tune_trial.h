@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_trial.h: passes of kernels, run again and again on memory of their own: what tuning measures by. Threads:
- * owner. */
+/* tune_trial.h: times passes of kernels for tuning. Threads: owner. */
 #ifndef TUTTI_TUNE_TRIAL_H
 #define TUTTI_TUNE_TRIAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.c: see winograd.h. Of a block of tiles the scratch holds the transforms of what is read and of what comes of
- * it, one matrix (tiles, channels) for each of the 36 products, and the transforms of the weights, (inputs, outputs) in
- * blocks of two vectors of outputs.
+/* winograd.c: the passes of a 3 x 3 convolution by Winograd's products (winograd.h). Of a block of tiles the scratch
+ * holds the transforms of what is read and of what comes of it, one matrix (tiles, channels) for each of the 36
+ * products, and the transforms of the weights, (inputs, outputs) in blocks of two vectors of outputs.
  *
  * A block is as many tiles as the second-level cache holds; where there are many channels, so many that reading the
  * weights anew for each block costs no more than reading the tiles. Rows of the matrices are a line longer than their

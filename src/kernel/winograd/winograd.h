@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.h: the three passes of a convolution of stride 1 in f32 by Winograd's products: of 3 x 3 F(4 x 4, 3 x 3), 36
- * multiplications for 16 outputs where the sum as it is written takes 144; of 5 x 5 F(2 x 2, 5 x 5), as many for 4
- * outputs where that takes 100 (Lavin and Gray, CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h,
- * lane_winograd5_loops.h). All sums, of the transforms too, are f32.
+/* winograd.h: convolutions of stride 1 by Winograd's products. The three passes of a convolution of stride 1 in f32 by
+ * Winograd's products: of 3 x 3 F(4 x 4, 3 x 3), 36 multiplications for 16 outputs where the sum as it is written takes
+ * 144; of 5 x 5 F(2 x 2, 5 x 5), as many for 4 outputs where that takes 100 (Lavin and Gray, CVPR 2016, arXiv
+ * 1509.09308; lane_winograd_loops.h, lane_winograd5_loops.h). All sums, of the transforms too, are f32.
  *
  * ERROR. No term of an element goes through more than n roundings, n = what is summed (channels; tiles, for weights)
  * plus 30, so its error is at most n u / (1 - n u) times what the same sums of absolute values come to, |A^T| ((|G| |g|

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd5.c: see winograd5.h. Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36
- * products, of the input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices
- * are convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one, so rows are
- * as long as there are channels; matrices are a line apart, lest all 36 fall into the same sets of a cache. */
+/* winograd5.c: the passes of a 5 x 5 convolution by Winograd's products, for channels that do not fill vectors
+ * (winograd5.h). Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36 products, of
+ * the input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are
+ * convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one, so rows are as
+ * long as there are channels; matrices are a line apart, lest all 36 fall into the same sets of a cache. */
 #include "winograd5.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_row.c: the rows `winograd`, `winograd5-wide` and `winograd5` of conv: 3 x 3 and 5 x 5 of channels that fill
- * vectors (winograd.h), 5 x 5 of others (winograd5.h), stride 1, one group, f32. They have no library under them. A
- * merged ReLU costs nothing forward; backward, the parameters' pass masks dout in place before anything reads it.
+/* winograd_row.c: rules and candidates of Winograd convolutions: the rows `winograd`, `winograd5-wide` and `winograd5`
+ * of conv: 3 x 3 and 5 x 5 of channels that fill vectors (winograd.h), 5 x 5 of others (winograd5.h), stride 1, one
+ * group, f32. They have no library under them. A merged ReLU costs nothing forward; backward, the parameters' pass
+ * masks dout in place before anything reads it.
  *
  * Weights that are trained lie in the order that the products want: squares of a vector's width, in which oneDNN takes
  * them, too; those of winograd5 tap by tap, outputs innermost. Weights in any other order are brought into it once a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_products.h: the work that rows which multiply by a library on a card do themselves: weights and activations go
- * into the library's form and back, bias and ReLU, gradients of a bias (weights.cu, channels.cu).
+/* cuda_products.h: conversions around products by a library of the card: weights, activations, bias, ReLU, gradients of
+ * a bias (weights.cu, channels.cu).
  *
  * The library's form has channels last; channels of each group are filled up with zeros where the library wants a
  * multiple. The form may be row-major instead. Functions put launches on the card's stream; kernels are found when they

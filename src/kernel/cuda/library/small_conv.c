@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_conv.c: shapes and grids of small_conv.cu, and which convolutions it computes. */
+/* small_conv.c: plans and launches the f32 convolutions of few channels of small_conv.cu. */
 #include "small_conv.h"
 
 #include <stdio.h>
