@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chrome_trace.c: prints spans as trace events: X (complete) for spans, M (metadata) for names.
+/* chrome_trace.c: writes trace.json, spans for chrome://tracing and Perfetto. Prints spans as trace events: X
+ * (complete) for spans, M (metadata) for names.
  *
  * Spans of one thread must not overlap unless one encloses the other; exchanges do overlap, so they are dealt to lanes:
  * each goes to the first lane that is free when it begins. */

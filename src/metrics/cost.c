@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost.c: charges stretches of time to parts and prints what each part took. */
+/* cost.c: charges stretches of time to parts (compute, exchange, wait), and prints the table of costs. */
 #include "metrics.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crc32c.c: the definition, bit by bit: reflected, starts and ends inverted. */
+/* crc32c.c: computes CRC-32C bit by bit from its definition. */
 #include "crc32c.h"
 
 static const uint32_t POLYNOMIAL = 0x82f63b78; /* 0x1edc6f41 with its bits in the other order */

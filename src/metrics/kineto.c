@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto.c: spans of PyTorch's profiler, put together to layers: one sweep in the order of time, with a stack of the
- * modules that are open. */
+/* kineto.c: reads traces of PyTorch's profiler. Spans of PyTorch's profiler, put together to layers: one sweep in the
+ * order of time, with a stack of the modules that are open. */
 #include "trace.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_trace.c: prints and reads the six columns. A reader that guesses would feed a prediction with nonsense:
- * whatever is not exactly a trace is refused. */
+/* layer_trace.c: prints and reads layers.txt, the layer trace with six columns. A reader that guesses would feed a
+ * prediction with nonsense: whatever is not exactly a trace is refused. */
 #include "trace.h"
 
 #include <errno.h>

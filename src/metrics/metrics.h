@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.h: named numbers of a run as JSON lines: {"ev":"step","step":100,"loss":0.25,...}, one object a line,
- * appended and handed to the system line by line, so that a killed run keeps what it said. JSON has no NaN or infinity:
- * such a number is null and its key stands in "nan":[...]. Readers must bear a torn last line. Threads: owner. */
+/* metrics.h: writes metrics.jsonl, a run's numbers as one JSON object a line, handed to the system line by line, so
+ * that a killed run keeps what it wrote. JSON has no NaN or infinity: such a number is null and its key stands in
+ * "nan":[...]. Readers must bear a torn last line. Threads: owner. */
 #ifndef TUTTI_METRICS_H
 #define TUTTI_METRICS_H
 

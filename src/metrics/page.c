@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.c: elements, and the one style that all pages have. */
+/* page.c: writes pages of HTML: elements, and the one style that all pages have. */
 #include "page.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sign_test.c: the tail of the binomial, summed from its thin end. */
+/* sign_test.c: the sign test: p value of paired runs from the tail of the binomial. */
 #include "metrics.h"
 
 #include <math.h>

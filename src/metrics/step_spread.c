@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_spread.c: seconds of steps to ratios, ratios to quantiles. */
+/* step_spread.c: how much the seconds of steps differ: ratios to the median, and their quantiles. */
 #include "trace.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensorboard.c: event files. The few messages that are needed are encoded by hand: a field is a key (number * 8 + wire
- * type), then a varint (0), 8 bytes (1), length and bytes (2) or 4 bytes (5). */
+/* tensorboard.c: writes TensorBoard's event files. The few messages that are needed are encoded by hand: a field is a
+ * key (number * 8 + wire type), then a varint (0), 8 bytes (1), length and bytes (2) or 4 bytes (5). */
 #include "metrics.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h: what steps and layers of a run took: the six columns of a layer trace, spans of all ranks, and what
- * PyTorch's profiler writes of both. */
+/* trace.h: traces of a run: layer traces of six columns, spans of all ranks, and what PyTorch's profiler writes of
+ * both. */
 #ifndef TUTTI_TRACE_H
 #define TUTTI_TRACE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.c: chooses one of several predictions to go by. */
+/* advice.c: picks the best of several predictions. */
 #include "advice.h"
 
 #include <math.h>

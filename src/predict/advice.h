@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.h: which of several predictions to go by. What is compared was predicted; here it is only chosen from.
+/* advice.h: picks the best of several predictions. What is compared was predicted; here it is only chosen from.
  * Threads: shared (pure). */
 #ifndef TUTTI_ADVICE_H
 #define TUTTI_ADVICE_H

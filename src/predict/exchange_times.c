@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_times.c: which schedule runs between which seats; lines are kept by both. */
+/* exchange_times.c: keeps how long each exchange of a plan takes on a topology, as lines over sizes. */
 #include "exchange_times.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* framework.c: files of frameworks; their steps; gaps between them. */
+/* framework.c: reads files of frameworks (such as PyTorch DDP), and models their steps and the gap between two. */
 #include "framework.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* framework.h: training systems as data: what they do beside computing, by which exchange and over which transport;
- * what makes the gap between two of them.
+/* framework.h: training frameworks as data: overheads, exchange and transport, and what makes the gap between two of
+ * them.
  *
  * A framework is a file of figures with their sources (base/text/sourced.h): src/predict/frameworks/NAME.txt,
  * docs/devices.md has the keys. Its step is made of that of a job whose exchanges are the framework's, on a topology as

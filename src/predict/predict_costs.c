@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_costs.c: costs of a plan's exchanges from simulated schedules. */
+/* predict_costs.c: predicts the costs of a plan's exchanges from simulated schedules. */
 #include "profile/profile.h"
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_memory.c: memories of a plan by what they are for. What an exchange takes for itself is its schedule's buffers
- * of the role scratch, as the executor lays them out: each bank in whole cache lines, elements as they are sent. */
+/* rank_memory.c: adds up the memory of a rank by what it is for. What an exchange takes for itself is its schedule's
+ * buffers of the role scratch, as the executor lays them out: each bank in whole cache lines, elements as they are
+ * sent. */
 #include "profile/profile.h"
 
 #include "../training/method/rule/rule.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_costs.c: exchanges by the chooser's engines. */
+/* step_costs.c: predicts what the messages of a step cost, by the chooser of algorithms. */
 #include "step_costs.h"
 
 #include <math.h>

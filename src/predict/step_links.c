@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_links.c: the fullest links of a step's exchanges, added up by name. */
+/* step_links.c: finds the busiest links of a step's exchanges. */
 #include "play/timeline.h"
 
 #include <stdlib.h>

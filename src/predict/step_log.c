@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_log.c: stretches of a step, and the chain of them that is the longest. The rank's own lane is without gaps but
- * for waits, so the chain is found from its end: what was computed until then, else the exchange that was waited for;
- * that one had waited for the lane, which another exchange left, or for what was computed until it began. */
+/* step_log.c: logs the stretches of a predicted step, and finds the longest chain of them. The rank's own lane is
+ * without gaps but for waits, so the chain is found from its end: what was computed until then, else the exchange that
+ * was waited for; that one had waited for the lane, which another exchange left, or for what was computed until it
+ * began. */
 #include "play/timeline.h"
 
 #include <math.h>

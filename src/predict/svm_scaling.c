@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_scaling.c: a trace of one rank, spread over more. */
+/* svm_scaling.c: scales the trace of an SVM training on one rank to more ranks. */
 #include "svm_scaling.h"
 
 #include <stdlib.h>

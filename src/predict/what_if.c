@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.c: changes of a machine, read and applied to its figures. */
+/* what_if.c: applies `--what-if` changes to the figures of a machine. */
 #include "what_if.h"
 
 #include <stdio.h>

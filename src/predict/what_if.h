@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.h: the same machine with other figures: "bandwidth=2x,latency=0.5x,compute=2x". Threads: shared (pure).
+/* what_if.h: the same machine with other figures, for `--what-if`: "bandwidth=2x,latency=0.5x,compute=2x". Threads:
+ * shared (pure).
  *
  *   bandwidth  all rates of links: bw, nic, bus, nvlink, pcie, qpi, up; of a host also copy and remote
  *   latency    all times of the network: lat, near, hop, soft

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* band.c: interpolates curves on a grid and sums them up point by point. */
+/* band.c: averages curves with a band around them: interpolates on a grid and sums up point by point. */
 #include "chart.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chart.c: draws panels with ticks at round numbers. Lines longer than the chart has pixels are thinned to one lowest
- * and one highest point a column, so that spikes stay visible and files stay small. */
+/* chart.c: draws line charts as SVG: panels with ticks at round numbers. Lines longer than the chart has pixels are
+ * thinned to one lowest and one highest point a column, so that spikes stay visible and files stay small. */
 #include "chart.h"
 
 #include <math.h>

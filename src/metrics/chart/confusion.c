@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confusion.c: counts, and the two tables of them. The picture is confusion_chart.c. */
+/* confusion.c: counts a confusion matrix, which class is taken for which, and prints its two tables. The picture is
+ * confusion_chart.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

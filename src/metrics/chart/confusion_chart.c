@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confusion_chart.c: the confusion matrix as a picture: a square a cell, as dark as its share of the row's samples,
- * with that share in hundredths; ten classes are as wide as a phone. */
+/* confusion_chart.c: draws the confusion matrix: a cell's darkness is its share of the row's samples, with that share
+ * in hundredths. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_chart.c: draws the rows of a layer trace. */
+/* layer_chart.c: draws layers.svg: the time of each layer from a layer trace. */
 #include "chart.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparsity_chart.c: draws the zeros of ReLUs. */
+/* sparsity_chart.c: draws sparsity.svg: the share of zeros behind each ReLU. */
 #include "chart.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip_chart.c: pieces of a lane as rectangles. */
+/* strip_chart.c: draws spans of time as rectangles on lanes. */
 #include "chart.h"
 
 #include <math.h>

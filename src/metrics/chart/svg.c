@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg.c: the page and its words. */
+/* svg.c: writes the parts of SVG pictures: page, style, text, numbers. */
 #include "chart.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* times_chart.c: both axes are logarithms, so that what costs a start and what costs a byte are a level and a slope. */
+/* times_chart.c: draws times over sizes, both axes logarithmic, so that fixed cost and cost per byte are a level and a
+ * slope. */
 #include "chart.h"
 
 #include <math.h>

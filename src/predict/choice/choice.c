@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.c: plans are made of the ways that are worth one and played; the fastest is taken. */
+/* choice.c: chooses algorithm, buckets, update and order of a job by predicting plans; the fastest is taken. */
 #include "choice.h"
 
 #include <math.h>

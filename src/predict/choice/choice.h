@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.h: how a step's exchanges travel, chosen by what the step would take: algorithm, what travels together, who
- * updates and when, and whose turn comes first, all together.
+/* choice.h: chooses how a step's exchanges travel by predicted step time: algorithm, buckets, who updates and when, and
+ * the order.
  *
  * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies
  * on lines (collective/simulate/events/flows.h). The few that may be the fastest are put into plans with buckets of

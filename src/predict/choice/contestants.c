@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contestants.c: about what a step takes by each algorithm: gradients merged so that they end soonest, weights behind
- * the forward pass. */
+/* contestants.c: estimates the step time of each algorithm, to decide which are worth a plan. */
 #include "contestants.h"
 
 #include <math.h>

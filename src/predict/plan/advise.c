@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advise.c: predicts what a job could do instead. One key after the other is changed alone; then the best values of all
- * together. */
+/* advise.c: predicts alternatives to a job and sorts them as advice. One key after the other is changed alone; then the
+ * best values of all together. */
 #include "advise.h"
 
 #include <math.h>

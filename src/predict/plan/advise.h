@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advise.h: which algorithm, buckets, order, method, rank count and share of samples, each by
+/* advise.h: advice: which algorithm, buckets, order, method, rank count and share of samples would be faster, each by
  * predicting it. Threads: owner. */
 #ifndef TUTTI_PREDICT_ADVISE_H
 #define TUTTI_PREDICT_ADVISE_H

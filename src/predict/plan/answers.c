@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.c: what follows from predicted steps: nodes, rows of a whole run, what fits. */
+/* answers.c: derives from predicted steps: nodes, hours and cost of a whole run, memory that fits. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.c: the same job on a machine with other figures, beside what is now. */
+/* changes.c: predicts the job on a machine with changed figures, beside the machine as it is. */
 
 #include "../../base/arena.h"
 #include "../what_if.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* framework_steps.c: steps of training systems, and what makes the gap
- * between two. */
+/* framework_steps.c: predicts steps of other frameworks and explains the gap between two. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

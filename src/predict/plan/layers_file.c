@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers_file.c: reads the layers, plays the schedule at each rank count, says what came out. */
+/* layers_file.c: predicts the step of a layer file at each rank count, and prints it. */
 #include "layers_file.h"
 
 #include <math.h>

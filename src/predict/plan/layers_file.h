@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers_file.h: what a step of the network whose layers a file of six columns describes takes at several rank counts,
- * by a schedule and an exchange that are named; no job, no model, no kernel runs. Threads: owner. */
+/* layers_file.h: predicts a step from a file of layers (six columns), without job, model or kernels. Threads: owner. */
 #ifndef TUTTI_PREDICT_LAYERS_FILE_H
 #define TUTTI_PREDICT_LAYERS_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure_run.c: runs this program's own `train` and reads the step times that it logs. */
+/* measure_run.c: runs `tutti train` as a child for a short time and reads the step times that it logs. */
 #include "measure_run.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_json.c: answers as JSON: one object a rank count, then one a layer, then one an alternative of the advice, a
- * line each. */
+/* planning_json.c: prints predictions as JSON lines: rank counts, layers, alternatives. */
 #include <stdlib.h>
 
 #include "advise.h"

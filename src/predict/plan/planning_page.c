@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_page.c: how a job scales as a picture, and all answers as one page that needs nothing
- * else, no network and no script. */
+/* planning_page.c: writes predictions as one HTML page with a picture of how the job scales. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

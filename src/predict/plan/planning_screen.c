@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_screen.c: a whole run for people: a line a rank count with hours, nodes and cost; and what stands under that
- * table and the one of steps. */
+/* planning_screen.c: prints a whole run for people: a line for each rank count with hours, nodes and cost. */
 #include <math.h>
 #include <stdlib.h>
 

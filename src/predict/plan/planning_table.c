@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_table.c: steps at several rank counts, a line each, and what explains them, for people. */
+/* planning_table.c: prints steps at several rank counts as a table for people, with the reasons. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_words.c: what follows from predictions, in sentences: a line each, for the terminal and for the page. */
+/* planning_words.c: writes what follows from predictions as sentences, for the terminal and for the page. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.c: predicts the job with other keys, and what it gains where groups of ranks share its largest dense layer. */
+/* shared.c: predicts a job whose largest dense layer is shared by groups of ranks. */
 #include <stdio.h>
 #include <string.h>
 

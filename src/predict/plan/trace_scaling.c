@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_scaling.c: reads the traces, scales the load, says what came out. */
+/* trace_scaling.c: predicts a traced SVM training on more ranks, and prints and draws it. */
 #include "trace_scaling.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* units.c: times, prices and bytes as planners write and read them. */
+/* units.c: reads and writes times, prices and bytes. */
 #include "units.h"
 
 #include <math.h>

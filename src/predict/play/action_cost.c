@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_cost.c: kernels by their measured times, what only moves bytes by how many it moves. */
+/* action_cost.c: predicts the seconds of an action of a plan: kernels by their measured times, others by the bytes that
+ * they move. */
 #include "action_cost.h"
 
 static double kernel_cost(const tutti_action_costs *p, const tutti_node *n)

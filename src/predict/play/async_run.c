@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings sets out where it had to
- * wait for that, is there, and looked at, its visit is over, what it takes along has arrived, it has ended a step. What
- * travels meanwhile ends between them (flows.h). */
+/* async_run.c: plays an asynchronous run as events. A heap of events: a worker has computed so far that it comes, what
+ * it brings sets out where it had to wait for that, is there, and looked at, its visit is over, what it takes along has
+ * arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
 #include "async_run.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by
- * worker.
+/* async_run.h: predicts asynchronous steps, whose workers visit a centre: a play of events, worker by worker.
  *
  * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their
  * speeds.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_run.c: steps of a run, their hours, and which of several rank counts serves best. */
+/* plan_run.c: predicts a whole run: steps, hours, nodes, cost, and the rank count that serves best. */
 #include "plan_run.h"
 
 #include <math.h>

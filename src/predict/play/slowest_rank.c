@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slowest_rank.c: the typical largest of some draws. */
+/* slowest_rank.c: predicts the slowest of several ranks whose steps differ: the typical largest of several draws. */
 #include "timeline.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_schedule.c: the schedules of a step, a row each, played on two lanes. */
+/* step_schedule.c: plays the schedules of a data-parallel step, one row each, on two lanes. */
 #include "step_schedule.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_schedule.h: what a step of data-parallel training takes, from what its layers take and how exchanges are
- * scheduled; no job and no model. All ranks are alike and each has its own batch (weak scaling).
+/* step_schedule.h: predicts a step of data-parallel training from its layers' times and the order of its exchanges,
+ * without job or model. All ranks are alike and each has its own batch (weak scaling).
  *
  * Of Shi, Wang, Chu and Li (arXiv 1805.03812), with io = reading + copying of a batch, f and b the sums over layers, u
  * the update, and t_c what exchanges take:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.c: plays the actions of a plan against measured node times and simulated exchanges.
+/* timeline.c: the timeline of a predicted step: plays the actions of a plan against node times and simulated exchanges.
  *
  * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the
  * last one's steps counts.

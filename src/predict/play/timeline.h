@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.h: list scheduling of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one stands for
+/* timeline.h: the timeline of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one stands for
  * all. Threads: shared (pure). */
 #ifndef TUTTI_TIMELINE_H
 #define TUTTI_TIMELINE_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_async.c: from the actions of a plan to what a worker does before, in and behind a visit, and what a play of
- * that says. */
+/* timeline_async.c: derives from a plan what a worker does before, in and behind a visit, and plays it. */
 #include "timeline_async.h"
 
 #include <math.h>

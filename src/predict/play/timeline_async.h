@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_async.h: the prediction of a plan whose workers take steps of their own. Threads: shared (pure). */
+/* timeline_async.h: predicts plans whose workers take steps of their own. Threads: shared (pure). */
 #ifndef TUTTI_TIMELINE_ASYNC_H
 #define TUTTI_TIMELINE_ASYNC_H
 

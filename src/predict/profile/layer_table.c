@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_table.c: one row for each layer that has parameters which travel. */
+/* layer_table.c: lists the layers that have parameters which travel, with their times and bytes. */
 #include "profile.h"
 
 #include <math.h>

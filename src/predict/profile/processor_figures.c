@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what
- * is. */
+/* processor_figures.c: reads the keys of a processor model's file, and fills figures that it does not give from those
+ * that it gives. */
 #include "processor_figures.h"
 
 #include <stdio.h>

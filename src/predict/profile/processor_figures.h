@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_figures.h: keys of a device's file that say something of a class of kernels:
+/* processor_figures.h: keys of a processor model's file that describe a class of kernels:
  * CLASS[/KERNEL][/PRECISION].TERM[.PASS], as in "conv.compute", "conv3x3/winograd.compute.forward",
  * "dense/onednn/bf16.launch.data". Threads: shared (pure). */
 #ifndef TUTTI_PROCESSOR_FIGURES_H

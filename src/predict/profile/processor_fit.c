@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_fit.c: efficiencies of classes of kernels from measured times. */
+/* processor_fit.c: fits the efficiencies of classes of kernels to measured times. */
 #include "processor_model.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_model.c: files of devices: their keys (those of classes: processor_figures.c). */
+/* processor_model.c: reads files of processor models (`--device`, src/predict/devices). */
 #include "processor_model.h"
 
 #include <stdio.h>

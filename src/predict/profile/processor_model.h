@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_model.h: a processor as data: how long the kernels of a step graph take on one that need not be there.
+/* processor_model.h: a processor model, a processor as figures: how long the kernels of a step graph take on a
+ * processor that need not be here.
  *
  * A device is a file of figures with their sources (base/text/sourced.h): src/predict/devices/NAME.txt come with the
  * program, `tutti tune device` writes that of this processor, docs/devices.md describes the keys. A kernel takes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_tune.c: times the layers of networks made for it (src/predict/probes) and fits a device to them; compares a
- * device with shipped networks, none of whose layers a fit has seen. */
+/* processor_tune.c: measures probes (src/predict/probes), fits a processor model to them, and compares it with shipped
+ * networks. */
 #include "processor_tune.h"
 
 #include <math.h>

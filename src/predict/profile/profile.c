@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c: runs the nodes of a step graph on made-up values and takes the time of each. Values of a real batch would
- * not change the times: no kernel of ours looks at what it adds up.
+/* profile.c: profiles a step graph: runs its nodes on made-up values and takes the time of each. Values of a real batch
+ * would not change the times: no kernel of ours looks at what it adds up.
  *
  * Activations, their gradients, saved state and scratch lie as a plan lays them (placement.h), so that a profile takes
  * the memory of a training step, and what a kernel reads is as near or far as there: its input where the kernel before

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.h: seconds that the nodes of a step graph take on this machine.
+/* profile.h: a profile: seconds that each node of a step graph takes.
  *
  * All layers are run in order, forward and backward, on values of their own, several times; the lower quartile of each
  * node counts. With several graphs, as many threads do this at once, so that shared caches, memory and sibling

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_device.c: a step graph on a device: what each pass of each kernel computes and moves, and how long that
- * takes.
+/* profile_device.c: computes a profile by a processor model: what each pass of each kernel computes and moves, and how
+ * long that takes (`--device`).
  *
  * Bytes are those of activations as the graph's kernels lay them out and of parameters in f32. Each pass moves what it
  * must read and write, once: forward its inputs, parameters and output; the gradients of parameters the inputs, the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_file.c: profiles as JSON lines, so that times measured on one machine serve predictions made on another. */
+/* profile_file.c: writes and reads profiles as JSON lines, so that times measured on one machine serve predictions made
+ * on another. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>

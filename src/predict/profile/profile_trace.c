@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_trace.c: a six-column layer trace of a one-rank run as a profile.
+/* profile_trace.c: makes a profile of a layer trace of a run on one rank.
  *
  * A trace has one backward time a layer, a plan two kernels: where a layer runs both (the gradients of its parameters,
  * then of its input), each gets half, because both multiply as often (Das et al. 2016: a layer is three products of one
