@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_classes.c: each rank lists its labels as they appear; ranks hold the file in order, so their lists, one behind
- * the other, are in order of appearance too. */
+/* svm_classes.c: finds the classes of a set on all ranks. Each rank lists its labels as they appear; ranks hold the
+ * file in order, so their lists, one behind the other, are in order of appearance too. */
 #include "svm_classes.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_trace.c: events of a training as JSON lines, out and in. */
+/* svm_trace.c: writes and reads the events of an SVM training as JSON lines. */
 #include "svm_trace.h"
 
 #include <cjson/cJSON.h>

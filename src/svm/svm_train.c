@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_train.c: training one-vs-one. Pairs follow each other, each solved by all ranks and threads: a pair's rows lie on
- * all ranks, and a rank that had a pair for itself would need them all. */
+/* svm_train.c: trains an SVM of many classes, one-vs-one. Pairs follow each other, each solved by all ranks and
+ * threads: a pair's rows lie on all ranks, and a rank that had a pair for itself would need them all. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_one.h: one number of 16 bits at a time in plain C, which all rows agree with to the bit.
+/* convert_one.h: converts one number of 16 bits in plain C, with which all rows agree to the bit.
  *
  * bf16 is the upper half of an f32: 8 bits of exponent, 7 of mantissa. f16 is IEEE 754's binary16: 5 and 10. */
 #ifndef TUTTI_CONVERT_ONE_H

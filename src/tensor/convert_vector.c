@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_vector.c: the loops of every row behind convert.h, and the f32 sums of 16-bit vectors behind reduce.h.
+/* convert_vector.c: the vector loops behind convert.h, and the f32 sums of 16-bit vectors behind reduce.h.
  *
  * What is left over at the end is computed one by one in plain C, with the same result. Inputs of sums are widened as
  * they are loaded and no sum is rounded to 16 bits: each is read once, in the registers that add it. Order of operands,

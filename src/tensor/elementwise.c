@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.c: hands vectors to the row for this processor and recognises the commonest expression. */
+/* elementwise.c: sums and copies vectors of f32 by the row for this processor. */
 #include "elementwise.h"
 
 #include <stdlib.h>

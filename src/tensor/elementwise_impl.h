@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_impl.h: the rows behind elementwise.h, one an instruction set, made of elementwise_vector.c. */
+/* elementwise_impl.h: rows behind elementwise.h, one an instruction set, made of elementwise_vector.c. */
 #ifndef TUTTI_ELEMENTWISE_IMPL_H
 #define TUTTI_ELEMENTWISE_IMPL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_vector.c: the loops of every row behind elementwise.h (vector.h). All rows add the same operands in the
- * same order, so all give equal bits.
+/* elementwise_vector.c: the vector loops behind elementwise.h (vector.h). All rows add the same operands in the same
+ * order, so all give equal bits.
  *
  * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body,
  * so an element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an

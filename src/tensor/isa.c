@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c: asks the processor (isa_processor.c) and the environment what our loops may use.
+/* isa.c: finds the instruction set that loops use here: asks the processor (isa_processor.c) and the variable
+ * TUTTI_ISA.
  *
  * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written
  * with the same value by whoever comes first. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.h: which instruction set our loops run by here, and tables of rows of loops, one row a set: the one way by which
- * every room finds its own.
+/* isa.h: instruction sets: which one our loops run by here, and tables of loops with a row for each set.
  *
  * Loops are written once, in NAME_vector.c, which is compiled once for each set (vector.h, cmake/library.cmake) and
  * makes one row each time. Builds for other processors than x86-64, and those with TUTTI_X86_LOOPS=OFF, have the

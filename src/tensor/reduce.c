@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c: walks over vectors in blocks and hands them to the loops for their type and operation.
+/* reduce.c: reduces vectors of every type and operation: walks over them in blocks and hands those to the loops.
  *
  * A value that waits on the stack of the expression is a pointer: into an input as long as nothing has been folded into
  * it, else into a block of our own. 16-bit inputs are widened into a block when they are pushed, and the result is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_vector.c: the loops of every row behind reduce.h. They are plain C, which the compiler turns into what vectors
- * there are.
+/* reduce_vector.c: the vector loops behind reduce.h. They are plain C, which the compiler turns into what vectors there
+ * are.
  *
  * One operation an element and no fused ones, so every ISA gives the same bits. Integers are added and multiplied
  * unsigned, where C defines that they wrap. min and max of floats compare their bits: with all but the sign turned over

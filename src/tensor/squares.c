@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squares.c: sums whole numbers: the product of two f32 is exact in a double, its mantissa of 48 bits goes to the bin
- * of its exponent, and before a bin could overflow all of them go to the limbs. */
+/* squares.c: adds squares exactly. Sums whole numbers: the product of two f32 is exact in a double, its mantissa of 48
+ * bits goes to the bin of its exponent, and before a bin could overflow all of them go to the limbs. */
 #include "squares.h"
 
 #include <math.h>

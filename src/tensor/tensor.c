@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c: sizes and words of shapes and dtypes. Products do not overflow: whoever makes a shape from a file bounds
+/* tensor.c: sizes and names of shapes and dtypes. Products do not overflow: whoever makes a shape from a file bounds
  * its dims (kernel/op/op_table.c), and here they are only multiplied. */
 #include "tensor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_draw.c: networks as pictures: text for Graphviz, and SVG of our own. Cables are drawn once, as thick as the
- * cubic root of their rate, in a colour for each rate. */
+/* topology_draw.c: draws networks: text for Graphviz, and SVG of our own. Cables are drawn once, as thick as the cubic
+ * root of their rate, in a colour for each rate. */
 #include <math.h>
 #include <stdlib.h>
 

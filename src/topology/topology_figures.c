@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_figures.c: the figures of topologies: names, dimensions, units, words; text to figure and back.
+/* topology_figures.c: the figures of topologies (bandwidths, latencies): names, units, words; text to figure and back.
  *
  * A figure with a dimension needs a unit of it, a count has none, a choice is one of its words, a set is numbers joined
  * by dots. What has no unit, the wrong one or another word is refused. */

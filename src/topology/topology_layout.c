@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.c: places of nodes, and ways of cables around the nodes that stand between their ends. Cables in the
- * row of the ranks run below it, each in a lane of its own where they would lie on each other; the longer, the
- * lower. */
+/* topology_layout.c: places the nodes and cables of a network's picture. Cables in the row of the ranks run below it,
+ * each in a lane of its own where they would lie on each other; the longer, the lower. */
 #include "topology_layout.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.h: where a picture of a network shows its nodes and cables; private to src/topology. Threads:
- * owner. */
+/* topology_layout.h: where a picture of a network shows its nodes and cables. Threads: owner. */
 #ifndef TUTTI_TOPOLOGY_LAYOUT_H
 #define TUTTI_TOPOLOGY_LAYOUT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_place.c: who sits where. Seats stand in groups behind one switch (or host, or server); ranks take them
+/* topology_place.c: places ranks on the seats of a topology. Seats stand in groups behind one switch (or host, or
+ * server); ranks take them
  *   block        in order;
  *   round-robin  one from each group in turn;
  *   list         as the list says;

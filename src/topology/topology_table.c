@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_table.c: the kinds of topology and what all share: links, routes, and the network as a whole. A new kind is
- * its file and its name at the end of KINDS. */
+/* topology_table.c: the table of the kinds of topology, and what all share: links, routes, and the network as a whole.
+ * A new kind is its file and its name at the end of KINDS. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

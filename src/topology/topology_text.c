@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_text.c: the one-line text form of a topology and the description for people.
+/* topology_text.c: reads and prints the one-line text form of a topology, and describes it for people.
  *
  * What is wrong, is not of this kind of topology, or would have no effect beside the other figures is refused: a
  * parameter that does nothing must not look as if it did. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint.c: saving and going on. Samples of a class lie on the ranks in the order of their numbers, so two
- * gathers, one a class, bring what belongs to samples into that order, and each rank finds its own there by
- * counting. */
+/* svm_checkpoint.c: saves an SVM training and resumes it. Samples of a class lie on the ranks in the order of their
+ * numbers, so two gathers, one a class, bring what belongs to samples into that order, and each rank finds its own
+ * there by counting. */
 #include "svm_checkpoint.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint.h: a long training that survives: what it knows is kept in one file, and any number of ranks goes on
- * from it with the same bits.
+/* svm_checkpoint.h: checkpoints of a long SVM training: one file, from which any number of ranks goes on with the same
+ * bits.
  *
  * Rank 0 keeps the file's image in memory: who the training is, and the problems solved so far. A save adds the state
  * of the problem that is being solved, gathered by the samples' numbers, and writes to a temporary name, fsync, rename.

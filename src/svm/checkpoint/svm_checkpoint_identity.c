@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint_identity.c: the hash of a set is the sum of its rows' hashes, each with the row's number: a sum of
- * whole numbers is the same however the rows are dealt out. */
+/* svm_checkpoint_identity.c: the identity of a training: data and settings. The hash of a set is the sum of its rows'
+ * hashes, each with the row's number: a sum of whole numbers is the same however the rows are dealt out. */
 #include "svm_checkpoint_identity.h"
 
 #include <stdio.h>

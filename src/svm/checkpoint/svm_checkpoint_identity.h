@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint_identity.h: who a training is: all that its result depends on, in lines "name: value", data first.
- * Not: ranks, threads, cache, where and how often it is saved. Threads: owner. */
+/* svm_checkpoint_identity.h: the identity of a training: all that its result depends on, in lines "name: value", data
+ * first. Not: ranks, threads, cache, where and how often it is saved. Threads: owner. */
 #ifndef TUTTI_SVM_CHECKPOINT_IDENTITY_H
 #define TUTTI_SVM_CHECKPOINT_IDENTITY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint_impl.h: the bytes of a checkpoint.
+/* svm_checkpoint_impl.h: the format of a checkpoint of an SVM training.
  *
  *   head      the words below
  *   identity  lines "name: value": data and options that the result depends on; zeros up to a whole word

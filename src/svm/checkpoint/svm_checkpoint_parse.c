@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint_parse.c: whether bytes are a whole checkpoint, and whose. The checksum finds what storage did to them;
- * the rest sees to it that bytes with a right checksum can do no harm either. */
+/* svm_checkpoint_parse.c: checks and parses the bytes of an SVM checkpoint, and compares identities. The checksum finds
+ * what storage did to them; the rest sees to it that bytes with a right checksum can do no harm either. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

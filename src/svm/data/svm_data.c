@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_data.c: lines of "label index:value ..." to rows, and the verdict of all ranks over what they read. */
+/* svm_data.c: turns lines of LIBSVM's files, "label index:value ...", into rows, and lets all ranks agree on errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_data_read.c: a file read by all ranks together, each its range of bytes.
+/* svm_data_read.c: reads a LIBSVM file by all ranks together, a range of bytes each.
  *
  * Of S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its first byte.
  * So a rank looks for the first line that begins in its range, and reads the last one to its end, wherever that is. All

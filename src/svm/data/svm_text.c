@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_text.c: numbers and rows of LIBSVM's texts.
+/* svm_text.c: reads numbers and rows of LIBSVM's texts.
  *
  * A decimal number is m 10^e with a whole m. (a) m <= 2^53 and |e| <= 22: m and 10^|e| are doubles, one multiplication
  * or division rounds once. (b) m < 2^64 and |e| <= 27: 5^|e| < 2^63, so product or quotient fit into 128 bits, and what

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_couple.c: the p that minimises the sum over pairs of (r_ji p_i - r_ij p_j)^2 on the simplex, r_ij = P(i | i or
- * j): a quadratic form p'Qp, found by the fixed point iteration of Wu, Lin and Weng. A pass costs O(k^2). */
+/* svm_couple.c: couples pairwise probabilities of classes into one probability for each class. The p that minimises the
+ * sum over pairs of (r_ji p_i - r_ij p_j)^2 on the simplex, r_ij = P(i | i or j): a quadratic form p'Qp, found by the
+ * fixed point iteration of Wu, Lin and Weng. A pass costs O(k^2). */
 #include <math.h>
 #include <stdlib.h>
 

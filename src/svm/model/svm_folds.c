@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_folds.c: cross validation. Who is in which fold is a pure function (a permutation of the class's samples that
- * needs no memory), so ranks agree without a word. */
+/* svm_folds.c: cross validation of an SVM. Who is in which fold is a pure function (a permutation of the class's
+ * samples that needs no memory), so ranks agree without a word. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_model.c: a model as LIBSVM writes it. Coefficients have 17 digits and come back as they were; entries have 8, so
- * a model that is written once and read differs from the one in memory, and from then on no more. */
+/* svm_model.c: prints and writes a model in LIBSVM's format. Coefficients have 17 digits and come back as they were;
+ * entries have 8, so a model that is written once and read differs from the one in memory, and from then on no more. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_model_read.c: LIBSVM's model text, whole or refused. LIBSVM itself takes a file that was cut anywhere and
- * predicts nonsense.
+/* svm_model_read.c: reads a model in LIBSVM's format. LIBSVM itself takes a file that was cut anywhere and predicts
+ * nonsense.
  *
  * A line that no '\n' ends was cut. Counts of the header are compared with what the rest of the file can hold before
  * memory is asked for: a lying header costs nothing. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_platt.c: the sigmoid of a pair of classes, from decisions that were made without knowing the sample: five
- * folds. */
+/* svm_platt.c: fits the sigmoid of a pair of classes by five-fold cross validation (Platt). */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_predict.c: labels, decision values and probabilities of rows.
+/* svm_predict.c: predicts labels, decision values and probabilities of rows.
  *
  * A block of rows meets one tile of support vectors of one class after the other. A vector of class i counts in the
  * decisions of all pairs with i: its kernel values are made once and summed for each pair. Blocks are dealt out to

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_sigmoid.c: the sigmoid from decisions to probabilities, and the one of greatest likelihood by Newton's method
- * with a line search. */
+/* svm_sigmoid.c: the sigmoid from decision values to probabilities, fitted by Newton's method with a line search. */
 #include <math.h>
 
 #include "svm_probability.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_account.c: charges stretches of time to kinds of work. */
+/* svm_account.c: charges the time of a solve to kinds of work. */
 #include "svm_account.h"
 
 #include <assert.h>

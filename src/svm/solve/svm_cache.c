@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_cache.c: a list of rows from the one unused for longest to the one used last, and a place for each key. */
+/* svm_cache.c: the cache of kernel rows (least recently used). A list of rows from the one unused for longest to the
+ * one used last, and a place for each key. */
 #include "svm_cache.h"
 
 #include <assert.h>

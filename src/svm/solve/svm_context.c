@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_context.c: what a rank keeps for all problems of one training: numbers of the rows in the tile's type, the tile,
- * the threads, requests that every round uses again. */
+/* svm_context.c: the context of an SVM training. What a rank keeps for all problems of one training: numbers of the
+ * rows in the tile's type, the tile, the threads, requests that every round uses again. */
 #include "svm_context.h"
 
 #include <stdlib.h>

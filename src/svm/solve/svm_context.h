@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_context.h: what the files of the solver share.
+/* svm_context.h: what the files of the SVM solver share.
  *
  *   context  rows, tile, threads and buffers, for all problems of a training        svm_context.c, svm_travel.c,
  *            svm_sum.c

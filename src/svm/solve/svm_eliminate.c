@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_eliminate.c: samples that will not matter are dropped, and come back.
+/* svm_eliminate.c: shrinking: drops samples that will not matter from the active set, and brings them back.
  *
  * A sample at a bound can only be moved one way; while its gamma lies beyond the other side's extreme no pair with it
  * violates anything, so it is dropped: gradients are no longer kept up for it and it is offered no more. Wrong guesses

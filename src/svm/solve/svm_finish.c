@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_finish.c: objective, threshold and counts of a solution, as LIBSVM has them.
+/* svm_finish.c: computes objective, threshold and counts of a solution, as LIBSVM has them.
  *
  * Sums run over the samples in the order of the file, whoever holds them: each rank gives its terms, and every rank
  * adds them all. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_gather.c: support vectors come to rank 0, which arranges them class by class. Each rank sends four vectors
+/* svm_gather.c: gathers the support vectors on rank 0 and arranges them class by class. Each rank sends four vectors
  * (entries a row, coefficients, indices, values), its rows class by class, in file order within a class. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs.c: the loop over pairs. What costs, the looks at all members, is in the rows (svm_pairs_impl.h); here one
- * pair moves. */
+/* svm_pairs.c: the SMO loop over pairs of a working set. What costs, the looks at all members, is in the rows
+ * (svm_pairs_impl.h); here one pair moves. */
 #include "svm_pairs.h"
 
 #include <assert.h>

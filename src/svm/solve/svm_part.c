@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_part.c: one pair of classes: its samples on this rank, its solution, its decisions. */
+/* svm_part.c: trains one pair of classes: its samples on this rank, its solution, its decisions. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_select.c: the most violating pair of all ranks, and who joins the working set.
+/* svm_select.c: selects the working set: the most violating pair of all ranks and its companions.
  *
  * A violator on the up side has gamma < b_low, on the low side gamma > b_up; a free sample may be both and counts where
  * it is the worse one, so the sides share no sample. Each rank offers its worst of both sides; from the union the worst

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_set.c: the working set: who is in which slot, the kernel matrix of the members, and what their optimisation does
- * to all gradients.
+/* svm_set.c: the working set: slots of its members, their kernel matrix, and what their optimisation does to all
+ * gradients.
  *
  * In a full set most members stay where they are, and the slots of the oldest ones change hands, so most of the matrix
  * stays too:

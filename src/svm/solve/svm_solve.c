@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_solve.c: rounds until the gap over all samples is below eps.
+/* svm_solve.c: the SVM solver: rounds until the gap over all samples is below eps.
  *
  * What ends a solve otherwise: LIBSVM's limit of iterations, or rounds that bring the objective no further down because
  * steps are smaller than doubles resolve. Then the gap of the result says so. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_sum.c: sums of kernel values over weighted rows of all ranks.
+/* svm_sum.c: sums kernel values over weighted rows of all ranks.
  *
  * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is
  * cut into chunks of whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile.c: gives features their slots and writes sources into them. */
+/* svm_tile.c: computes kernel values of a tile of rows: gives features their slots and writes sources into them. */
 #include "svm_tile.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_f32_vector.c: the rows for f32. e^x = 2^k e^f with |f| <= ln(2) / 2; the polynomial of e^f was fitted by
- * Remez' exchange for the least relative error, its first two coefficients held at 1, so that e^0 = 1: 3.1e-9. ln(2)
- * comes in two parts, the first of so few bits that k times it is exact with and without fused multiply-adds. Below the
- * smallest normal number the result is 0. */
+/* svm_tile_f32_vector.c: the vector loops of kernel values in f32. e^x = 2^k e^f with |f| <= ln(2) / 2; the polynomial
+ * of e^f was fitted by Remez' exchange for the least relative error, its first two coefficients held at 1, so that e^0
+ * = 1: 3.1e-9. ln(2) comes in two parts, the first of so few bits that k times it is exact with and without fused
+ * multiply-adds. Below the smallest normal number the result is 0. */
 #include "../../tensor/vector.h"
 #include "svm_tile_impl.h"
 

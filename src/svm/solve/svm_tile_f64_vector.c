@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_f64_vector.c: the rows for f64; see svm_tile_f32_vector.c. The polynomial's relative error is 3.6e-18. */
+/* svm_tile_f64_vector.c: the vector loops of kernel values in f64 (see svm_tile_f32_vector.c). The polynomial's
+ * relative error is 3.6e-18. */
 #include "../../tensor/vector.h"
 #include "svm_tile_impl.h"
 

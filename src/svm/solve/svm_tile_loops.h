@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_loops.h: the loops of every row, included once by svm_tile_f32_vector.c and svm_tile_f64_vector.c after
- * vector.h and definitions of
+/* svm_tile_loops.h: kernel values: the loops of every row, included once by svm_tile_f32_vector.c and
+ * svm_tile_f64_vector.c after vector.h and definitions of
  *   number, numbers (EACH of them in a vector), loose_numbers (the same, unaligned), whole_number (of the same size),
  *   LANES and EXP_*; fused(a, b, c): a * b + c, rounded once where the processor can; rectified(v): max(0, v), NaN of a
  *   NaN; as_doubles(const number *): DOUBLES of them; turn(v): EACH vectors of EACH, columns become rows.

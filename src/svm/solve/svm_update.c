@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_update.c: what the changed members mean to the gradients of all active samples.
+/* svm_update.c: updates the gradients of all active samples after the working set has changed.
  *
  * Rows of the kernel matrix over the active samples may be kept: the missing ones are computed, tiles full, into the
  * cache; then each group of members is added from what is kept, or computed and added at once where there is no room

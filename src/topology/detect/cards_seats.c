@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cards_seats.c: cards as NVML sees them (detect_cards.c) as a topology with a seat for each.
+/* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a place for each.
  *
  * Rates are those of NCCL's topology code, as everywhere here. NCCL takes an NVLink's rate from the card's compute
  * capability, and so do we: the version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has

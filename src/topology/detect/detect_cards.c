@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_cards.c: NVIDIA's cards of this machine by NVML: what they are, which NVLinks join them, what PCIe ways
- * between them go through. What the driver does not support is unknown; whatever else it refuses, or says two ways, is
- * a failure in words. */
+/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe ways between them. What the driver
+ * does not support is unknown; whatever else it refuses, or says two ways, is a failure in words. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_hwloc.c: sockets and caches of this machine through hwloc, and its cores (base/host/cores.h). */
+/* detect_hwloc.c: finds sockets, caches and cores of this machine through hwloc. */
 #include <hwloc.h>
 
 #include "../../base/host/cores.h"

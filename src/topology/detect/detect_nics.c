@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_nics.c: the network interfaces of this machine, from /sys/class/net: those behind which a device stands, so
+/* detect_nics.c: finds the network interfaces of this machine in /sys/class/net: those behind which a device stands, so
  * neither loopback nor bridges and tunnels. Ethernet says its rate in Mb/s; InfiniBand and virtual cards may not say
  * any. */
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_sysfs.c: cores (base/host/cores.h) and caches of this machine where hwloc is not there: cpu0's caches in /sys.
- * A last-level cache is counted once: machines with several sockets are underestimated, which only makes predictions of
- * mid-sized vectors cautious. */
+/* detect_sysfs.c: finds cores and caches of this machine in /sys, in a build without hwloc. A last-level cache is
+ * counted once: machines with several sockets are underestimated, which only makes predictions of mid-sized vectors
+ * cautious. */
 #include <stdio.h>
 
 #include "../../base/host/cores.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c: nodes, cables and ways of servers of GPUs.
+/* server.c: nodes, cables and routes of servers of GPUs.
  *
  *   gpu -- PCIe switch -- root complex "cpu" -- (qpi) -- cpu' -- PCIe switch' -- gpu'
  *              |

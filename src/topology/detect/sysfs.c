@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sysfs.c: one line of what the kernel says under /sys. */
+/* sysfs.c: reads one line of a file under /sys. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
