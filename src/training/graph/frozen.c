@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frozen.c: which parameters keep the value that they begin with, and where the gradients lie that come about without
- * being wanted.
+/* frozen.c: freezes parameters: marks those that keep their first value, and finds memory for gradients that nobody
+ * wants.
  *
  * Running statistics are never frozen: they are measured, not learned, and go on moving in frozen layers, as with
  * PyTorch's requires_grad = False. A pattern that fits no parameter that could be learned is refused: it was meant for

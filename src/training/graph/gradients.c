@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gradients.c: which gradients of layers' outputs there are in a step, who writes each and who reads it.
+/* gradients.c: lists the gradients of layers' outputs in a step, and who writes and reads each.
  *
  * Layers are looked at from the last to the first, as backward runs. A layer's own gradient is what its readers have
  * left: of one reader that very gradient, of several their sum, added up in the order of the readers so that its bits

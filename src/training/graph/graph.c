@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c: from a model to a step graph: kernels and parameters here, then gradients.c and nodes.c.
+/* graph.c: builds the step graph of a model: kernels and parameters here, then gradients.c and nodes.c.
  *
  * Kernels are made in layer order, because each one answers with the layout of its output, which the next reads. */
 #include <stdio.h>

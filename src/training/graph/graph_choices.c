@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_choices.c: which kernels compute the layers of a graph and why, in words: a row a layer, of several where
- * passes differ. */
+/* graph_choices.c: prints which kernels compute the layers of a graph and why, and hashes the choice. */
 #include <stdio.h>
 #include <string.h>
 

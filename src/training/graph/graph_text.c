@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_text.c: a step graph for people: one line a node, and the same as a drawing for Graphviz.
+/* graph_text.c: prints a step graph: one line a node, or a drawing for Graphviz.
  *
  * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l)
  * the part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nodes.c: the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer with
- * learned parameters.
+/* nodes.c: lists the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer
+ * with learned parameters.
  *
  * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an
  * update right after the last reader of the parameter, a sum of gradients right before the layer whose output's

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c: which layers ranks share, their kernels, and the memory for what travels between them. */
+/* split.c: split layers, which groups of ranks share: their kernels, and the memory for what travels between the ranks.
+ * */
 #include "split.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_layers.c: candidates of a graph's layers, made and timed one pass after the other (tune_layers.h). */
+/* tune_layers.c: times the candidates of a graph's layers, one pass after the other (tune_layers.h). */
 #include "tune_layers.h"
 
 #include <stdio.h>

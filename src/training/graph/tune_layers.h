@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_layers.h: measures what can compute the layers of a step graph, pass by pass, into a tune file. Threads:
- * owner. */
+/* tune_layers.h: measures the candidates of a step graph's layers, pass by pass, into a tune file. Threads: owner. */
 #ifndef TUTTI_TUNE_LAYERS_H
 #define TUTTI_TUNE_LAYERS_H
 

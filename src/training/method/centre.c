@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.c: see centre.h for what a job says of a centre. */
+/* centre.c: completes and checks what a job says of a centre (centre.h). */
 #include "centre.h"
 
 #include <math.h>

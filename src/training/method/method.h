@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al.
- * (2020) (what is divided, who optimises, how ranks are scheduled, what travels in which pattern) and with its rules,
- * that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared
- * (pure functions, frozen tables). */
+/* method.h: training methods: how ranks agree on weights, one row a method, with its coordinates in the taxonomy of
+ * Langer et al. (2020) (what is divided, who optimises, how ranks are scheduled, what travels in which pattern) and
+ * with its rules, that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules.
+ * Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 

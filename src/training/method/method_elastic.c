@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_elastic.c: what the synchronous elastic-averaging methods share.
+/* method_elastic.c: what the synchronous elastic-averaging methods share: memories, exchanges and loops.
  *
  * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period, all by what was
  * there before the step, its rule also pulls it towards the centre C, and C moves towards all workers: C <- C + alpha

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_parts.c: parts of a plan that several methods want. */
+/* method_parts.c: lists parts of a plan that several methods want: exchanges, looks, rounding, control numbers,
+ * updates. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

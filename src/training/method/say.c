@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* say.c: a run's plan in ten words: what travels, how often, by which algorithms, in which types. All of it is read
- * from the plan's exchanges, so that a key of the job that changes these changes the line too; of the row it takes the
- * name, and whether it is plain. */
+/* say.c: says in ten words how a plan's ranks exchange: what travels, how often, by which algorithms, in which types.
+ * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too; of the
+ * row it takes the name, and whether it is plain. */
 #include <string.h>
 
 #include "method.h"

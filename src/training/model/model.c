@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c: what a loaded network says about itself: shapes for a batch, size, cost; and where models come from.
+/* model.c: loads a network by file or name, and infers its shapes, size and cost.
  *
  * Whatever tutti_model_parse accepts has consistent shapes at batch 1, so the sums below cannot meet a bad layer. */
 #include "model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_fuse.c: merges layers whose outputs one layer alone reads into ops that compute both at once:
+/* model_fuse.c: fuses layers: merges layers whose outputs one layer alone reads into ops that compute both at once:
  *
  *   conv, dense, batch-norm -> relu            the op with its ReLU
  *   batch-norm -> add (of two) -> relu         batch norm with a second input and a ReLU: the end of a residual block

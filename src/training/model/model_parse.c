@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_parse.c: text of a model file -> tutti_model (format: docs/models.md).
+/* model_parse.c: parses a model file into a tutti_model (format: docs/models.md).
  *
  * A layer is a map of one entry, the op; its value holds the op's attributes, read through the op's own field table,
  * and beside them `name` and `from`, which every layer has. Layers read only layers above them, so the list is in

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shipped_models.c: looks in the table of embedded model files. */
+/* shipped_models.c: finds shipped models in the table of embedded files. */
 #include "shipped_models.h"
 
 #include "model.h"

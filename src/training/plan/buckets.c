@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers,
- * or where merge.h says that the exchanges end soonest.
+/* buckets.c: packs gradients in the order in which they become ready, and cuts them into buckets: up to a size, at
+ * layers, or where merge.h says that the exchanges end soonest.
  *
  * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do:
  * they lie behind all buckets. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is

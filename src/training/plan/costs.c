@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* costs.c: costs as text and back, through one table of fields. */
+/* costs.c: prints and parses costs of exchanges, through one table of fields. */
 #include "costs.h"
 
 #include <math.h>

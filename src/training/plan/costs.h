@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* costs.h: what exchanges and backward kernels cost, as measured or predicted: what a plan merges gradients by
+/* costs.h: costs of exchanges and backward kernels, as measured or predicted, by which a plan merges gradients
  * (merge.h).
  *
  * A value in text: it travels from rank 0 to all ranks, so that all merge alike, and lies in checkpoints, so that a

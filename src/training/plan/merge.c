@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.c: the grouping that ends soonest, by dynamic programming over prefixes.
+/* merge.c: merges gradients so that their exchanges end soonest, by dynamic programming over prefixes.
  *
  * A grouping of the first i items leaves two numbers behind: when the lane of exchanges is free again, and how much
  * work nothing hid. A next group (i .. j) makes of them

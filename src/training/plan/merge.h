@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.h: which neighbours of the exchange order travel together, so that a step's exchanges end soonest.
+/* merge.h: merges neighbours of the exchange order so that a step's exchanges end soonest.
  *
  * The question is MG-WFBP's (Shi, Chu and Li, INFOCOM 2019): an exchange costs something whatever its size, so small
  * gradients should be merged; what is merged can leave only when its last gradient is ready, so not too many should be.

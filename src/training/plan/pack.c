@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c: first fit in several orders; the one that needs least memory is taken. The best packing is NP-hard to find
- * (dynamic storage allocation, Garey & Johnson SR2). Blocks are placed one after the other, each in the lowest gap that
- * it fits in among those that live when it does (Pisarchyk & Lee, arXiv 2001.03288, by size); which order is best
- * differs between networks, and placing is cheap.
+/* pack.c: packs blocks of memory into one arena by their life times. First fit in several orders; the one that needs
+ * least memory is taken. The best packing is NP-hard to find (dynamic storage allocation, Garey & Johnson SR2). Blocks
+ * are placed one after the other, each in the lowest gap that it fits in among those that live when it does (Pisarchyk
+ * & Lee, arXiv 2001.03288, by size); which order is best differs between networks, and placing is cheap.
  *
  * Invariant: two blocks that live at a time do not overlap. */
 #include "pack.h"

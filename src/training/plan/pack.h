@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.h: blocks of memory with lives into one arena, those that live at a time apart. Threads: pure functions. */
+/* pack.h: packs blocks of memory with life times into one arena, so that blocks which live at the same time lie apart.
+ * Threads: pure functions. */
 #ifndef TUTTI_PACK_H
 #define TUTTI_PACK_H
 

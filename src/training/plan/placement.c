@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c: lives of the data of a step graph, and what may share memory although it lives at the same node.
+/* placement.c: finds the life times of activations, gradients and scratch of a step graph, and gives them offsets in
+ * memory.
  *
  * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work
  * in place. A kernel's scratch lives at one node. */

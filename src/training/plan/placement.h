@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.h: where activations, their gradients, saved state and scratch lie in one private arena.
+/* placement.h: offsets of activations, their gradients, saved state and scratch in one private arena.
  *
  * Life times follow from the graph: a datum lives from its first writer to its last reader in the node list. Data
  * whose lives do not meet may share memory; a kernel that works in place hands its input's memory on, and a sum of

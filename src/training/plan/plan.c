@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: puts a plan together: who computes which samples, what travels with what, where everything lies, in which
+/* plan.c: builds and hashes a plan: who computes which samples, what travels together, where everything lies, in which
  * order.
  *
  * Pure: the same graph and configuration give the same plan on every rank, so no rank need be told; ranks only compare

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: how this run does its steps: memories, exchanges and loops of actions. A frozen value, equal on all ranks
- * (its hash is compared in the handshake), but for `mine`, which follows from the rank, and the loops.
+/* plan.h: the plan: memories, exchanges and loops of actions, by which a run does its steps. A frozen value, equal on
+ * all ranks (its hash is compared in the handshake), but for `mine`, which follows from the rank, and the loops.
  *
  * A method writes it (plan_builder.h): the plan knows what a memory, an exchange, a loop and an action are, and proves,
  * prints, times and binds them by going through the arrays; it does not know what any of them are for.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_builder.c: takes down what a method declares and lists.
+/* plan_builder.c: records what a method declares (memories, exchanges) and lists (actions).
  *
  * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are done, so that a
  * plan is frozen in one place and is given back at once. */

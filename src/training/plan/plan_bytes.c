@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_bytes.c: what travels, counted in the lowered schedules: slices that a rank's steps read or write in memory of
- * others. Whoever moves bytes counts them: who reads what a peer shows, or who writes to a peer; so over all ranks each
- * byte that travels is counted once. */
+/* plan_bytes.c: counts the bytes that travel in a step, from the lowered schedules. Whoever moves bytes counts them:
+ * who reads what a peer shows, or who writes to a peer; so over all ranks each byte that travels is counted once. */
 #include "plan_impl.h"
 
 static int64_t count_elements(const tutti_slice *s, int64_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_dot.c: a rank's step as a drawing for Graphviz: its loop on the left, its exchanges on the right. */
+/* plan_dot.c: draws a rank's step for Graphviz: its loop on the left, its exchanges on the right. */
 #include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 

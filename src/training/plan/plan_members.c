@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_members.c: between which ranks an exchange of a plan is, and who may do what with it. */
+/* plan_members.c: finds between which ranks an exchange of a plan is, and which ranks may do what with it. */
 #include <stdlib.h>
 
 #include "plan_impl.h"

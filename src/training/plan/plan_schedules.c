@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_schedules.c: compiles, lowers and proves what travels. Schedules speak of slices, not of elements, so that
- * exchanges of any size share one value. */
+/* plan_schedules.c: chooses, compiles, lowers and proves the schedules of a plan's exchanges. Schedules speak of
+ * slices, not of elements, so that exchanges of any size share one value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

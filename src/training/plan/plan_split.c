@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_split.c: layers that ranks share: whose part is where, what travels, what that costs, and the proof of it.
+/* plan_split.c: split layers in a plan: whose part is where, what travels, what that costs, and the proof of it.
  *
  * The proof has two halves. Each travel: it is of the collective that its hop is, between the group's ranks in their
  * order, over all that there is, from and to the places of what it reads and writes; what the collective does is its

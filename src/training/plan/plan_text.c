@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c: a plan for people: who has which samples, what travels together, where everything lies, exchanges,
- * loops. */
+/* plan_text.c: prints a plan: samples of ranks, buckets, memory, exchanges, loops. */
 #include <inttypes.h>
 
 #include "../../base/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_times.c: why buckets are what they are, for people: what an exchange costs, when each bucket can leave, when it
- * travels, and what the two groupings that need no thought would have cost. The same arithmetic that merged them. */
+/* plan_times.c: explains buckets for people: what an exchange costs, when each bucket can leave, and when it travels.
+ * The same arithmetic that merged them. */
 #include <stdlib.h>
 
 #include "../../base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_walk.c: the kernels of one rank's step, slot after slot, and the places between them at which something can be
- * exchanged.
+/* plan_walk.c: walks over the kernels of one rank's step, and offers methods the places between them at which an
+ * exchange can start.
  *
  * The graph says where: its exchange node of a parameter stands right after the last writer of the gradient, its update
  * node right after the last reader of the value. A bucket's turn has come when the last of its nodes has been passed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proof.c: nothing is played that is not proved. Rank 0 proves the plan of all ranks; each of the others compares what
- * it will play with what was proved, so that one proof is enough.
+/* proof.c: before the first step: proves the plan on rank 0, or finds its kept proof, and compares the plan's hash on
+ * all ranks (tutti_train_begin). Rank 0 proves the plan of all ranks; each of the others compares what it will play
+ * with what was proved, so that one proof is enough.
  *
  * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file is believed only
  * where it is, byte for byte, what this build would write of the plan at hand: it names a hash of all that the proof

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proof.h: before anything is begun, the plan is proved, or was, and all ranks agree where to start. Threads: owner of
- * the group. */
+/* proof.h: proves the plan before the first step, once for all ranks, which agree where to start. Threads: owner of the
+ * group. */
 #ifndef TUTTI_PROOF_H
 #define TUTTI_PROOF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save
- * when due, end in good order.
+/* train.c: tutti_train: the life of a run on one rank: makes memory and exchanges, plays steps, tests and saves when
+ * due, ends in good order.
  *
  * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A
  * signal on one rank travels as a control number of the next step, so all ranks end after the same step. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.h: plays a plan step by step on one rank, with evaluation, metrics, checkpoints and orderly ends.
+/* train.h: trains: plays a plan step by step on one rank, with tests, metrics, checkpoints and orderly ends.
  *
  * Names no algorithm and no model, and prints nothing: who wants to see it listens (on_event). DIR holds
  *   lock           held while a run uses the folder; the second run is refused

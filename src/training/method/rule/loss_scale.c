@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_scale.c: how the loss scale follows from what gates said. Powers of two: scaling rounds nothing. */
+/* loss_scale.c: raises and lowers the loss scale, by whether gradients were finite. Powers of two: scaling rounds
+ * nothing. */
 #include <math.h>
 
 #include "../method.h"

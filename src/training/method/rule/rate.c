@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rate.c: the learning rate of a step, a pure function of the step: a resumed run needs no state for it.
+/* rate.c: the learning rate of a step, with warm-up and decay: a pure function of the step, so a resumed run needs no
+ * state for it.
  *
  * Warm-up is linear by step (Goyal et al. 2017) and comes first; poly and cosine (Loshchilov and Hutter 2017) fall from
  * its end to the end of the run; the milestones of `step` count from the start of the run, as in PyTorch's

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h: how an owner changes its slice of the weights once their gradients are summed: one row a rule, with its keys,
- * the names of the vectors that it keeps beside the weights (its states) and its loops. Nobody else knows a rule by
- * name: jobs ask for its keys, plans, regions and checkpoints for its states. Threads: shared (pure functions, frozen
- * tables). */
+/* rule.h: update rules: how an owner changes its slice of the weights once their gradients are summed; one row a rule,
+ * with its keys, states and loops. Nobody else knows a rule by name: jobs ask for its keys, plans, regions and
+ * checkpoints for its states. Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_adamw.c: Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW without amsgrad:
+/* rule_adamw.c: the rule adamw: Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW
+ * without amsgrad:
  *
  *   w *= 1 - lr * decay
  *   m += (1 - beta1) * (g - m)              exp_avg

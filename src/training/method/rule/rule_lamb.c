@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_lamb.c: Adam whose steps are as long as each layer's weights (You et al. 2019, arXiv 1904.00962, algorithm 2
- * with phi(x) = x):
+/* rule_lamb.c: the rule lamb: Adam whose steps are as long as each layer's weights (You et al. 2019, arXiv 1904.00962,
+ * algorithm 2 with phi(x) = x):
  *
  *   m += (1 - beta1) * (g - m)              exp_avg
  *   v += (1 - beta2) * (g * g - v)          exp_avg_sq

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_lars.c: SGD with momentum whose rate is each layer's own (You, Gitman and Ginsburg 2017, arXiv 1708.03888):
+/* rule_lars.c: the rule lars: SGD with momentum whose rate is each layer's own (You, Gitman and Ginsburg 2017, arXiv
+ * 1708.03888):
  *
  *   local = trust * |w| / (|g| + decay * |w|)             of each weight tensor; 1 where one of both norms is 0, and
  *   for biases and batch

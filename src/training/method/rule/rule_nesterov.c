@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_nesterov.c: v = mu * v + g, w -= lr * (g + mu * v): PyTorch's torch.optim.SGD with nesterov=True. */
+/* rule_nesterov.c: the rule nesterov: v = mu * v + g, w -= lr * (g + mu * v): PyTorch's torch.optim.SGD with
+ * nesterov=True. */
 #include "rule_impl.h"
 
 enum { NSTATES = 1 };

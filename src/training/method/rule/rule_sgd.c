@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_sgd.c: w -= lr * g: PyTorch's torch.optim.SGD without momentum. */
+/* rule_sgd.c: the rule sgd: w -= lr * g: PyTorch's torch.optim.SGD without momentum. */
 #include "rule_impl.h"
 
 void tutti_rule_prepare_sgd(const tutti_update *u, const tutti_update_step *s, double decay, float *k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c: picks a rule's loop and hands it a slice; looks at slices for the norms of their tensors.
+/* update.c: applies a rule to a slice of the weights, and looks at slices for the norms of their tensors.
  *
  * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice
  * begins (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_async_msgd.c: asynchronous SGD with a momentum that lies with the centre (You, Buluc and Demmel 2017). */
+/* method_async_msgd.c: the method async-msgd: asynchronous SGD with a momentum that lies with the centre (You, Buluc
+ * and Demmel 2017). */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_gradients = true, .wants_states = true};

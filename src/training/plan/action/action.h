@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h: what a loop of a plan consists of: one row a kind of action, with its words, what it reads and writes, and
- * what it does to exchanges and visits. Plans are proved, printed and priced by rows; none of these asks for a kind.
+/* action.h: actions, what a loop of a plan consists of: one row a kind of action, with its words, what it reads and
+ * writes, and its effect on exchanges and visits. Plans are proved, printed and priced by rows; none of these asks for
+ * a kind.
  *
  * An action on elements that only moves numbers between vectors has its loop in its row, and the trainer plays it
  * without knowing it. A rule by which a centre moves is such a row. A new one is a file action_<name>.c and its name in

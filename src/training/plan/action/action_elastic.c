@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_elastic.c: the elastic rule to elements of the centre `to`, from the sum of all workers' weights in `from`
- * (Zhang, Choromanska and LeCun 2015; You, Buluc and Demmel 2017, arXiv 1708.02983), alpha = rate * rho:
+/* action_elastic.c: the action elastic: moves a centre. The elastic rule to elements of the centre `to`, from the sum
+ * of all workers' weights in `from` (Zhang, Choromanska and LeCun 2015; You, Buluc and Demmel 2017, arXiv 1708.02983),
+ * alpha = rate * rho:
  *   W_i <- rule(W_i, g_i) - alpha * (W_i - C)      in the rule's pass (rule.h): an apply that is pulled
  *   C   <- C + alpha * (sum of W_i - P * C)        all right-hand sides are what was there before
  * Running statistics are learned by nobody: the centre's are the mean of the workers'. Workers that skip a step are not

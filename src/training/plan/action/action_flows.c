@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_flows.c: what an action of a plan reads and writes, by its row: memories, copies and elements, and how many
- * bytes that are. */
+/* action_flows.c: lists what an action of a plan reads and writes, by its row: memories, copies and elements, and how
+ * many bytes that are. */
 #include <assert.h>
 
 #include "../plan_impl.h"

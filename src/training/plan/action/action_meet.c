@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_meet.c: the elastic rule between one worker and the centre: elements of the centre `to`, from the worker's
- * weights in `from`; `other` gets what the centre was before, and may be `from` (the asynchronous and the original
- * EASGD: Zhang, Choromanska and LeCun 2015), in the centre's own order of all of them:
+/* action_meet.c: the action meet: moves a worker and the centre towards each other. The elastic rule between one worker
+ * and the centre: elements of the centre `to`, from the worker's weights in `from`; `other` gets what the centre was
+ * before, and may be `from` (the asynchronous and the original EASGD: Zhang, Choromanska and LeCun 2015), in the
+ * centre's own order of all of them:
  *   C   <- C + alpha * (W_i - C);  W_i <- rule(W_i, g_i) - alpha * (W_i - C), by the C from before
  * Of running statistics each worker brings its part of their mean. Others may do the same to the same elements at the
  * same time: then one of both moves is lost. For the proof what comes back is of the centre: which of its values,

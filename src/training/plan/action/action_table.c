@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_table.c: the rows of actions, and those of them that are no loop over elements: kernels, exchanges, visits,
+/* action_table.c: the table of actions, and the actions that are no loop over elements: kernels, exchanges, visits,
  * looks and the job's rule. A new row is its file and its name in TUTTI_ACTIONS (action.h). */
 #include "../../../base/text/strbuf.h"
 #include "../plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_loops.c: loops over elements that several rows of actions have. */
+/* element_loops.c: loops over elements that several actions share. */
 #include "../../../tensor/relaxed.h"
 #include "element_loop.h"
 

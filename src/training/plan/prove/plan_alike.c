@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_alike.c: finds the zones of a composition, the classes in there, and their keys (plan_alike.h). */
+/* plan_alike.c: finds classes of elements that all ranks treat alike, so that a plan's proof covers each class once
+ * (plan_alike.h). */
 #include "plan_alike.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c: the proof of a plan: the composition of loops and exchanges goes through the checker of schedules, then
- * the private arena is looked at by itself (plan_check_arena.c). */
+/* plan_check.c: proves a plan (tutti_plan_check): the composition of loops and exchanges goes through the checker of
+ * schedules, then the private arena is checked by itself (plan_check_arena.c). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check_arena.c: one rank's activations share memory by life time; does every kernel find what it reads?
+/* plan_check_arena.c: proves that activations which share memory do not overwrite each other. One rank's activations
+ * share memory by life time; does every kernel find what it reads?
  *
  * The loop of two steps is played on tags: every interval between places of data carries the datum that was written
  * there last. A kernel's scratch is written by it, wherever it reads or writes; only a kernel that works in place may

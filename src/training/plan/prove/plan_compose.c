@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_compose.c: what a composition needs to know of all ranks before any part can be made: the parts of all lowered
- * schedules, which loops run, how memory is numbered, and at which elements slices begin and end. */
+/* plan_compose.c: prepares the composition of all ranks' loops and schedules for the checker. What a composition needs
+ * to know of all ranks before any part can be made: the parts of all lowered schedules, which loops run, how memory is
+ * numbered, and at which elements slices begin and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_compose.h: training steps of all ranks as one schedule, for the checker.
+/* plan_compose.h: the composition: training steps of all ranks as one schedule, for the checker.
  *
  * Each rank's part is its loops, one run after the other (sequence 0), and, beside it, the sequences of all its
  * exchanges. What a loop does to memory becomes steps that the checker knows:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_covered.c: hashes of all that the proof of a plan reads. tutti_plan_hash is of what ranks must have alike, and
- * lies in checkpoints: it says nothing of loops, which follow from it as long as the method is the same. A proof must
- * not assume that.
+/* plan_covered.c: hashes all that the proof of a plan reads, so that an equal plan need not be proved again.
+ * tutti_plan_hash is of what ranks must have alike, and lies in checkpoints: it says nothing of loops, which follow
+ * from it as long as the method is the same. A proof must not assume that.
  *
  * What follows from loops (an exchange's drivers) is left out: it is found from those of the rank that asks.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_describe.c: counter-examples of a composition in the words of the plan: actions, exchanges, memories,
+/* plan_describe.c: writes counter-examples of a plan's proof in the words of the plan: actions, exchanges, memories,
  * parameters. */
 #include <inttypes.h>
 #include <stdio.h>

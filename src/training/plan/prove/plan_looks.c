@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_looks.c: the proof of norms. A norm is a sum of squares that an update goes by, so what no race shows must be
- * shown here: that the looks which it is made of go over every element once, none is left out and none is counted
- * twice, and that they begin at 0.
+/* plan_looks.c: proves that norms and verdicts look at all elements of their tensors. A norm is a sum of squares that
+ * an update goes by, so what no race shows must be shown here: that the looks which it is made of go over every element
+ * once, none is left out and none is counted twice, and that they begin at 0.
  *
  * A rank that goes by what it has counted itself must have looked at all elements; what an exchange has added up is
  * made of the looks of all its members together. That looks come before the sum is asked for, and updates after it, is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_serve.c: the proof of what serves a worker of another host: its part of rank 0's loop of arrivals.
+/* plan_serve.c: proves the actions that serve a worker of another host: its part of rank 0's loop of arrivals.
  *
  * A worker and its part are two sequences that meet in two exchanges, and nowhere else: what a part touches no other
  * part and no other loop touches, but for the common memories, which it touches in a visit (plan_visits.c). So each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_types.c: the proof of types: what no race would show where gradients are rounded to travel.
+/* plan_types.c: proves the types of exchanges whose gradients are rounded to travel.
  *
  * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each
  * sum is of all members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_visits.c: the proof of visits: what ranks that take steps of their own do to memories that all of them touch.
+/* plan_visits.c: proves visits: what workers that take steps of their own do to memories that all of them touch.
  *
  * Nobody knows in which order visits come, so no order is assumed: whatever two visits of two ranks do is right in
  * either one, because each begins and ends with all its accesses in between (tutti_admission says whether others are

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
- * a file for each state of the rule (exp_avg.safetensors) and what is kept beside a centre, job.yaml, model.yaml,
- * data.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global
- * samples, plan hash, file sizes and xxh3 checksums). It exists once the manifest does: everything is written to
- * step_N.tmp, fsynced, renamed. What differs between ranks is in files of each rank, weights@3.safetensors. Failures:
- * TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
+/* checkpoint.h: checkpoints: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under
+ * their names), a file for each state of the rule (exp_avg.safetensors) and what is kept beside a centre, job.yaml,
+ * model.yaml, data.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor
+ * in global samples, plan hash, file sizes and xxh3 checksums). It exists once the manifest does: everything is written
+ * to step_N.tmp, fsynced, renamed. What differs between ranks is in files of each rank, weights@3.safetensors.
+ * Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
 #define TUTTI_CHECKPOINT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_finite.c: whether what a checkpoint holds are numbers. A weight that is NaN or infinite makes all others
- * so in a step or two, so one is enough to call it none. */
+/* checkpoint_finite.c: checks whether all numbers of a checkpoint are finite. A weight that is NaN or infinite makes
+ * all others so in a step or two, so one is enough to call it none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

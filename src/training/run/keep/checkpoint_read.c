@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_read.c: nothing of a checkpoint is believed: each file has the manifest's size and xxh3 before it is
- * parsed, each tensor the name and shape that the model wants, and the weights the hash that was printed when they were
- * saved. Whether a checkpoint is whole is judged in one place, tutti_checkpoint_verify, for resuming, evaluating and
- * listing alike; what it does not know is the order of parameters, which the hash of the weights goes by. */
+/* checkpoint_read.c: reads and verifies checkpoints. Nothing of a checkpoint is believed: each file has the manifest's
+ * size and xxh3 before it is parsed, each tensor the name and shape that the model wants, and the weights the hash that
+ * was printed when they were saved. Whether a checkpoint is whole is judged in one place, tutti_checkpoint_verify, for
+ * resuming, evaluating and listing alike; what it does not know is the order of parameters, which the hash of the
+ * weights goes by. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_write.c: a checkpoint appears all at once or not at all.
+/* checkpoint_write.c: writes a checkpoint and removes old ones. A checkpoint appears all at once or not at all.
  *
  *   step_N.tmp/  files, each synced -> MANIFEST.json, synced -> rename to step_N -> sync of the folder
  *

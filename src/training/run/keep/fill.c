@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.c: the weights that a run begins with: drawn, of somebody else (init_start.c), or of its own checkpoint. */
+/* fill.c: fills the weights that a run begins with: random, from elsewhere (init_start.c), or from its own checkpoint.
+ * */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c: finds what a run begins at, holds it against the model, and fills vectors with it.
+/* init.c: initial weights from elsewhere (the key `init`): finds them, compares them with the model, and fills vectors
+ * with them.
  *
  * The rule's states are a checkpoint's files of their own, under the names that the rule gives them; whose they were is
  * told by those names alone, so two rules that keep the same may go on with each other's. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_form.c: weights as other programs save them are no safetensors: each is answered with the line that makes one of
- * it.
+/* init_form.c: refuses files of weights in formats other than safetensors. Weights as other programs save them are no
+ * safetensors: each is answered with the line that makes one of it.
  *
  * What a file is its first bytes say: PyTorch's is a zip archive with a pickle in it, or a pickle; NumPy's .npz is a
  * zip archive as well, so there the name decides. */

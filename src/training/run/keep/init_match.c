@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_match.c: which tensor of a source is which parameter of the model.
+/* init_match.c: matches tensors of a source with parameters of the model, by name and shape.
  *
  * A tensor's name is changed by the longest entry of the map that fits it, so that the order of entries does not
  * matter; a tensor that was renamed goes before one that has the name already. Nobody's word is taken for what it does:

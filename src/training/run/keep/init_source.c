@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_source.c: where tensors of other people, or of another run, come from. */
+/* init_source.c: opens a source of weights: a safetensors file, an index, or a checkpoint of another run. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_start.c: a run that begins at weights from elsewhere. Rank 0 looks first and says what fits; then every rank
- * reads for itself what rank 0 has found, as it does when it resumes, and the hashes of what they have read are
- * compared: a file that is another one on another host is refused with its name. */
+/* init_start.c: starts a run from weights from elsewhere, and says which tensors it took. Rank 0 looks first and says
+ * what fits; then every rank reads for itself what rank 0 has found, as it does when it resumes, and the hashes of what
+ * they have read are compared: a file that is another one on another host is refused with its name. */
 #include <stdlib.h>
 #include <string.h>
 

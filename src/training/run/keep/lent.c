@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lent.c: the plan's vectors that a checkpoint holds, as this host sees them: borrowed from the device while they are
- * filled, written or hashed. */
+/* lent.c: borrows the vectors of a checkpoint from the device while the host fills, writes or hashes them. */
 #include "keep.h"
 
 /* Of all of them: the weights, the states, the rank's own. */

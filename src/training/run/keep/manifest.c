@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before
- * it, so that no flipped bit of the manifest itself goes unseen either. */
+/* manifest.c: prints and reads MANIFEST.json, the file that makes a folder a checkpoint. One line of JSON; its last key
+ * is the hash of all bytes before it, so that no flipped bit of the manifest itself goes unseen either. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>

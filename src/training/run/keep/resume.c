@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resume.c: what a run finds in its folder. Rank 0 looks and decides, the others are told: two ranks that look at a
- * file system at different times may see different things.
+/* resume.c: resumes a run: finds what is in its folder, locks it, and compares the job with the one before. Rank 0
+ * looks and decides, the others are told: two ranks that look at a file system at different times may see different
+ * things.
  *
  * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because going on with it
  * would give weights that no job describes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_index.c: an index is believed no more than a file: names that lead elsewhere, tensors that are there
- * twice, lists instead of names are refused before anything else is opened. */
+/* safetensors_index.c: reads NAME.safetensors.index.json. An index is believed no more than a file: names that lead
+ * elsewhere, tensors that are there twice, lists instead of names are refused before anything else is opened. */
 #include "safetensors_index.h"
 
 #include <cjson/cJSON.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_parse.c: reads what nobody has promised us: each length is checked before it is used, the data must be
- * covered by the tensors exactly once, in order, without a hole. Refused besides: duplicate names, unknown keys; in
- * files of ours dtypes other than F32, more than four dimensions. Header at most 100,000,000 bytes, as the format says.
+/* safetensors_parse.c: parses safetensors files. Reads what nobody has promised us: each length is checked before it is
+ * used, the data must be covered by the tensors exactly once, in order, without a hole. Refused besides: duplicate
+ * names, unknown keys; in files of ours dtypes other than F32, more than four dimensions. Header at most 100,000,000
+ * bytes, as the format says.
  *
  * Invariant after parse: tensors[i].data .. + count floats lie inside the file (or its aligned copy), and so do the
  * ranges. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* saving.c: when a run saves, and what: the vectors of a checkpoint as the plan holds them, written by rank 0, or by
- * every rank where each has vectors of its own. */
+/* saving.c: decides when a run saves a checkpoint, and which vectors go into it; rank 0 writes, or every rank what it
+ * alone has. */
 #include <inttypes.h>
 #include <stdlib.h>
 

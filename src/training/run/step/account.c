@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.c: the cost part of everything that the trainer does, and its spans. */
+/* account.c: charges all that the trainer does to parts of the cost table, and records its spans. */
 #include "account.h"
 
 static const tutti_cost_part part_of[TUTTI_NDID] = {

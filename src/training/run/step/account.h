@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.h: what the trainer does with its time. All of a rank's time is one row of stretches; whoever ends one says
- * what it was (tutti_did), which charges its cost part (metrics/metrics.h) and, while steps are traced, records a span.
- * What goes on beside, in exchanges and in the loader, is recorded when it is known (tutti_travelled, tutti_loaded).
- * Cost of tutti_did: a look at the clock; traced: and a span. Threads: owner. */
+/* account.h: accounts the trainer's time: costs and spans. All of a rank's time is one row of stretches; whoever ends
+ * one says what it was (tutti_did), which charges its cost part (metrics/metrics.h) and, while steps are traced,
+ * records a span. What goes on beside, in exchanges and in the loader, is recorded when it is known (tutti_travelled,
+ * tutti_loaded). Cost of tutti_did: a look at the clock; traced: and a span. Threads: owner. */
 #ifndef TUTTI_ACCOUNT_H
 #define TUTTI_ACCOUNT_H
 

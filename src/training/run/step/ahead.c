@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ahead.c: the batch of a step. On a device to which samples are brought, the next one travels while the device
- * computes this one: it is loaded as soon as the step's work was given to the device. A batch that could not be loaded
- * ends the run at its own step. */
+/* ahead.c: loads the batch of the next step ahead. On a device to which samples are brought, the next one travels while
+ * the device computes this one: it is loaded as soon as the step's work was given to the device. A batch that could not
+ * be loaded ends the run at its own step. */
 #include "step_impl.h"
 
 static bool brings(const tutti_stepping *s)

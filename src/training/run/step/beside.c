@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside.c: the parts of the plan's loop TUTTI_EACH_END: what is done as soon as an exchange has ended, by whoever
- * moves bytes then: the wire's thread, or this one while it waits.
+/* beside.c: updates buckets as soon as their exchange has ended. The parts of the plan's loop TUTTI_EACH_END: what is
+ * done as soon as an exchange has ended, by whoever moves bytes then: the wire's thread, or this one while it waits.
  *
  * A part waits for one exchange, then until another has been told all but that it is ready; it changes weights; then
  * that other is ready. The executor knows this shape (tutti_exchange_follow), so that nobody need be woken to begin.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluate.c: accuracy and loss on a test set, forward only, with the kernels and placement of an inference graph.
+/* evaluate.c: tests a model: accuracy and loss on a test set, forward only.
  *
  * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own
  * kernels. Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
+/* exchanges.c: allocates the memories of a plan, and creates its exchanges on them. Nothing is copied in order to be
+ * sent.
  *
  * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do
  * seats: each region costs all ranks a round. */

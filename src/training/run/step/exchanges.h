@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchanges.h: a plan's memories, made, and its exchanges, bound to them. Threads: owner of the group. */
+/* exchanges.h: the memories and exchanges of a plan on one rank. Threads: owner of the group. */
 #ifndef TUTTI_EXCHANGES_H
 #define TUTTI_EXCHANGES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c: runs an inference graph, and makes probabilities of what its last loss reads. */
+/* forward.c: runs a network forward, and turns the inputs of its loss into probabilities. */
 #include "forward.h"
 
 #include <math.h>

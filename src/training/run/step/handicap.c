@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handicap.c: holds a rank up on purpose. The rank sleeps, in short stretches: its core is others' meanwhile, what
- * travels goes on, and who is asked to end does. */
+/* handicap.c: holds a rank up on purpose (`--slow`, `--stall`). The rank sleeps, in short stretches: its core is
+ * others' meanwhile, what travels goes on, and who is asked to end does. */
 #include "../../../base/clock.h"
 #include "step_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hops.c: what ranks that share a layer hand each other, and its kernels on that. Whose is what:
- * training/graph/split.h. */
+/* hops.c: moves what ranks that share a split layer hand each other, and binds the layer's kernels to it. Whose is
+ * what: training/graph/split.h. */
 #include "step_impl.h"
 
 static float *datum_at(const tutti_stepping *s, const tutti_split_layer *layer, tutti_split_datum datum)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pretend.c: kernels that only wait, each as long as it is said to take. All else is what it is in any run: the plan,
- * its exchanges, visits, updates. So one can see on a few cores what links make of more ranks than these could compute
- * for.
+/* pretend.c: kernels that only wait, for runs that pretend to compute, each for a given time. All else is what it is in
+ * any run: the plan, its exchanges, visits, updates. So one can see on a few cores what links make of more ranks than
+ * these could compute for.
  *
  * The rank sleeps, so that its core is others' meanwhile. What it has slept too long it sleeps less the next time, and
  * very short waits are put together: a step takes what its kernels take, whatever the clock of the system does. */

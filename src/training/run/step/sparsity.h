@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparsity.h: how many elements of each ReLU's output are zero while a test set is run, and of what keeps those zeros
- * (pools and the like): whole numbers, so that sums over ranks are the same however many ranks there are; and which
- * convolutions skip zeros from then on. Threads: owner. */
+/* sparsity.h: counts zeros of activations. How many elements of each ReLU's output are zero while a test set is run,
+ * and of what keeps those zeros (pools and the like): whole numbers, so that sums over ranks are the same however many
+ * ranks there are; and which convolutions skip zeros from then on. Threads: owner. */
 #ifndef TUTTI_SPARSITY_H
 #define TUTTI_SPARSITY_H
 

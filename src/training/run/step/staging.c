@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c: one line of the device's memory for figures; samples and labels are copied only to a device that does not
- * see the host's. */
+/* staging.c: brings samples, labels and losses to and from the device. One line of the device's memory for figures;
+ * samples and labels are copied only to a device that does not see the host's. */
 #include "staging.h"
 
 enum { FIGURES = 64 }; /* bytes: a loss and a count */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c: plays the actions of a loop. The plan has decided everything; here pointers are filled in and calls are made.
+/* step.c: plays the actions of a loop: one training step of a rank. The plan has decided everything; here pointers are
+ * filled in and calls are made.
  *
  * Arithmetic is launched on the device, in the order of the actions; whoever else is to see what came of it, a peer or
  * this host, waits for it first (tutti_step_sync).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h: what plays the steps of one rank: the plan's memories and exchanges on a device, its batches, and how far it
- * has come.
+/* step.h: plays the steps of one rank: a plan's memories and exchanges on a device, its batches, and how far it has
+ * come.
  *
  *   stepping.c   its life                                 step*.c      the actions of one step
  *   exchanges.c  memories and exchanges of a plan         ahead.c      the batch of a step, and the next one on its way

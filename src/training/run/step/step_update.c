@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_update.c: launches the rule on a bucket's parameters, and the looks at their gradients and norms before it.
+/* step_update.c: updates weights: launches the rule on a bucket's parameters, after the looks at gradients and norms.
  * Parameters are many and mostly short, so several go together (tutti_update_work). A device compares launches with
  * those of an earlier step byte by byte, so gaps in them are zero. */
 #include <math.h>

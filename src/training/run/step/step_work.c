@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.c: which table of work a device has, and the cpu's: each function hands its arguments to the loop or the
- * kernel that does it. */
+/* step_work.c: finds the table of step work of a device, and has the cpu's: each function hands its arguments to a loop
+ * or kernel. */
 #include "step_work.h"
 
 #include <math.h>

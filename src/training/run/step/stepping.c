@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepping.c: the life of what plays steps, and of a stand-in that plays some actions beside it. */
+/* stepping.c: creates and releases what plays steps, and a stand-in that plays some actions in another thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

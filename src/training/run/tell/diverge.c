@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diverge.c: a run whose loss or weights are no finite numbers any more, or whose gradients are none at the smallest
- * scale of the loss.
+/* diverge.c: ends a run that diverges: loss or weights are no finite numbers any more.
  *
  * All ranks see it at the same step: the loss and verdicts over gradients are numbers of all ranks already, what is
  * tested is summed, weights are looked at before they are saved and the ranks tell each other. The loss of workers that

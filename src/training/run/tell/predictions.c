@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictions.c: one row a form of file. Numbers of text have nine digits, which read back to the same float. */
+/* predictions.c: writes predictions for samples as CSV, JSON lines or NumPy arrays, one row a format. Numbers of text
+ * have nine digits, which read back to the same float. */
 #include "predictions.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens.
- * Rank 0 only. */
+/* report.c: reports a run: lines of metrics.jsonl, points of event files, and events for the caller. Rank 0 only. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

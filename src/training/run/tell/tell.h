@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell.h: what a run says of itself.
+/* tell.h: reports and traces of a run.
  *
  *   report.c    metrics and events                        tracing.c   spans of some steps, as files
  *   diverge.c   loss or weights that are no numbers any more

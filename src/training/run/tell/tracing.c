@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracing.c: the labels of a plan's spans, the window of steps, and gathering them.
+/* tracing.c: traces some steps: labels of spans, the window of steps, and gathering the spans on rank 0.
  *
  * Labels follow from graph and plan, so they are the same on all ranks and need not travel. Spans travel over the
  * control plane, after the last traced step: nothing of it is in the steps that are traced. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due
- * that all take part in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
+/* async.c: plays steps of asynchronous methods, from one stop, where something is due that all take part in, to the
+ * next. Shares that a rank was dealt ahead of the stop wait until all have met there. */
 #include <inttypes.h>
 #include <stdlib.h>
 

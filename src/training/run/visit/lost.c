@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lost.c: workers that die or fail while the others go on: where workers take steps of their own nobody needs any
- * certain one, but rank 0, whose memory the centre is in. Each is told of when rank 0 sees it, and once more in the
- * end.
+/* lost.c: goes on without workers that die or fail, in asynchronous methods; only rank 0, whose memory has the centre,
+ * must live. Each is told of when rank 0 sees it, and once more in the end.
  *
  * A run that goes by a record needs every worker that the record has. Between hosts each exchange is between rank 0 and
  * one worker, so who is gone is needed by nobody else: rank 0 begins none with it any more, and ends its wait for one

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's part of the plan's loop
- * of arrivals, as visits of that worker, with tickets, a staleness and turns of its own.
+/* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's visits to the centre.
  *
  * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits
  * for its pace, and answers. Where the step ends a period it takes what the worker brings, visits, and gives back what

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visit.h: ranks that take steps of their own: how one of them plays its shares, and who is lost on the way.
+/* visit.h: asynchronous workers, which take steps of their own: how one plays its shares, and who is lost on the way.
  *
  *   async.c   shares from one stop to the next            serve.c   visits that rank 0 makes for workers of other hosts
  *   lost.c    workers that die, and the others go on      board/    who takes which share, and who comes to the centre

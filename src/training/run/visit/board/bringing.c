@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bringing.c: the turns in which workers of other hosts bring their vectors. */
+/* bringing.c: gives turns to workers of other hosts that bring their vectors. */
 #include "bringing.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bringing.h: which worker of another host brings its vector to rank 0 next, where they come by arrival: who is ready
- * first, and one at a time, so that the port into rank 0's host has one sender, and who was ready first is there as
- * soon as can be. (In rank order: visits.h.)
+/* bringing.h: turns in which workers of other hosts send to rank 0. Which worker of another host brings its vector to
+ * rank 0 next, where they come by arrival: who is ready first, and one at a time, so that the port into rank 0's host
+ * has one sender, and who was ready first is there as soon as can be. (In rank order: visits.h.)
  *
  * A turn is no lock: who stands still with it is gone past when it has lasted a second longer than twice the longest
  * one before. Then several bring at a time. Threads: shared. */

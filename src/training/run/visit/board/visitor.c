@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.c: asks and answers lie in one region, two lines a worker at the same place on every rank, so that an
- * exchange is in place. */
+/* visitor.c: asks rank 0 for shares, for a worker of another host. Asks and answers lie in one region, two lines a
+ * worker at the same place on every rank, so that an exchange is in place. */
 #include "visitor.h"
 
 #include <assert.h>

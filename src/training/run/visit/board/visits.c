@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits.c: a board in the memory of rank 0, which all ranks of its host map; ranks of others ask.
+/* visits.c: deals shares of batches to asynchronous workers and counts their visits. A board in the memory of rank 0,
+ * which all ranks of its host map; ranks of others ask.
  *
  * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are
  * halves of one word, counted from the first share of the stretch: so whoever begins a share and whoever moves the stop

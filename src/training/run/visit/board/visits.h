@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits.h: ranks that take steps of their own: who takes which share of which batch, how far each of them is, and how
- * they come to the memories that all of them touch.
+/* visits.h: the board of visits, for ranks that take steps of their own: who takes which share of which batch, how far
+ * each is, and how they come to the centre.
  *
  * A share is one rank's part of a batch: P shares of equal size make a step, share k is of step k / P. Between two
  * stops, steps at which all meet (a test, a checkpoint, the end), ranks play shares as they come; at a stop all shares

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_enter.c: who is let in to the centre when, and who waits for the slowest. A wait spins for a moment, then
- * gives its core away, then sleeps; it looks for deaths all the while, and one that the group bears ends what was
- * waited for. */
+/* visits_enter.c: lets workers in to the centre, and makes fast workers wait for the slowest (staleness). A wait spins
+ * for a moment, then gives its core away, then sleeps; it looks for deaths all the while, and one that the group bears
+ * ends what was waited for. */
 #include <sched.h>
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_order.c: the file of an order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..],
- * "visits": [..], "stops": [..]}; "lost": 1 where a rank died. */
+/* visits_order.c: writes and reads the order of an asynchronous run, so that it can be played again. The file of an
+ * order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..], "visits": [..], "stops": [..]}; "lost":
+ * 1 where a rank died. */
 #include "visits_order.h"
 
 #include <cjson/cJSON.h>

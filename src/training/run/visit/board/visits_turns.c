@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_turns.c: see visits_turns.h.
+/* visits_turns.c: gives workers their turns and deals shares in order (visits_turns.h).
  *
  * A ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket is drawn
  * until after the head has gone past it, its owner's line says the ticket or that one is being drawn. So who has read
