@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h: the proof that a schedule does what it promises.
+/* check.h: the checker: proves that a schedule does what it promises, for all timings.
  *
  * Implemented in src/collective/check. Threads: any number at once. */
 #ifndef TUTTI_CHECK_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm.h: collectives between processes, for any C program.
+/* comm.h: collectives between processes (allreduce, broadcast, ...), for any C program.
  *
  * Implemented in src/collective/comm over groups, regions and exchanges: each call runs a lowered schedule that was
  * checked when it was made (tutti/schedule.h). docs/comm.md walks through it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile.h: from the name of an algorithm to a schedule.
+/* compile.h: compiles a schedule from the name of an algorithm.
  *
  * Implemented in src/collective/compile. Threads: any; a schedule is frozen once it is made. */
 #ifndef TUTTI_COMPILE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h: what to train, as a value, and the call that trains it.
+/* job.h: jobs as values, and the call that trains one.
  *
  * A job is read from YAML, --set and flags through one option table (src/job/job_table.c, docs/jobs.md) and printed
  * back in full. A run (src/job/run/run.c, docs/embedding.md) is one call, tutti_job_run, which `tutti train` makes too.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h: from a schedule to one for a wire.
+/* lower.h: lowers a schedule: from sends and receives to what a wire can do.
  *
  * Implemented in src/collective/lower. Threads: any; a schedule is frozen once it is made. */
 #ifndef TUTTI_LOWER_H

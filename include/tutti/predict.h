@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.h: how long a step of a job takes on a machine that may not exist: kernel times measured here x schedules x
+/* predict.h: predicts how long a step of a job takes on a machine that may not exist: kernel times x schedules x
  * topology.
  *
  * The call measures kernels, updates and loading on this machine for the share of one rank, or reads a file of such

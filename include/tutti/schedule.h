@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
+/* schedule.h: the schedule, a collective as a frozen value: which rank moves which slice where, after what.
  *
  * src/collective/schedule implements the value and its text form. tutti/compile.h makes a schedule, tutti/lower.h makes
  * it fit a wire, tutti/check.h proves it. A schedule says nothing of bytes, transports or time, so one value can be

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology.h: the machine that a schedule runs on, as a value: links, what they carry, and where each figure is from.
+/* topology.h: the topology, a machine as a value: links, what they carry, and where each figure is from.
  *
  * One row a kind (src/topology/topology_table.c); docs/topologies.md describes them and their keys:
  *   host     ranks of one machine that map each other's memory. Moving bytes is work of a core: link core(r mod cores)

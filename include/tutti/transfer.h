@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer.h: memory of another rank as a device: write, signal, read, wait.
+/* transfer.h: one-sided access to memory of another rank: write, signal, read, wait.
  *
  * Implemented in src/collective/comm. After Xue et al. (EuroSys 2019, arXiv 1805.08430): a tensor
  * whose place is known once needs no call, no message and no copy, only a write and a word that says so.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.h: what the elements of an exchange are, and how they are combined.
+/* types.h: types of elements and operations of a reduction.
  *
  * Implemented in src/tensor. An element follows from the type and the operation: for argmin and argmax it is a pair of
  * a value of the type and an index, else one number.
