@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the documents: links and paths lead somewhere, and "`function` in `file`" is there. With the program it also checks
-that docs/commands.md is what --help says, and that commands in documents exist with their verbs and flags.
+that docs/commands.md and docs/keys.md are what --help says, and that commands in documents exist with their verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
---write: makes docs/commands.md anew.
+--write: makes docs/commands.md and docs/keys.md anew.
 exit 0: nothing to say; 1: findings, one a line
 """
 import glob
@@ -15,10 +15,17 @@ import sys
 
 HEAD = """# Commands
 
-What `--help` says of each, to be read before anything is built. A test compares; this command makes the file anew:
-`tools/check_docs.py --program build/tutti --write`. The keys of a job are in [jobs.md](jobs.md).
+This page has the `--help` of each command, for readers who have not built the program. A test compares it with the program;
+`tools/check_docs.py --program build/tutti --write` makes it anew. [keys.md](keys.md) has the keys of a job.
 """
-ELSEWHERE = ("src/graph/topo.cc",)  # files of other projects that documents name
+KEYS_HEAD = """# Keys of a job
+
+This page lists each key of a [job](jobs.md) with its default, as `tutti train --help` does. A test compares it with the program;
+`tools/check_docs.py --program build/tutti --write` makes it anew.
+
+"""
+DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/*/NOTES.md", "bench/*/notes/*.md", "tests/*/NOTES.md")
+ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
 
 
 def read(path):
@@ -74,6 +81,11 @@ def helps(program):
     return found
 
 
+def keys_document(program):
+    done = subprocess.run([program, "train", "--help"], capture_output=True, text=True, check=True)
+    return KEYS_HEAD + "```text\n" + done.stdout.partition("\nkeys of a job:\n")[2] + "```\n"
+
+
 def commands_document(found):
     parts = [f"## {' '.join(('tutti', *words))}\n\n```text\n{text}```\n" for words, text in found.items()]
     return "\n".join([HEAD, *parts])
@@ -111,19 +123,21 @@ def main():
     program = args.pop(args.index("--program") + 1) if "--program" in args else None
     root = next((arg for arg in args if not arg.startswith("--")), ".")
     findings, found = [], helps(program) if program else None
-    commands = os.path.join(root, "docs/commands.md")
-    if write:
-        with open(commands, "w", encoding="utf-8") as out:
-            out.write(commands_document(found))
-    documents = [path for pattern in ("*.md", "docs/*.md") for path in sorted(glob.glob(os.path.join(root, pattern)))]
+    commands, keys = os.path.join(root, "docs/commands.md"), os.path.join(root, "docs/keys.md")
+    made = {commands: commands_document(found), keys: keys_document(program)} if found else {}
+    for path in made if write else ():
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(made[path])
+    documents = [path for pattern in DOCUMENTS for path in sorted(glob.glob(os.path.join(root, pattern)))]
     for path in documents:
         name, text = os.path.relpath(path, root), read(path)
         check_places(root, name, text, findings)
         check_functions(root, name, text, findings)
-        if found and path != commands:
+        if path not in made and found:
             check_commands(name, text, found, findings)
-    if found and read(commands) != commands_document(found):
-        findings.append("docs/commands.md is old: tools/check_docs.py --program PROGRAM --write makes it anew")
+    for path, text in made.items():
+        if not os.path.exists(path) or read(path) != text:
+            findings.append(f"{os.path.relpath(path, root)} is old: tools/check_docs.py --program PROGRAM --write makes it anew")
     print("\n".join(findings) if findings else f"docs: nothing to say about {len(documents)} documents")
     return 1 if findings else 0
 

@@ -7,7 +7,7 @@ hold for each.
 usage: tests/adding/add_each.py SOURCE_DIR BUILD_DIR [--keep FOLDER]
 
 tests/adding/KIND/ has the new files and edits.json: where the files go ("new"), and what is put into others ("edits":
-before or after a text that stands there once). Generated pages (docs/commands.md, the list of keys in docs/jobs.md)
+before or after a text that stands there once). Generated pages (docs/commands.md, docs/keys.md)
 are made anew by their tools and not counted.
 
 The copy is configured by CMake, whose globs must find the new files. What neither it nor any file that it includes was
@@ -305,10 +305,8 @@ def check_command(copy):
 
 
 def check_key(copy):
-    tutti, page = copy / "build/tutti", copy / "docs/jobs.md"
-    keys = run(tutti, "train", "--help").partition("\nkeys of a job:\n")[2]
-    head, _, rest = page.read_text(encoding="utf-8").partition("```text\n")
-    page.write_text(head + "```text\n" + keys + "```" + rest.partition("```")[2], encoding="utf-8")
+    tutti = copy / "build/tutti"
+    run(sys.executable, copy / "tools/check_docs.py", copy, "--program", tutti, "--write")
     out = run(tutti, "train", copy / "examples/mlp.yaml", "--dry-run", "--set", "note=a first try")
     if "\nnote: \"a first try\"\n" not in out or "\n# note: a first try\n" not in out:
         sys.exit(f"FAILED: the key is not shown: {out}")

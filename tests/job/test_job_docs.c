@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job_docs.c: docs/jobs.md lists the keys exactly as `tutti train --help` does, and its example is a job. */
+/* test_job_docs.c: docs/keys.md lists the keys exactly as `tutti train --help` does, and the example of docs/jobs.md is a job. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -8,13 +8,12 @@
 #include "base/file.h"
 #include "job/job_fields.h"
 
-static char *read_docs(void)
+static char *read_page(const char *path)
 {
     char *text = NULL;
     size_t n = 0;
     tutti_failure err = {0};
-    if (tutti_file_read(TUTTI_SOURCE_DIR "/docs/jobs.md", 1 << 20, TUTTI_ERR_FAILED, &text, &n, &err) != TUTTI_OK)
-        fail_msg("%s", err.text);
+    if (tutti_file_read(path, 1 << 20, TUTTI_ERR_FAILED, &text, &n, &err) != TUTTI_OK) fail_msg("%s", err.text);
     return text;
 }
 
@@ -36,10 +35,11 @@ static void the_list_of_keys_is_that_of_help(void **state)
     tutti_job_fields space;
     tutti_strbuf help = {0};
     tutti_options_help(tutti_job_fields_list(&space), &help);
-    char *docs = read_docs();
+    char *docs = read_page(TUTTI_SOURCE_DIR "/docs/keys.md");
     const char *listed = block(docs, "```text\n");
     if (strcmp(listed, help.text) != 0)
-        fail_msg("docs/jobs.md is old: put the keys of 'tutti train --help' into its list:\n%s", help.text);
+        fail_msg("docs/keys.md is old: tools/check_docs.py --program PROGRAM --write makes it anew. Its keys are:\n%s",
+                 help.text);
     free(docs);
     tutti_strbuf_release(&help);
 }
@@ -47,7 +47,7 @@ static void the_list_of_keys_is_that_of_help(void **state)
 static void the_example_is_a_job(void **state)
 {
     (void)state;
-    char *docs = read_docs();
+    char *docs = read_page(TUTTI_SOURCE_DIR "/docs/jobs.md");
     const char *example = block(docs, "```yaml\n");
     tutti_job *job = NULL;
     tutti_failure err = {0};

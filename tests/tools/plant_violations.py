@@ -97,6 +97,8 @@ PLANTED = [
     ("check_docs.py", "README.md", "`tutti rain` it\n", "no such command"),
     ("check_docs.py", "README.md", "```\nbuild/tutti train JOB --rank 2 # so\n```\n", "no flag --rank"),
     ("check_docs.py", "docs/commands.md", "", "docs/commands.md is old"),
+    ("check_docs.py", "docs/keys.md", "", "docs/keys.md is old"),
+    ("check_docs.py", "bench/idx/NOTES.md", "[there](gone.md)\n", "link to gone.md: no such file"),
 ]
 # A program for check_docs.py, and what it takes from it.
 PROGRAM = """#!/bin/sh
