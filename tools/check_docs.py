@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: links and paths lead somewhere, and "`function` in `file`" is there. With the program it also checks
-that docs/commands.md and docs/keys.md are what --help says, and that commands in documents exist with their verbs and flags.
+"""Checks the documents: links and paths lead somewhere, and "`function` in `file`" is there. With the program it
+also checks that docs/commands.md and docs/keys.md are what --help says, and that commands in documents exist with their
+verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
 --write: makes docs/commands.md and docs/keys.md anew.
@@ -15,13 +16,13 @@ import sys
 
 HEAD = """# Commands
 
-This page has the `--help` of each command, for readers who have not built the program. A test compares it with the program;
-`tools/check_docs.py --program build/tutti --write` makes it anew. [keys.md](keys.md) has the keys of a job.
+This page has the `--help` of each command, for readers who have not built the program. A test compares it with
+the program; `tools/check_docs.py --program build/tutti --write` makes it anew. [keys.md](keys.md) has the keys of a job.
 """
 KEYS_HEAD = """# Keys of a job
 
-This page lists each key of a [job](jobs.md) with its default, as `tutti train --help` does. A test compares it with the program;
-`tools/check_docs.py --program build/tutti --write` makes it anew.
+This page lists each key of a [job](jobs.md) with its default, as `tutti train --help` does. A test compares it with
+the program; `tools/check_docs.py --program build/tutti --write` makes it anew.
 
 """
 DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/*/NOTES.md", "bench/*/notes/*.md", "tests/*/NOTES.md")
