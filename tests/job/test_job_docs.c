@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job_docs.c: docs/keys.md lists the keys exactly as `tutti train --help` does; the example of docs/jobs.md is a job. */
+/* test_job_docs.c: docs/keys.md lists the keys as `tutti train --help` does; the example of docs/jobs.md is a job. */
 #include "testing.h"
 
 #include <stdlib.h>
