@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h: the step graph: nodes of one training step, and what each of them reads and writes.
+/* graph.h: what one training step does, as a frozen value: nodes, and what each node reads and writes.
  *
- * The graph is that of one rank (all ranks have the same). Order is not in it: edges follow from reads and writes.
+ * Each rank has one graph; it is the same on all ranks. The graph holds no order: edges follow from reads and writes.
  * Node kinds: load, forward(layer), backward_params(layer), backward_data(layer), exchange(collective, params),
- * sum(layer), update(params). A parameter may have many readers; a gradient is ready after its last writer. Weight
- * gradients come before input gradients, so that their exchange starts earlier. A layer's output may have many readers
- * too: each leaves its part of the gradient, and a sum node adds the parts up in the order of the readers. There may be
- * several losses: the last is the main one, whose right answers are counted, and the loss of a step is the sum of all.
- * The two external conditions of an exchange follow from the graph:
- *   ready(p) = the last writer of p's gradient is done        (it may be exchanged)
- *   free(p)  = the last reader of p's value is done            (it may be overwritten)
- * Layers that ranks share (split.h) have nodes of two more kinds: moves between activations and what travels, and
- * travels themselves.
+ * sum(layer), update(params). A parameter may have many readers; its gradient is ready after the gradient's last
+ * writer. Weight gradients come before input gradients, so that their exchange starts earlier. A layer's output may
+ * have many readers too: each leaves its part of the gradient, and a sum node adds the parts in the order of the
+ * readers. A model may have several losses: the last one is the main loss, whose right answers are counted. The loss of
+ * a step is the sum of all. The two external conditions of an exchange follow from the graph:
+ *   ready(p) = the last writer of p's gradient is done        (the gradient may be exchanged)
+ *   free(p)  = the last reader of p's value is done           (the value may be overwritten)
+ * Layers that ranks share (split.h) have nodes of two more kinds: a move copies between activations and the memory that
+ * is exchanged, and a travel exchanges that memory.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_GRAPH_H
 #define TUTTI_GRAPH_H
 
 #include "../../base/text/options.h"
-#include "../../kernel/sparse/sparse_switch.h" /* of its kernels */
+#include "../../kernel/sparse/sparse_switch.h" /* how its convolutions are told to skip zeros */
 #include "split.h"
 
 typedef enum {
@@ -26,25 +26,27 @@ typedef enum {
     TUTTI_NODE_FORWARD,
     TUTTI_NODE_BACKWARD_PARAMS,
     TUTTI_NODE_BACKWARD_DATA,
-    TUTTI_NODE_SUM, /* of the gradients that the readers of the layer's output have left; of one: a copy to change */
-    TUTTI_NODE_EXCHANGE, /* of one parameter; the plan merges neighbours into buckets */
+    TUTTI_NODE_SUM, /* adds the gradients that the readers of the layer's output left; with a single part: copies it */
+    TUTTI_NODE_EXCHANGE, /* exchanges one parameter's gradient; the plan merges neighbours into buckets */
     TUTTI_NODE_UPDATE,
-    TUTTI_NODE_MOVE,   /* of a split layer: between its activations and memory for what travels; hop says which */
-    TUTTI_NODE_TRAVEL, /* ... an exchange of the group */
+    /* copies between a split layer's activations and the memory that is exchanged; `hop` says which */
+    TUTTI_NODE_MOVE,
+    TUTTI_NODE_TRAVEL, /* exchanges that memory within the group */
     TUTTI_NNODE_KINDS
 } tutti_node_kind;
 const char *tutti_node_kind_name(tutti_node_kind k);
 
-/* What nodes read and write. */
+/* The kinds of data that nodes read and write. */
 typedef enum {
     TUTTI_DATUM_BATCH,      /* samples and labels */
     TUTTI_DATUM_VALUE,      /* a layer's output;     index = layer */
     TUTTI_DATUM_SAVED,      /* a layer's saved state; index = layer */
-    TUTTI_DATUM_VALUE_GRAD, /* gradient of a layer's output, or a part of it; index = tutti_graph.grads */
+    TUTTI_DATUM_VALUE_GRAD, /* gradient of a layer's output, or a part of it; index into tutti_graph.grads */
     TUTTI_DATUM_PARAM,      /* a parameter;          index = param */
-    TUTTI_DATUM_PARAM_GRAD, /* its gradient on this rank */
-    TUTTI_DATUM_PARAM_SUM,  /* its summed gradient (the owner's slice) */
-    TUTTI_DATUM_SPLIT,      /* of a split layer; index = TUTTI_NSPLIT_DATA * its number + tutti_split_datum */
+    TUTTI_DATUM_PARAM_GRAD, /* a parameter's gradient on this rank */
+    TUTTI_DATUM_PARAM_SUM,  /* a parameter's summed gradient (the owner's slice) */
+    /* data of a split layer; index = TUTTI_NSPLIT_DATA * the split layer's number + tutti_split_datum */
+    TUTTI_DATUM_SPLIT,
 } tutti_datum_kind;
 
 typedef struct {
@@ -52,50 +54,54 @@ typedef struct {
     int index;
 } tutti_datum;
 
-/* Parameters that keep the value they begin with: no gradient, no exchange, no update. Patterns of names
- * (name_pattern.h) and "true" or "false" by turns; the last that fits counts. */
+/* Parameters that keep their initial value: they have no gradient, no exchange and no update. `patterns` holds name
+ * patterns (name_pattern.h), each followed by "true" or "false"; the last pattern that matches decides. */
 typedef struct {
     tutti_texts patterns; /* borrowed */
-    const char *said;     /* where they were said, which refusals begin with; NULL = nowhere */
+    const char *said;     /* where the job said so; error messages begin with it. NULL = nowhere */
 } tutti_frozen;
 
 typedef struct {
-    /* "conv1.weight", or "@loss" (of each loss), "@correct", "@stop": control numbers that travel as statistics */
+    /* "conv1.weight", or a control number: "@loss" (an element for each loss), "@correct", "@stop". Control numbers are
+     * exchanged as statistics are. */
     const char *name;
     int layer;             /* -1 for control numbers */
-    int ordinal;           /* of the layer's parameters */
+    int ordinal;           /* index among the layer's parameters */
     tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
-    int64_t count;         /* of its shape, row-major */
-    bool is_frozen;        /* would be learned, and is not */
+    int64_t count;         /* elements of its shape, row-major */
+    bool is_frozen;        /* the rule would change it, but the job froze it */
 } tutti_param;
 
-/* Has a gradient, and is changed by the rule. */
+/* True if the parameter has a gradient and the rule changes it. */
 static inline bool tutti_param_is_learned(const tutti_param *p)
 {
     return p->desc.kind != TUTTI_PARAM_STATISTIC && !p->is_frozen;
 }
 
-/* The gradient of a layer's output as it lies in memory; it is shaped as that output. Where a kernel passes the
- * gradient that it is given on to an input, both are one: the one of the layer that comes later. */
+/* The gradient of a layer's output in memory; it has the shape of that output. Where a kernel passes its gradient on to
+ * an input unchanged, both layers share one gradient, listed under the later layer. */
 typedef struct {
-    int layer;    /* whose output's */
-    int reader;   /* the layer that writes it as its part of a sum; -1 = the whole gradient */
-    bool changed; /* what the layer's first backward pass makes of the whole one, in its memory (kernel->writes_dout) */
+    int layer;  /* the layer whose output this is the gradient of */
+    int reader; /* the layer that writes this part of a sum; -1 = the whole gradient */
+    /* the whole gradient after the layer's first backward pass has changed it in place (kernel->writes_dout) */
+    bool changed;
 } tutti_grad;
 
-/* Where a layer's backward passes find and leave gradients: indices of tutti_graph.grads; -1 = nobody wants it. */
+/* Where a layer's backward passes read and write gradients: indices of tutti_graph.grads; -1 = no pass needs it. */
 typedef struct {
-    int out;                     /* of its output, as the first pass finds it */
-    int changed;                 /* and as it leaves it: = out unless the kernel writes dout, or takes parts */
-    int in[TUTTI_MAX_OP_INPUTS]; /* of its inputs, or its part of them; = changed where the kernel passes it on */
-    int *parts, nparts;          /* what its sum node makes out of, in this order; 0 = no sum node */
-    bool takes_parts;            /* no sum node: the first backward pass sums the parts itself, into changed */
+    int out;     /* gradient of the layer's output, as the first backward pass finds it */
+    int changed; /* the same after that pass: = out unless the kernel writes dout, or takes parts */
+    /* gradients of the layer's inputs, or its part of them; = changed where the kernel passes the gradient on */
+    int in[TUTTI_MAX_OP_INPUTS];
+    int *parts, nparts; /* the parts that the sum node adds into `out`, in this order; 0 = no sum node */
+    /* there is no sum node: the first backward pass adds the parts itself, into `changed` */
+    bool takes_parts;
 } tutti_layer_grads;
 
 typedef struct {
     tutti_node_kind kind;
     int layer, param; /* -1 where it does not apply */
-    tutti_hop hop;    /* of moves and travels */
+    tutti_hop hop;    /* which move or travel */
     tutti_datum *reads, *writes;
     int nreads, nwrites;
 } tutti_node;
@@ -104,17 +110,18 @@ typedef struct tutti_graph tutti_graph;
 
 typedef struct {
     int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
-    const char *engine; /* candidates that are asked for (kernel.h); what computes a layer is kernels[l].chosen */
+    const char *engine; /* which candidates to choose from (kernel.h); kernels[l].chosen says what computes layer l */
     int nthreads;
-    const struct tutti_device *device; /* that kernels run on; NULL = the cpu. Outlives the graph */
-    bool training;                     /* false: forward nodes of what the last loss needs, no control numbers */
+    const struct tutti_device *device; /* the device that kernels run on; NULL = the cpu. Outlives the graph */
+    /* false: only the forward nodes that the last loss needs, and no control numbers */
+    bool training;
     tutti_precision precision;
-    bool canonical;                  /* kernels whose sums are of one class */
-    const struct tutti_tuned *tuned; /* measured times to choose kernels by; NULL = none */
-    bool sparse;                     /* convolutions fed by a ReLU may be told to skip zeros (sparse_switch.h) */
+    bool canonical;                  /* choose only kernels whose sums are of one class */
+    const struct tutti_tuned *tuned; /* measured times that choose kernels; NULL = none */
+    bool sparse;                     /* true: convolutions fed by a ReLU may be told to skip zeros (sparse_switch.h) */
     tutti_frozen frozen;
-    /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
-     * outlive this one), or NULL: row-major, or the kernels' choice where training. */
+    /* A graph of the same model whose parameter orders this graph uses (to evaluate weights in training); it must
+     * outlive this graph. NULL: row-major, or in training the order that the kernels choose. */
     const tutti_graph *params_as;
     tutti_split_layers split; /* training only */
 } tutti_graph_config;
@@ -122,25 +129,26 @@ typedef struct {
 struct tutti_graph {
     const tutti_model *model; /* borrowed */
     tutti_graph_config config;
-    tutti_kernel *kernels; /* one a layer, made for that batch */
+    tutti_kernel *kernels; /* one kernel for each layer, made for config.batch samples */
     int nkernels;          /* = model->nlayers once built */
-    tutti_order order;     /* that convolutions were asked to leave their outputs in */
-    /* These four only where training. */
-    /* A layer: its backward_params is run: it has learned parameters, or backward_data goes on from it. */
+    tutti_order order;     /* the memory order that convolutions were asked to leave their outputs in */
+    /* The next four are filled only when training. */
+    /* Per layer: true if its backward_params runs, because it has learned parameters or because backward_data continues
+     * from it. */
     bool *runs_params;
-    /* A layer: its backward_data is run (not before the first layer with learned parameters, nor where backward_params
-     * does its work: joint_backward). */
+    /* Per layer: true if its backward_data runs. False before the first layer with learned parameters, and where
+     * backward_params does both (joint_backward). */
     bool *needs_input_grad;
     tutti_grad *grads;
     int ngrads;
     tutti_layer_grads *layer_grads;
     tutti_param *params; /* layers in order, then control numbers */
     int nparams;
-    tutti_split_layer *split; /* layers that ranks share, as the model has them in order */
-    int nsplit;               /* 0: nobody shares any */
+    tutti_split_layer *split; /* layers that ranks share, in the model's order */
+    int nsplit;               /* 0 = ranks share no layer */
     tutti_split_place *split_places;
     int nsplit_places;
-    tutti_node *nodes; /* a legal order: forward, then backward with exchanges and updates as early as may be */
+    tutti_node *nodes; /* one legal order: forward, then backward, with exchanges and updates as early as possible */
     int nnodes;
     tutti_arena arena;
 };
@@ -148,40 +156,47 @@ struct tutti_graph {
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
-/* Once before the calling thread runs kernels of g: refuses where there can be fewer threads than these count on
- * (tutti_crew_prepare). */
+/* To be called once before the calling thread runs kernels of g. Fails if the system may grant fewer threads than the
+ * kernels need (tutti_crew_prepare). */
 tutti_status tutti_graph_prepare_threads(const tutti_graph *g, tutti_failure *err);
-/* Memory that the kernel of a node wants for itself. In a layer of which some parameters are frozen and others are not,
- * backward_params leaves the gradients of the frozen ones there too, because kernels make all of them at once: that of
- * p from which byte on. -1: nobody makes it. */
+/* tutti_graph_scratch_bytes: bytes of private memory that the kernel of a node needs. In a layer with both frozen and
+ * learned parameters, backward_params writes the gradients of the frozen ones there too, because kernels make all
+ * gradients at once. tutti_graph_unwanted_at: the byte in that memory where the gradient of parameter p begins; -1 = no
+ * kernel makes it. */
 size_t tutti_graph_scratch_bytes(const tutti_graph *g, int node);
 int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
-/* Does nobody but max pools read the output of a layer? Then most of its gradient is zero. */
+/* True if only max pools read the layer's output. Then most of its gradient is zero. */
 bool tutti_graph_is_pooled(const tutti_model *m, int layer);
-int tutti_graph_losses(const tutti_graph *g);                 /* how many loss layers there are */
-int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
-/* A layer's output as the rank's activations have it: kernels[layer].out, or all outputs of a split layer. */
+int tutti_graph_losses(const tutti_graph *g); /* number of loss layers */
+/* index of this loss layer among the losses: its element of @loss */
+int tutti_graph_loss_number(const tutti_graph *g, int layer);
+/* A layer's output as this rank's activations hold it: kernels[layer].out, or for a split layer all outputs. */
 const tutti_value *tutti_graph_out(const tutti_graph *g, int layer);
-/* What split->layers would be, from a graph that trains and does not split them: split->nlayers entries, without `in`
- * and `out`. */
+/* Writes what split->layers would be, worked out from a graph that trains and splits no layer: split->nlayers entries,
+ * without `in` and `out`. */
 void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *split, tutti_split_layer *out);
-int tutti_graph_parts(const tutti_graph *g);                  /* ranks that share a split layer; 1: there is none */
-int tutti_graph_split_of(const tutti_graph *g, int layer);    /* its number among these; -1 = it is none */
-int tutti_graph_split_place(const tutti_graph *g, int index); /* where a datum of these lies: of split_places */
+/* number of ranks that share a split layer; 1 = no layer is split */
+int tutti_graph_parts(const tutti_graph *g);
+/* index of the layer among the split layers; -1 = it is not split */
+int tutti_graph_split_of(const tutti_graph *g, int layer);
+/* index into split_places where the split datum `index` lies */
+int tutti_graph_split_place(const tutti_graph *g, int index);
 const char *tutti_hop_name(tutti_hop h);
-char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
-/* Which candidates compute the layers, and why: a table of the layers that had a choice, `before` each line. */
+char *tutti_graph_print(const tutti_graph *g); /* the graph as text; the caller frees it */
+/* Adds a table of the layers that had a choice: which candidate computes each pass, and why. `before` begins each
+ * line. */
 void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_strbuf *sb);
-/* In one line how many passes each computes, of ops that had a choice, "conv by onednn 1, lanes 5"; of a graph that
- * trains. NULL: none had. The caller frees it. */
+/* One line that counts, for ops that had a choice, how many passes each candidate computes: "conv by onednn 1, lanes
+ * 5". The graph must train. NULL: no op had a choice. The caller frees the text. */
 char *tutti_graph_say_choices(const tutti_graph *g);
-/* Of one layer, pass after pass where they differ: "onednn", "lanes/onednn". */
+/* Writes which candidate computes one layer, for each pass where they differ: "onednn", "lanes/onednn". */
 enum { TUTTI_KERNEL_NAME = 64 };
 void tutti_graph_kernel_name(const tutti_kernel *k, char out[TUTTI_KERNEL_NAME]);
-/* What of it ranks must have alike. */
+/* Adds the part of that choice that must be equal on all ranks. */
 void tutti_graph_hash_choices(const tutti_graph *g, tutti_strbuf *sb);
 char *tutti_graph_dot(const tutti_graph *g);
-/* Initial values of a parameter, desc.elements of them in its order: a function of (seed, name, row-major element). */
+/* Writes a parameter's initial values, desc.elements of them in its order. Each is a function of (seed, name, row-major
+ * element). */
 void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out);
 
 #endif

@@ -5,23 +5,24 @@
 
 #include "graph.h"
 
-/* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE with the place: a pattern that fits nothing, or nothing is
- * left to learn. */
+/* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE, with the place in the job: a pattern matches no
+ * parameter, or no parameter is left to learn. */
 tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err);
-/* Which layers are split (split.c). Failures name the layer. */
+/* Finds which layers are split (split.c). Failures name the layer. */
 tutti_status tutti_graph_find_split(tutti_graph *g, tutti_failure *err);
-/* When parameters are known: that those of split layers are learned. */
+/* Checks that the parameters of split layers are learned. Call it once parameters are known. */
 tutti_status tutti_graph_check_split(const tutti_graph *g, tutti_failure *err);
-/* Makes the kernel of one: this rank's part of the outputs, of the samples of the group. */
+/* Makes the kernel of a split layer: it computes this rank's part of the outputs for all samples of the group. */
 tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_request *request, tutti_failure *err);
-/* When gradients are listed: who wants those of inputs; the places. */
+/* Records for each split layer whether its inputs need gradients, and lists the places. Call it once gradients are
+ * listed. */
 void tutti_graph_place_split(tutti_graph *g);
-/* Which gradients there are, which of them are sums, and which layers run their backward_data (gradients.c). */
+/* Lists the gradients, decides which of them are sums, and which layers run their backward_data (gradients.c). */
 void tutti_graph_list_grads(tutti_graph *g);
-/* The nodes in one legal order (nodes.c). */
+/* Lists the nodes in one legal order (nodes.c). */
 void tutti_graph_list_nodes(tutti_graph *g);
 
-/* Control numbers: the last parameters of a graph that trains. */
+/* The control numbers: the last parameters of a graph that trains. */
 enum { TUTTI_CONTROL_LOSS, TUTTI_CONTROL_CORRECT, TUTTI_CONTROL_STOP, TUTTI_NCONTROLS };
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h: layers whose outputs some ranks share, as hybrid parallelism has them (Das et al. 2016, PCL-DNN, arXiv
+/* split.h: layers whose outputs several ranks share, as hybrid parallelism has them (Das et al. 2016, PCL-DNN, arXiv
  * 1602.06709).
  *
- * `parts` neighbouring ranks are a group. Of a split layer each of them computes one part of the outputs, but of the
- * samples of the whole group; every other layer it runs on its own samples. So a split layer is a kernel between four
- * exchanges of the group:
+ * A group is `parts` neighbouring ranks. Each rank of the group computes one part of a split layer's outputs, for the
+ * samples of the whole group. It runs every other layer on its own samples only. So a split layer is a kernel between
+ * four exchanges of the group:
  *
  *   forward    own inputs -> inputs of all             gathered: each member's samples at their place
  *              own outputs of all samples -> blocks    swapped: all outputs of the own samples
  *   backward   gradients in blocks -> of own outputs   swapped
- *              parts of the inputs' gradients -> own   summed, each member its samples; where somebody wants them
+ *              parts of the inputs' gradients -> own   summed, each member its samples; only where the inputs need them
  *
- * What lies in memory that others touch is row-major f32, in places of its own (tutti_split_place); moves bring it
- * there from the rank's activations and back. A block is (own samples, outputs of one member). Threads: frozen with the
+ * Memory that other ranks touch is row-major f32, in places of its own (tutti_split_place). Moves copy between these
+ * places and the rank's activations. A block is (own samples, outputs of one member). Threads: frozen with the
  * graph. */
 #ifndef TUTTI_SPLIT_H
 #define TUTTI_SPLIT_H
@@ -20,29 +20,32 @@
 #include "../model/model.h"
 
 typedef struct {
-    int parts;                 /* ranks that share a layer's outputs; 0 or 1: nobody does */
+    int parts;                 /* number of ranks that share a layer's outputs; 0 or 1: no layer is shared */
     const char *const *layers; /* names; copied */
     int nlayers;
 } tutti_split_layers;
 
-/* That these are dense layers of the model, each once, and their outputs divide. */
+/* Checks that the names are dense layers of the model, that none is repeated, and that `parts` divides their
+ * outputs. */
 tutti_status tutti_split_check(const tutti_split_layers *split, const tutti_model *model, tutti_failure *err);
 
-/* What a split layer has in those places. */
+/* The data that a split layer keeps in those places. */
 typedef enum {
-    TUTTI_SPLIT_OWN_INPUTS, /* of this rank's samples, at their place among the group's */
+    TUTTI_SPLIT_OWN_INPUTS, /* the inputs of this rank's samples, at their place among the group's */
     TUTTI_SPLIT_INPUTS,
-    TUTTI_SPLIT_OUTPUTS, /* this rank's part, of all samples of the group */
-    TUTTI_SPLIT_BLOCKS,  /* all outputs of this rank's samples, a block a member */
+    TUTTI_SPLIT_OUTPUTS, /* this rank's part of the outputs, for all samples of the group */
+    TUTTI_SPLIT_BLOCKS,  /* all outputs of this rank's samples, one block for each member */
     TUTTI_SPLIT_BLOCK_GRADS,
     TUTTI_SPLIT_OUTPUT_GRADS,
-    TUTTI_SPLIT_MASKED_GRADS,    /* what the kernel's first backward pass makes of these in place, where it does */
-    TUTTI_SPLIT_INPUT_GRADS,     /* what this rank's outputs add to them, of all samples of the group */
-    TUTTI_SPLIT_OWN_INPUT_GRADS, /* the sum over the group, of this rank's samples, at their place */
+    /* the output gradients after the kernel's first backward pass has changed them in place, where it does so */
+    TUTTI_SPLIT_MASKED_GRADS,
+    /* what this rank's outputs contribute to the inputs' gradients, for all samples of the group */
+    TUTTI_SPLIT_INPUT_GRADS,
+    TUTTI_SPLIT_OWN_INPUT_GRADS, /* the sum of these over the group, for this rank's samples, at their place */
     TUTTI_NSPLIT_DATA
 } tutti_split_datum;
 
-/* How one becomes another, or an activation of the rank. */
+/* The step from one of these data to the next, or to and from an activation of the rank. */
 typedef enum {
     TUTTI_HOP_SHOW_INPUTS,   /* move: the layer's input -> own inputs */
     TUTTI_HOP_GATHER_INPUTS, /* travels */
@@ -57,23 +60,24 @@ typedef enum {
 
 typedef struct {
     int layer;
-    int64_t ninputs, noutputs; /* of a sample, of the whole layer */
-    tutti_value in, out;       /* as the rank's activations have them: own samples, all outputs */
+    int64_t ninputs, noutputs; /* per sample, for the whole layer */
+    tutti_value in, out;       /* shapes in this rank's activations: own samples, all outputs */
     bool wants_input_grads;
-    bool masks;      /* the kernel changes the gradients that it is given */
-    int64_t nparams; /* elements of all its parameters, whole */
+    bool masks;      /* the kernel changes the gradients that it reads */
+    int64_t nparams; /* elements of all its parameters, over all parts */
 } tutti_split_layer;
 
-/* Memory for what travels, one after the other of the data that are in it. Places of one layer, then those that all
- * share because what is in them is read at once. */
+/* Memory that is exchanged; the data in one place lie in it one after the other. Each layer has OWN_PLACES of its own.
+ * All layers use the SHARED_PLACES in turn, because what lies there is read at once. */
 typedef struct {
     const char *name;
     int64_t elements;
 } tutti_split_place;
 enum { TUTTI_SPLIT_OWN_PLACES = 2, TUTTI_SPLIT_SHARED_PLACES = 3 };
 
-/* How many elements a rank receives in a step for one split layer of `nranks` ranks and a batch, in groups of `parts`:
- * its activations and their gradients, its parameters' gradients and the parameters. parts 1: data parallel. */
+/* How many elements a rank receives in a step for one split layer, with `nranks` ranks, a global batch of `batch`
+ * samples and groups of `parts` ranks. activations: its activations and their gradients. params: gradients of its
+ * parameters, and the parameters. parts = 1 means data parallel. */
 typedef struct {
     int64_t activations, params;
 } tutti_split_volume;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.h: the configuration of the centre that workers of a method agree on. The rules by which one moves are rows of
- * actions (plan/action). Threads: shared (pure functions). */
+/* centre.h: what a job says of the centre that its workers agree on. The rules that move a centre are rows of actions
+ * (plan/action). Threads: shared (pure functions). */
 #ifndef TUTTI_CENTRE_H
 #define TUTTI_CENTRE_H
 
 #include "../plan/action/action.h"
 
-/* Makes rho of what was said, between so many workers at the largest rate of a run; NaN of what is no number of 0 or
- * more. */
+/* Computes c->rho from c->said_rho, for `nworkers` workers and the largest rate of the run. The result is NaN if the
+ * text is not a number of 0 or more. */
 void tutti_centre_settle(tutti_centre *c, int nworkers, double largest_rate);
 
 #endif

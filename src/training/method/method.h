@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: training methods: how ranks agree on weights, one row a method, with its coordinates in the taxonomy of
- * Langer et al. (2020) (what is divided, who optimises, how ranks are scheduled, what travels in which pattern) and
- * with its rules, that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules.
- * Threads: shared (pure functions, frozen tables). */
+/* method.h: how ranks agree on weights, one row for each method. A row emits plans. Its texts give its coordinates in
+ * the taxonomy of Langer et al. (2020): what is divided, which rank optimises, how ranks are scheduled, what is sent in
+ * which pattern; and its formulas. This header also has the learning rate of a run and the scale of its loss. rule.h
+ * has the update rules. Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
@@ -10,13 +10,14 @@
 
 enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
 
-/* A key of jobs that a method brings: "method.period". Methods that mean the same by it share one. What a job says goes
- * to the plan or to the centre; a key that neither knows goes to a number of tutti_plan_config.own. */
+/* A key of jobs that belongs to a method: "method.period". Methods that mean the same by a key share it. The job's
+ * value goes to the plan or to the centre; a key that neither has a field for goes to a number of
+ * tutti_plan_config.own. */
 typedef struct {
-    tutti_field field; /* its offset is in tutti_plan_config, or in tutti_centre */
+    tutti_field field; /* its offset is in tutti_plan_config or in tutti_centre */
     bool of_centre;
 } tutti_method_key;
-/* A value of one, until it goes there: any kind but lists. */
+/* The value of a key until it is stored there; lists have no value here. */
 typedef union {
     int64_t whole;
     double real;
@@ -25,63 +26,67 @@ typedef union {
     const char *text;
 } tutti_method_value;
 
-/* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the
- * centre's, g the gradient of the worker's own samples, P the number of workers, r the rate of the step. */
+/* The texts of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C
+ * the centre's weights, g the gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
     const char *name; /* "sync-sgd" */
-    const char
-        *parallelism; /* what its plans may be: "data" | "data, model or hybrid"; one plan's: tutti_plan_parallelism */
+    /* what its plans may divide: "data" | "data, model or hybrid"; for one plan: tutti_plan_parallelism */
+    const char *parallelism;
     const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
     const char *schedule;     /* "synchronous" | ... */
-    const char *lock;         /* what keeps two writers of the common weights apart: "one owner a slice" */
+    const char *lock;         /* how two writers of the common weights are kept apart: "one owner a slice" */
     const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
     const char *travels;      /* "gradients, then weights" */
-    const char *local_rule, *centre_rule; /* formulas */
+    const char *local_rule, *centre_rule; /* the formulas that move a worker and the centre */
     const char *period;                   /* "every step" */
-    const char *overlap;                  /* what travels beside what: "gradients beside the backward pass" */
-    const char *source;                   /* the paper */
-    const char *paper_rules; /* that its workers have there: "sgd, momentum"; "any": it is of no one rule */
-    const char *refuses;     /* in words, what accept does */
+    /* which exchange overlaps with which computing: "gradients beside the backward pass" */
+    const char *overlap;
+    const char *source; /* the paper */
+    /* the rules that the paper's workers use: "sgd, momentum"; "any" = the method suits every rule */
+    const char *paper_rules;
+    const char *refuses; /* in words, what `accept` refuses */
     const char *help;
-    const tutti_method_key
-        *keys[TUTTI_METHOD_MAX_KEYS]; /* up to the first NULL; a job of another method may not set them */
-    const char *concerned_by
-        [TUTTI_METHOD_MAX_CONCERNED]; /* keys that are no method's own, and are for it; up to the first NULL */
-    bool is_plain; /* plain SGD moves its workers, or its centre: a job's momentum is left out (tutti_rule_row.plain) */
-    bool saves_no_states; /* of the rule: workers that are resumed have new ones */
-    bool is_unordered;    /* these visit at the same time: there is no order to keep */
-    bool is_async;        /* workers take steps of their own; else all take part in every one */
-    const char *twin;     /* of a row with elastic averaging: the row that does the same without; NULL: there is none */
-    const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL: nothing */
-    /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
+    /* ends at the first NULL; a job with another method may not set these keys */
+    const tutti_method_key *keys[TUTTI_METHOD_MAX_KEYS];
+    /* further keys, of no method, that this method reads; ends at the first NULL */
+    const char *concerned_by[TUTTI_METHOD_MAX_CONCERNED];
+    bool is_plain; /* plain SGD moves its workers or its centre: the job's momentum is ignored (tutti_rule_row.plain) */
+    bool saves_no_states;     /* the rule's states are not saved: workers of a resumed run begin with new ones */
+    bool is_unordered;        /* its workers visit the centre at the same time: there is no order to record */
+    bool is_async;            /* workers take steps of their own; false: all ranks take part in every step */
+    const char *twin;         /* for a row with elastic averaging: the row that does the same without it; NULL = none */
+    const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL = nothing */
+    /* Refuses configurations that the method cannot run; the message begins with the job's key to blame
+     * ("method.period: ..."). NULL = accepts all. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);
-    /* The same of the numbers of its centre, between so many workers, at the largest rate of the schedule; NULL: it has
-     * none. */
+    /* Checks the numbers of the centre in the same way, for `nworkers` workers and the largest rate of the schedule.
+     * NULL = the method has no centre. */
     tutti_status (*accept_centre)(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
     unsigned (*collectives)(
-        const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must serve */
-    const tutti_emitter *emitter;    /* what it makes of a plan: plan_builder.h */
-    const tutti_emitter *split;      /* the same where ranks share layers; NULL: it does not go with that */
-    /* What it refuses then, as accept does. */
+        const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must be able to do */
+    const tutti_emitter *emitter;    /* writes the plan: plan_builder.h */
+    /* writes the plan where ranks share layers; NULL = the method cannot share layers */
+    const tutti_emitter *split;
+    /* Like `accept`, for plans where ranks share layers. */
     tutti_status (*accept_split)(const tutti_plan_config *c, tutti_failure *err);
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);
-/* All different keys of all methods, in the order of the table; NULL beyond the last. */
+/* Returns the i-th of all different keys of all methods, in the order of the table; NULL beyond the last. */
 const tutti_method_key *tutti_method_key_at(int i);
-/* The i-th key of a job that is for the method: its own ones, then those that concern it besides; NULL beyond the
+/* Returns the i-th key of a job that the method reads: first its own keys, then `concerned_by`; NULL beyond the
  * last. */
 const char *tutti_method_key_name(const tutti_method_row *row, int i);
 bool tutti_method_takes(const tutti_method_row *row, const tutti_method_key *key);
-/* Whether some method keeps a vector of this name (n letters) beside its centre. */
+/* True if some method keeps a vector of this name (n letters) beside its centre. */
 bool tutti_method_has_state(const char *name, size_t n);
 
-/* Whether the workers of the row's paper have other rules than this one; then *words is one line on it, without a
+/* True if the workers in the row's paper use other rules than this one; then *words gets one line about it, without a
  * newline. */
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words);
-/* What a plan of the row does, in ten words at most: "sync-sgd, 2 ranks: sharded all-reduce by direct, f32". Of what
- * travels in two types both are said, sums first: "bf16/f32". The plan is proved, or made with prove_later; `out`
- * grows. */
+/* Appends to `out`, in at most ten words, what a plan of the row does: "sync-sgd, 2 ranks: sharded all-reduce by
+ * direct, f32". Where two types are sent, both are named, that of the sums first: "bf16/f32". The plan must be proved,
+ * or made with prove_later. */
 void tutti_method_say(const tutti_method_row *row, const tutti_plan *p, tutti_strbuf *out);
 
 typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
@@ -95,13 +100,13 @@ typedef struct {
 } tutti_rate;
 /* The rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);
-/* That no step of any run exceeds. */
+/* Returns a rate that no step of any run exceeds. */
 double tutti_rate_largest(const tutti_rate *r);
 
 /* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the
- * update divides by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped
- * and halves it, to 1 at least; it doubles after `interval` clean steps. A pure function of verdicts: the same on all
- * ranks. */
+ * update divides by it in f32. Dynamic scale (Micikevicius et al. 2018): a step with a gradient that is not finite is
+ * skipped and halves the scale, to 1 at least; after `interval` clean steps the scale doubles. The state depends only
+ * on the verdicts of the steps, so it is the same on all ranks. */
 typedef struct {
     bool dynamic;
     double start;
@@ -109,8 +114,8 @@ typedef struct {
 } tutti_loss_scale;
 typedef struct {
     double scale;
-    int64_t clean_steps; /* since it changed */
-    int64_t skipped;     /* steps, of the whole run */
+    int64_t clean_steps; /* clean steps since the scale changed */
+    int64_t skipped;     /* skipped steps of the whole run */
 } tutti_loss_scale_state;
 tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l);
 void tutti_loss_scale_step(const tutti_loss_scale *l, bool skipped, tutti_loss_scale_state *s);

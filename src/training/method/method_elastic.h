@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_elastic.h: what the synchronous elastic-averaging methods share (You, Buluc and Demmel 2017, arXiv
- * 1708.02983). They differ in who has the centre and in what travels beside the computing. */
+ * 1708.02983). They differ in where the centre lies and in what is exchanged beside the computing. */
 #ifndef TUTTI_METHOD_ELASTIC_H
 #define TUTTI_METHOD_ELASTIC_H
 
 #include "method_impl.h"
 
 typedef struct {
-    bool at_root;  /* rank 0 has the centre: weights are reduced to it, the centre is broadcast; else owners of slices
-                  * have it */
-    bool overlaps; /* sums of weights, and the centre, travel beside forward and backward passes */
+    bool at_root;  /* true: rank 0 holds the centre; weights are reduced to it and the centre is broadcast. false: the
+                    * owners of slices hold it */
+    bool overlaps; /* the sums of weights and the centre are exchanged beside the forward and backward passes */
 } tutti_elastic;
 
 tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err);
 void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e);
 unsigned tutti_elastic_collectives(const tutti_elastic *e);
-/* What all of them refuse. */
+/* Refuses what none of these methods can run. */
 tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err);
-/* A step of 2 / (P + 1) or more, which no curvature makes stable. */
+/* Refuses an elastic step of 2 / (P + 1) or more, which is unstable whatever the curvature. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
 
-/* The row tutti_method_<id>; the members are those in which rows differ. */
+/* Defines the row tutti_method_<id>; the arguments are the members in which rows differ. */
 #define TUTTI_ELASTIC_ROW(id, way, ...)                                                                                \
     static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)                                             \
     {                                                                                                                  \

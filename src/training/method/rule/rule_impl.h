@@ -8,8 +8,8 @@
 #include "../../../tensor/relaxed.h"
 #include "rule.h"
 
-extern const tutti_rule_key tutti_rule_key_momentum;                                        /* rule_momentum.c */
-extern const tutti_rule_key tutti_rule_key_beta1, tutti_rule_key_beta2, tutti_rule_key_eps; /* rule_adamw.c */
+extern const tutti_rule_key tutti_rule_key_momentum;                                        /* in rule_momentum.c */
+extern const tutti_rule_key tutti_rule_key_beta1, tutti_rule_key_beta2, tutti_rule_key_eps; /* in rule_adamw.c */
 
 /* base^n by squaring: the same bits with any C library. */
 static inline double tutti_rule_power(double base, int64_t n)
@@ -30,9 +30,9 @@ static inline float tutti_rule_sgd_gradient(const float *k, float w, float sum)
     return k[TUTTI_SGD_UNSCALE] * sum + k[TUTTI_SGD_DECAY] * w;
 }
 
-/* adamw and lamb: states m and v, averages of g = unscale * sum and of its square, and m / (sqrt(v) + eps'), by which a
- * weight moves. The factor of that quotient, sqrt(1 - beta2^t) / (1 - beta1^t) at the t-th update, is what preparing
- * returns. (rule_adamw.c) */
+/* For adamw and lamb: states m and v are averages of g = unscale * sum and of its square. A weight moves by m /
+ * (sqrt(v) + eps'). Preparing returns the factor of that quotient at the t-th update, sqrt(1 - beta2^t) / (1 -
+ * beta1^t). (rule_adamw.c) */
 enum { TUTTI_ADAM_UNSCALE, TUTTI_ADAM_TAKE1, TUTTI_ADAM_TAKE2, TUTTI_ADAM_EPS, TUTTI_ADAM_NUMBERS };
 double tutti_rule_prepare_adam(const tutti_update *u, const tutti_update_step *s, float *k);
 

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_loops.h: makes the loops of a rule from the arithmetic of one element. The loops of a rule, included once by its
- * file after it has defined
+/* rule_loops.h: the loops of a rule. A rule's file includes this header once, after it has defined
  *
  *   enum { NSTATES };
- *   static inline float step(const float *k, float w, float sum, float *state);    the new w; state[NSTATES] is changed
- *   in place
+ *   static inline float step(const float *k, float w, float sum, float *state);    returns the new w; state[NSTATES] is
+ *   changed in place
  *
- * and, where the rule goes by the norms of its tensors and of something else than gradients,
+ * and, where the rule compares the norms of its tensors with those of something else than gradients,
  *
- *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are held against;
- *   state is a copy
+ *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are compared
+ *   with; state is a copy
  *   #define MEASURES
  *
- * RULE_LOOPS and RULE_MEASURES are then what its row says of them. One element's arithmetic stands there once, and the
- * compiler makes vectors of it for each instruction set (../../tensor/isa.h). No loop fuses a multiplication with an
- * addition (the build forbids it), and square roots and quotients are rounded correctly, so all of them, and all their
- * tails, give equal bits. */
+ * RULE_LOOPS and RULE_MEASURES are the values for the rule's row. The arithmetic of one element is written once, and
+ * the compiler makes vectors of it for each instruction set (../../tensor/isa.h). No loop fuses a multiplication with
+ * an addition (the build forbids it), and square roots and quotients are rounded correctly, so that all loops, and all
+ * their tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
-/* centre: NULL where w is pulled to nothing; the compiler knows which when it makes the loop. */
+/* centre: NULL where w is not pulled; the compiler knows which when it makes the loop. */
 ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const float *restrict centre)
 {
     float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];
     const float *restrict sum = s->sum;
     const float pull = s->alpha;
-    float k[TUTTI_RULE_MAX_NUMBERS]; /* registers: nothing that is stored can change them */
+    float k[TUTTI_RULE_MAX_NUMBERS]; /* in registers: no store can change them */
     for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) k[i] = numbers[i];
     for (int64_t i = 0, n = s->n; i < n; i++) {
         float state[2] = {NSTATES > 0 ? tutti_relaxed_read(&first[i]) : 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_visiting.h: what methods share whose workers take steps of their own and visit a centre: the original EASGD
- * (Zhang, Choromanska and LeCun 2015), its asynchronous kin and their twins without a centre's pull (You, Buluc and
- * Demmel 2017, arXiv 1708.02983; Recht et al. 2011; Ho et al. 2013). They differ in who is let in when, and in what
- * moves the centre. */
+ * (Zhang, Choromanska and LeCun 2015), its asynchronous variants, and their twins without elastic averaging (You, Buluc
+ * and Demmel 2017, arXiv 1708.02983; Recht et al. 2011; Ho et al. 2013). They differ in when a worker is admitted and
+ * in what moves the centre. */
 #ifndef TUTTI_METHOD_VISITING_H
 #define TUTTI_METHOD_VISITING_H
 
@@ -10,22 +10,22 @@
 
 typedef struct {
     tutti_admission admission;
-    bool by_gradients; /* the centre moves by the rule and a worker's gradients, which goes on from it; else both by the
-                       * elastic rule */
-    bool is_paced;     /* nobody is more than method.staleness steps ahead */
-    bool wants_states; /* it is not this method without a momentum, or the like */
-    bool is_plain;     /* it is not this method with one */
+    bool by_gradients; /* true: the rule moves the centre by a worker's gradients, and the worker continues from the
+                        * centre. false: the elastic rule moves both */
+    bool is_paced;     /* no worker is more than method.staleness steps ahead */
+    bool wants_states; /* the method needs a rule with states, such as momentum */
+    bool is_plain;     /* the method needs a rule without states */
 } tutti_visiting;
 
 tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err);
 void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v);
-/* What they refuse; name: of the row. */
+/* Refuses configurations that the method cannot run. name: that of the row. */
 tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visiting *v, const char *name,
                                    tutti_failure *err);
-/* A step of 1 or more between one worker and the centre, which no curvature makes stable. */
+/* Refuses an elastic step of 1 or more between one worker and the centre, which is unstable whatever the curvature. */
 tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
 
-/* The row tutti_method_<id>; the members are those in which rows differ. */
+/* Defines the row tutti_method_<id>; the arguments are the members in which rows differ. */
 #define TUTTI_VISITING_ROW(id, row_name, way, ...)                                                                     \
     static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)                                             \
     {                                                                                                                  \
@@ -54,7 +54,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
                                                 .emitter = &emitter,                                                   \
                                                 __VA_ARGS__}
 
-/* Those that both kinds share. */
+/* The members that both kinds share. */
 #define TUTTI_VISITING_ELASTIC                                                                                         \
     .saves_no_states = true, .paper_rules = "sgd, momentum, nesterov", .optimisation = "decentralised",                \
     .travels = "weights, and the centre",                                                                              \
