@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shipped_models.h: networks that come with the program: the files of src/training/model/zoo, embedded by the build
- * (cmake/embed_texts.cmake) as text in the format of docs/models.md, so that they are handled like anybody's and can be
+/* shipped_models.h: networks that come with the program. The build embeds the files of src/training/model/zoo as text
+ * (cmake/embed_texts.cmake) in the format of docs/models.md, so that they are read like any user's file and can be
  * copied and changed. Threads: constant. */
 #ifndef TUTTI_SHIPPED_MODELS_H
 #define TUTTI_SHIPPED_MODELS_H

@@ -11,13 +11,13 @@
 
 typedef struct {
     int64_t bytes, bytes_without_sharing;
-    int64_t bytes_at_least; /* that live at one node: no placement needs less */
-    int64_t *value, *saved; /* a layer: offset in bytes, a multiple of 64; -1 = none */
-    int64_t *grad;          /* a gradient of the graph: the same */
-    int64_t *scratch;       /* a node of the graph: the same, of its kernel's scratch */
+    int64_t bytes_at_least; /* most bytes that live at one node: no placement needs less */
+    int64_t *value, *saved; /* per layer: offset in bytes, a multiple of 64; -1 = none */
+    int64_t *grad;          /* per gradient of the graph: the same */
+    int64_t *scratch;       /* per node of the graph: the same, for its kernel's scratch */
 } tutti_placement;
 
-/* The arrays are the arena's. */
+/* Computes the placement. The arrays belong to `arena`. */
 void tutti_placement_make(const tutti_graph *g, tutti_arena *arena, tutti_placement *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_builder.h: the calls by which a method writes a plan: it declares memories and exchanges, alike on all ranks,
- * and lists the loops of one rank.
+/* plan_builder.h: how a method writes a plan: first the memories, schedules and exchanges, which are equal on all
+ * ranks, then the loops of one rank.
  *
- * A step's kernels are the graph's business. A method says what happens between them, at the places that the graph's
- * exchange and update nodes and the readers of parameters mark (tutti_builder_walk).
+ * The graph has a step's kernels. A method says what happens between them, at the places that the graph's exchange and
+ * update nodes and the readers of parameters mark (tutti_builder_walk).
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_BUILDER_H
@@ -14,76 +14,79 @@
 typedef struct tutti_plan_builder tutti_plan_builder;
 
 struct tutti_emitter {
-    /* Memories, schedules and exchanges. The first memories are weights, gradients, control numbers:
-     * tutti_builder_basics. */
+    /* Declares memories, schedules and exchanges. The first memories are weights, gradients and control numbers. */
     tutti_status (*declare)(tutti_plan_builder *b, tutti_failure *err);
-    /* The loops of tutti_builder_rank. */
+    /* Lists the loops of tutti_builder_rank. */
     void (*list)(tutti_plan_builder *b);
 };
 
 const tutti_plan *tutti_builder_plan(const tutti_plan_builder *b);
 int tutti_builder_rank(const tutti_plan_builder *b);
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
-/* Return the new one's number. Names and members are copied. */
+/* Declares a memory (below: an exchange) and returns its number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
-/* Gradients are rounded where groups' sums of them are sent, by the configuration's algorithm; else before they are. */
+/* True if gradients are rounded only where groups' sums of them are sent, as the configuration's algorithm does; false:
+ * they are rounded before they are sent. */
 bool tutti_builder_rounds_groups(const tutti_plan_builder *b);
-void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
-/* Ranks take steps of their own and visit the common memories so; from now on it is known who is far from these
- * (tutti_plan_is_far). */
+/* sets plan->answer; without this call it is the first memory of the weights */
+void tutti_builder_answer(tutti_plan_builder *b, int memory);
+/* Says that ranks take steps of their own, and how they are admitted to the common memories. From now on
+ * tutti_plan_is_far answers. */
 void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission);
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
-/* Zeroed memory of so many bytes in the plan, for the numbers that declare got. tutti_builder_kept returns the first;
- * list only reads it: loops are listed by several threads. */
+/* tutti_builder_keep returns `size` zeroed bytes in the plan, for the numbers that `declare` was given.
+ * tutti_builder_kept returns the first such memory; `list` must only read it, because several threads list loops. */
 void *tutti_builder_keep(tutti_plan_builder *b, size_t size);
 void *tutti_builder_kept(const tutti_plan_builder *b);
-/* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the
+/* A schedule among all ranks, lowered for their hosts; an equal schedule is reused. algorithm: NULL = the
  * configuration's. */
 typedef struct {
     tutti_collective collective;
     const char *algorithm;
     bool in_place;
-    bool of_slots; /* sums in the class of the plan's, which canonical ones are over all ranks */
+    bool of_slots; /* its sums are in the class of the plan's sums; canonical sums are over all ranks */
 } tutti_builder_request;
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
                                     tutti_failure *err);
-/* The same among some, for exchanges between these, or between others that sit alike. */
+/* Makes a schedule among some ranks, for exchanges between these, or between other ranks that are placed on hosts in
+ * the same way. */
 tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_builder_request *r, const int32_t *members,
                                           int nmembers, int *out, tutti_failure *err);
 
-/* ---- what a rank does ---- */
+/* ---- listing the loops of a rank ---- */
 
-/* What is added from now on belongs to this loop, and is done in every step. */
+/* Actions added from now on belong to this loop and are done in every step. */
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
-/* ... to the loop of arrivals, as the part of this worker. */
+/* Actions added from now on belong to the loop of arrivals, in the part of this worker. */
 void tutti_builder_part(tutti_plan_builder *b, int worker);
-/* ... is done in these steps of a period: a period of one step has no others. */
+/* Actions added from now on are done in these steps of a period. In a period of one step every step is the last. */
 void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps);
 void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_wait(tutti_plan_builder *b, int exchange);
-/* ... until another loop has told it this. */
+/* Waits until another loop has told the exchange these conditions. */
 void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when);
-/* Anything else: its kind, and what the row says of its fields; those of kernels and exchanges are filled in. */
+/* Adds any other action: its kind, and the fields that its row uses; fields of kernels and exchanges are filled in. */
 void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what);
 
-/* All kernels of all slots of the rank, and the folds of their gradients; between them the method is asked. NULL:
- * nothing. */
+/* Lists all kernels of all slots of the rank, and the folds of their gradients; in between it calls the method's
+ * functions. NULL = not called. */
 typedef struct {
     void (*before_reading)(tutti_plan_builder *b,
-                           int bucket); /* the first kernel that reads the bucket's weights comes next */
+                           int bucket); /* the next kernel is the first to read the bucket's weights */
     void (*after_summing)(tutti_plan_builder *b,
-                          int bucket); /* the gradients of the bucket are whole in the copies of the roots */
-    void (*after_reading)(tutti_plan_builder *b, int bucket); /* nobody reads the bucket's weights any more */
-    void (*after_counting)(tutti_plan_builder *b);            /* the same as after_summing, of the control numbers */
+                          int bucket); /* the bucket's gradients are complete in the copies of the roots */
+    void (*after_reading)(tutti_plan_builder *b, int bucket); /* no later kernel reads the bucket's weights */
+    /* the control numbers are complete in the copies of the roots */
+    void (*after_counting)(tutti_plan_builder *b);
 } tutti_walk;
-/* From now on walks ask this where the graph's travel nodes stand: what a split layer has is to travel, and is read
- * next. */
+/* From now on walks call `travel` at the graph's travel nodes: there a split layer's data must be exchanged, and are
+ * read next. */
 void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node));
 void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk);
-/* The bucket whose weights should change as the i-th: in exchange order, or by need. */
+/* Returns the bucket whose weights should be changed i-th: in exchange order, or by need. */
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_loop.h: how a row of actions comes to its loop: an inlined function over tutti_elements, of which
- * TUTTI_ISA_EACH(LOOP) makes one for each instruction set, and the compiler vectors. No multiplication is fused with an
+/* element_loop.h: how a row of actions defines its loop: an inlined function over tutti_elements. TUTTI_ISA_EACH(LOOP)
+ * makes a function of it for each instruction set, and the compiler vectorises it. No multiplication is fused with an
  * addition (rule_loops.h). */
 #ifndef TUTTI_ELEMENT_LOOP_H
 #define TUTTI_ELEMENT_LOOP_H
@@ -9,8 +9,8 @@
 
 #define TUTTI_ELEMENTS static inline __attribute__((always_inline)) void
 
-/* Loops that several rows have (element_loops.c): to = from / nworkers; a copy, while others may change what is
- * copied. */
+/* Loops that several rows share (element_loops.c): tutti_loop_mean: to = from / nworkers; tutti_loop_read: a copy,
+ * while others may change what is copied. */
 extern const tutti_element_loop tutti_loop_mean, tutti_loop_read;
 
 #endif
