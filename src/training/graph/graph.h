@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h: what one training step does, as a frozen value: nodes, and what each node reads and writes.
+/* graph.h: the step graph: nodes of one training step, and what each of them reads and writes.
  *
  * Each rank has one graph; it is the same on all ranks. The graph holds no order: edges follow from reads and writes.
  * Node kinds: load, forward(layer), backward_params(layer), backward_data(layer), exchange(collective, params),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_impl.h: parts of a plan that several methods share. */
+/* method_impl.h: parts of a plan that several methods list: gradients, updates, centres, control numbers, verdicts. */
 #ifndef TUTTI_METHOD_IMPL_H
 #define TUTTI_METHOD_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.h: which neighbours of the exchange order are exchanged together, so that a step's exchanges end soonest.
+/* merge.h: merges neighbours of the exchange order so that a step's exchanges end soonest.
  *
  * The question is MG-WFBP's (Shi, Chu and Li, INFOCOM 2019). An exchange has a fixed cost whatever its size, so small
  * gradients should be merged. But merged gradients can leave only when the last of them is ready, so not too many

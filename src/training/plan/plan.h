@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: how this run does its steps: memories, exchanges and loops of actions. A plan is a frozen value. All ranks
- * have the same plan, except for `mine`, which follows from the rank, and the loops; the handshake compares its hash.
+/* plan.h: the plan: memories, exchanges and loops of actions, by which a run does its steps. A plan is a frozen value.
+ * All ranks have the same plan, except for `mine`, which follows from the rank, and the loops; the handshake compares
+ * its hash.
  *
  * A method writes the plan (plan_builder.h). The plan itself only knows what a memory, an exchange, a loop and an
  * action are, not what any of them is for. Proving, printing, timing and binding a plan go through the arrays.
@@ -188,7 +189,8 @@ typedef struct {
     int turn;             /* among exchanges in flight, lower turns progress first */
 } tutti_plan_exchange;
 
-/* For an algorithm that goes by size: the schedule for exchanges below `from` bytes, and the schedule from that size on. */
+/* For an algorithm that goes by size: the schedule for exchanges below `from` bytes, and the schedule from that size
+ * on. */
 typedef struct {
     int small, large;
     int64_t from;

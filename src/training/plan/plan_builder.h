@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_builder.h: how a method writes a plan: first the memories, schedules and exchanges, which are equal on all
- * ranks, then the loops of one rank.
+/* plan_builder.h: the calls by which a method writes a plan: it declares memories and exchanges, which are equal on all
+ * ranks, and lists the loops of one rank.
  *
  * The graph has a step's kernels. A method says what happens between them, at the places that the graph's exchange and
  * update nodes and the readers of parameters mark (tutti_builder_walk).

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h: how an owner changes its slice of the weights once their gradients are summed. A row for each rule has its
- * keys, the names of the vectors that it keeps beside the weights (its states) and its loops. No other module knows a
- * rule by name: jobs read its keys; plans, regions and checkpoints read its states. Threads: shared (pure functions,
- * frozen tables). */
+/* rule.h: update rules: how an owner changes its slice of the weights once their gradients are summed. A row for each
+ * rule has its keys, the names of the vectors that it keeps beside the weights (its states) and its loops. No other
+ * module knows a rule by name: jobs read its keys; plans, regions and checkpoints read its states. Threads: shared
+ * (pure functions, frozen tables). */
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 
@@ -15,9 +15,7 @@ enum {
     TUTTI_RULE_MAX_STATES = 2,
     TUTTI_RULE_MAX_KEYS = 4,
     TUTTI_RULE_MAX_NUMBERS = 8,
-    TUTTI_RULE_LOOKED =
-        2 * TUTTI_SQUARES_LIMBS, /* numbers that are looked at per tensor: the squares of its weights, and of the vector
-                                  * that they are compared with */
+    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* squares of a tensor's weights, and of what they are compared with */
 };
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_loops.h: the loops of a rule. A rule's file includes this header once, after it has defined
+/* rule_loops.h: makes the loops of a rule from the arithmetic of one element. A rule's file includes this header once,
+ * after it has defined
  *
  *   enum { NSTATES };
  *   static inline float step(const float *k, float w, float sum, float *state);    returns the new w; state[NSTATES] is

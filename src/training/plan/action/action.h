@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h: the actions that a loop of a plan consists of. Each kind of action is a row with its words, what it reads
+/* action.h: actions: what a loop of a plan consists of. Each kind of action is a row with its words, what it reads
  * and writes, and what it does to exchanges and visits. The code that proves, prints and prices plans reads the rows
  * and asks for no kind.
  *
