@@ -2,19 +2,20 @@
 /* check_impl.h: what the files of the checker share, and why the proof holds. One legal interleaving of all ranks is
  * replayed on symbols.
  *
- * Why one suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the checker
- * proves that operations on one end of a channel are ordered), so what meets what does not depend on the interleaving;
- * a step that may start stays so; and if no two accesses race, every read sees the same write in every interleaving.
+ * Why one interleaving suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the
+ * checker proves that operations on one end of a channel are ordered), so the pairs do not depend on the interleaving.
+ * A step that may start keeps that right. And if no two accesses race, every read sees the same write in every
+ * interleaving.
  *
  *   grid     the elementary intervals: between neighbours of all distinct slice boundaries first/of. floor(first*n/of)
- *            grows with the fraction, so what is proved for these intervals holds for every n, empty slices included.
+ *            grows with the fraction, so a proof for these intervals holds for every n, empty slices included.
  *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it;
  *            cells side by side with one history are a run (check_runs.c).
  *   value    a cell holds the number of an expression: leaf or sum; equal up to commutation = same number.
  *   clock    what a thread (one sequence of one rank) knows to have happened (vector clock, FastTrack epochs:
  *            Flanagan & Freund, PLDI 2009).
- *   owner    the caller: overwrites inputs before READY, uses outputs before FREE. Its two acts of each invocation are
- *            writes by nobody's thread; whoever is told READY or FREE knows them.
+ *   owner    the caller: overwrites inputs before READY, uses outputs before FREE. Its two acts in each invocation are
+ *            writes that belong to no thread; a thread that is told READY or FREE knows them.
  *
  * Threads: owner. */
 #ifndef TUTTI_CHECK_IMPL_H
@@ -26,11 +27,11 @@
 /* ---- grid (check_grid.c) ---- */
 typedef struct {
     int32_t of;
-    int32_t *place; /* of + 1 entries: 1 = marked; after close: which boundary of the grid, -1 = none */
+    int32_t *place; /* of + 1 entries: 1 = marked; after close: number of the boundary in the grid, -1 = none */
 } tutti_grid_row;
 typedef struct {
     tutti_grid_row *rows;
-    int32_t nrows, last; /* last row that was asked for */
+    int32_t nrows, last; /* last: the row that was asked for last */
     int64_t work;        /* sum of all `of`, capped */
     int32_t ncells;
     int32_t *first, *of; /* ncells + 1 boundaries, ascending */
@@ -46,28 +47,29 @@ typedef struct {
     uint32_t left, right;
 } tutti_sum;
 typedef struct {
-    tutti_sum *nodes; /* leaves: {0, 0} */
+    tutti_sum *nodes; /* a leaf is {0, 0} */
     uint32_t n, capacity, nleaves;
     uint32_t *table, mask;
-    uint8_t *proved; /* a node: exactly-once holds */
-    uint32_t *stamp; /* a leaf: number of the last root that reached it */
+    uint8_t *proved; /* for each node: every leaf is known to be in it exactly once */
+    uint32_t *stamp; /* for each leaf: number of the last root that reached it */
     uint32_t nroots;
-    bool full; /* more sums than can be numbered: the check gives up */
+    bool full; /* there are more sums than numbers: the check gives up */
 } tutti_values;
 void tutti_values_init(tutti_values *v, uint32_t nleaves);
 void tutti_values_release(tutti_values *v);
 uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
-/* The sum after a rounding, another expression; of a leaf, or of what was rounded last, the same one. */
+/* Returns the sum after a rounding, which is another expression. A leaf, or a value that was just rounded, stays the
+ * same. */
 uint32_t tutti_values_round(tutti_values *v, uint32_t a);
-/* Is each of leaves [first, first + count) in the tree exactly once, and nothing else? Else *culprit is the leaf and
- * *times is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
+/* Returns true if each of leaves [first, first + count) is in the tree exactly once, and nothing else is. Otherwise
+ * *culprit is the leaf and *times is 0 (missing), 2 (double) or 1 (foreign). A root costs time once only. */
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
 /* Which threads and owners' acts have entries in the clocks of a rank. near = NULL: all of them, in order. */
 typedef struct {
     int32_t *near, nnear; /* ranks, ascending */
-    int32_t *start;       /* nnear + 1: where near[i]'s threads begin in counts; its marks are at 2 * i */
+    int32_t *start;       /* nnear + 1 entries: near[i]'s threads begin there in counts; its marks are at 2 * i */
     const int32_t *first_thread, *rank_of;
     int32_t ncounts, nmarks;
 } tutti_clock_layout;
@@ -75,11 +77,11 @@ typedef struct tutti_base {
     int32_t refs;
     struct tutti_base *next; /* free list */
     const tutti_clock_layout *layout;
-    /* a thread: its clock, as known (the holder's own entry is stale); in 32 bits, or (wide = NULL) in 16 */
+    /* a clock entry for each thread (the holder's own entry is stale); 32 bits, or 16 if wide = NULL */
     int32_t *wide;
     int16_t *narrow;
-    int32_t maker, age; /* of two by one thread the older knows nothing that the younger does not */
-    uint8_t *marks;     /* 2 a rank: READY, FREE of how many invocations are known */
+    int32_t maker, age; /* of two bases by one thread, the older knows nothing that the younger does not */
+    uint8_t *marks;     /* 2 for each rank: the number of invocations whose READY, FREE are known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 {
@@ -88,7 +90,7 @@ static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 typedef struct {
     tutti_arena arena;
     tutti_base *spare;
-    size_t begin, count_bytes, mark_bytes; /* of a base: counts begin there, marks follow */
+    size_t begin, count_bytes, mark_bytes; /* layout of a base: counts begin at `begin`, marks follow */
     bool wide;                             /* counts may pass 2^15 */
 } tutti_clocks;
 static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t rank)
@@ -103,7 +105,7 @@ static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t ran
     }
     return lo < l->nnear && l->near[lo] == rank ? lo : -1;
 }
-/* Where the entry of a thread or mark stands, -1 = nowhere. */
+/* Return the place of the entry of a thread or mark, -1 if it has none. */
 static inline int32_t tutti_layout_thread(const tutti_clock_layout *l, int32_t thread)
 {
     if (!l->near) return thread;
@@ -116,22 +118,22 @@ static inline int32_t tutti_layout_mark(const tutti_clock_layout *l, int32_t mar
     int32_t at = tutti_layout_rank(l, mark / 2);
     return at < 0 ? -1 : 2 * at + mark % 2;
 }
-/* What a signal, a message or a completed step carries. */
+/* The knowledge that a signal, a message or a completed step carries. */
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
-    int32_t via, via_own; /* besides the base: that much of this thread, -1 = nothing */
+    int32_t via, via_own; /* knowledge besides the base: this thread up to via_own, -1 = nothing */
 } tutti_news;
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
     int32_t via, via_own, age;
-    bool released; /* `own` was handed out: the next event needs a new one */
+    bool released; /* other threads may have heard `own`: the next event needs a new epoch */
 } tutti_clock;
 void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);
 void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_clock_layout *layout);
-tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; drop it */
+tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; tutti_clock_drop gives it back */
 void tutti_clock_drop(tutti_clocks *c, tutti_news *news);
 void tutti_clock_hear(tutti_clocks *c, tutti_clock *t, const tutti_news *news);
 void tutti_clock_mark(tutti_clocks *c, tutti_clock *t, int32_t mark, int32_t count);
@@ -147,7 +149,7 @@ static inline int32_t tutti_clock_marked(const tutti_clock *t, int32_t mark)
     int32_t at = tutti_layout_mark(t->base->layout, mark);
     return at < 0 ? 0 : t->base->marks[at];
 }
-/* A new event of the thread; returns its epoch. */
+/* Begins an event of the thread and returns its epoch. */
 static inline int32_t tutti_clock_event(tutti_clock *t)
 {
     if (t->released) {
@@ -161,24 +163,25 @@ static inline int32_t tutti_clock_event(tutti_clock *t)
 typedef struct {
     uint8_t kind, when;
     uint16_t hint;
-    int32_t index;   /* of the part's steps */
+    int32_t index;   /* number of the step in its part */
     int32_t channel; /* index into channels, or -1 */
-    int32_t lo, hi;  /* cells */
-    int32_t node;    /* others wait for it: index into the rank's nodes, or -1 */
-    int32_t args;    /* into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out..., folds... */
+    int32_t lo, hi;  /* cells that it covers */
+    int32_t node;    /* index into the rank's nodes, if other steps wait for it, or -1 */
+    int32_t args;    /* index into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out...,
+                      * folds... */
 } tutti_check_step;
 
 typedef struct {
     int32_t rank, buffer;
     int32_t lo, hi, banks;
-    int64_t base;   /* its first cell */
-    int32_t within; /* the storage whose cells it shares, -1 = it has its own */
-    int32_t at;     /* where in that it begins */
+    int64_t base;   /* first cell */
+    int32_t within; /* the storage whose cells it shares, -1 = it has cells of its own */
+    int32_t at;     /* where it begins in that storage */
 } tutti_storage;
 
 typedef struct {
-    int32_t step;   /* for texts */
-    int32_t waiter; /* first of the threads that wait, -1 = none */
+    int32_t step;   /* number in the part, for texts */
+    int32_t waiter; /* first of the threads that wait for it, -1 = none */
     int32_t ndependents, nleft;
     bool done;
     tutti_news news;
@@ -188,14 +191,14 @@ typedef struct {
     tutti_buffer *buffers;
     int32_t nbuffers;
     int32_t *storage_of;
-    int32_t *outs, nouts; /* an ordinal: storage of that buffer of role OUT (in place: of `in`) */
+    int32_t *outs, nouts; /* for each ordinal: storage of that buffer of role OUT (in place: of `in`) */
     int32_t first_thread, nthreads;
     tutti_check_step *steps; /* grouped by sequence */
     int32_t nsteps;
     int32_t *args;
     tutti_step_node *nodes;
     int32_t nnodes;
-    int32_t first_leaf; /* leaf of `in` ordinal o: first_leaf + o */
+    int32_t first_leaf; /* `in` of ordinal o holds leaf first_leaf + o */
     int32_t nleaves;
     int32_t invocation, nrunning;
 } tutti_check_rank;
@@ -207,7 +210,7 @@ typedef struct {
 
 typedef struct tutti_signal_note {
     tutti_news news;
-    const tutti_check_step *send; /* a message under way (check_buffered.c); what it carries */
+    const tutti_check_step *send; /* a message under way (check_buffered.c): its send, and the values that it carries */
     tutti_value_piece *pieces;
     int32_t npieces;
     struct tutti_signal_note *next;
@@ -215,11 +218,11 @@ typedef struct tutti_signal_note {
 
 typedef struct {
     int32_t src, dst, number;
-    int32_t giver, taker;             /* threads that are blocked on it, -1 = none */
-    int32_t gave_thread, gave_clock;  /* last send or signal */
-    int32_t took_thread, took_clock;  /* last recv or wait */
-    int32_t ngiven, ntaken;           /* over all invocations */
-    tutti_signal_note *oldest, *last; /* signals not yet waited for */
+    int32_t giver, taker;             /* threads that are blocked on the channel, -1 = none */
+    int32_t gave_thread, gave_clock;  /* thread and clock of the last send or signal */
+    int32_t took_thread, took_clock;  /* thread and clock of the last recv or wait */
+    int32_t ngiven, ntaken;           /* operations over all invocations */
+    tutti_signal_note *oldest, *last; /* signals that no wait has taken yet */
     int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = no puts */
     int32_t seen_capacity;
 } tutti_channel;
@@ -227,9 +230,10 @@ typedef struct {
 typedef struct {
     uint32_t value;
     int32_t writer,
-        wclock; /* thread, or nthreads + mark, or nthreads + nmarks + channel (a put: ordinal of the signal) */
+        wclock; /* writer: a thread, nthreads + a mark, or nthreads + nmarks + a channel (a put; wclock is then the
+                 * ordinal of its signal) */
     int32_t reader, rclock; /* -1 none, a thread, or -2 - first of a list of reads */
-    int32_t storage;        /* through which it was written */
+    int32_t storage;        /* the storage through which the cell was written */
 } tutti_cell;
 typedef struct {
     int32_t thread, clock, next;
@@ -238,13 +242,13 @@ typedef struct {
 typedef struct {
     tutti_clock clock;
     int32_t rank, sequence;
-    int32_t first, nsteps, at; /* into the rank's steps */
-    int32_t ndeps_met;         /* of the step at `at` */
+    int32_t first, nsteps, at; /* steps in the rank's array */
+    int32_t ndeps_met;         /* met dependencies of the step at `at` */
     int32_t next_waiter;
     bool queued;
 } tutti_thread;
 
-/* One access that the second run of a failed check keeps, to be named. */
+/* An access that the second run of a failed check notes, so that the failure can name it. */
 typedef struct {
     int32_t writer, clock; /* as in tutti_cell */
     int32_t rank, step, invocation;
@@ -260,18 +264,18 @@ typedef struct {
     tutti_grid grid;
     tutti_values values;
     tutti_clocks clocks;
-    bool full;         /* clocks know everybody; else a race is only a suspicion */
-    bool reuses;       /* sequences of a rank overwrite what others of it have read */
-    uint64_t *touched; /* rank x rank bits, while loading */
+    bool full;         /* clocks cover all threads; if false, a race is only a suspicion */
+    bool reuses;       /* some sequence of a rank overwrites memory that another sequence of it has read */
+    uint64_t *touched; /* rank x rank bits, used while loading */
     tutti_clock_layout *layouts;
-    int32_t *first_thread, *rank_of; /* a rank; a thread */
+    int32_t *first_thread, *rank_of; /* first_thread: for each rank; rank_of: for each thread */
     tutti_check_rank *ranks;
     tutti_storage *storages;
     int32_t nstorages;
     tutti_cell *cells;
     int64_t ncells;
-    uint64_t *heads;           /* a bit a cell: a run begins here */
-    tutti_value_piece *pieces; /* what is about to be written, from left to right */
+    uint64_t *heads;           /* a bit for each cell: a run begins at it */
+    tutti_value_piece *pieces; /* values that the next write stores, from left to right */
     int32_t npieces, pieces_capacity;
     tutti_read *reads;
     int32_t nreads, reads_capacity, spare_read;
@@ -281,21 +285,21 @@ typedef struct {
     uint32_t channel_mask;
     tutti_thread *threads;
     int32_t nthreads;
-    int32_t *queue, queue_head, queue_count; /* ring of threads that may go on */
+    int32_t *queue, queue_head, queue_count; /* ring of threads that may run */
     tutti_signal_note *spare_note;
     int32_t ninvocations, nleaves;
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
-    uint32_t *stack; /* of values, for reduce */
+    uint32_t *stack; /* stack of values, for reduce */
     int32_t stack_capacity;
-    uint32_t *first_root;    /* an invocation */
-    uint32_t canonical_root; /* of the first one, 0 = none */
+    uint32_t *first_root;    /* for each invocation */
+    uint32_t canonical_root; /* root of the first invocation, 0 = none */
     uint32_t
-        *held; /* allreduce: an invocation, an interval of the grid: what the first rank that was looked at holds; 0 =
-               * none yet */
+        *held; /* allreduce: for each invocation and interval of the grid, the value of the first rank that was checked;
+                * 0 = none yet */
     bool fixed, canonical, agree;
-    bool finished;  /* an access failed: text is set */
-    bool suspicion; /* ... because a clock did not know something */
-    int64_t watch;  /* cell that the second run looks at, -1 = none */
+    bool finished;  /* an access failed, and the failure's text is set */
+    bool suspicion; /* ... because a clock did not cover a thread */
+    int64_t watch;  /* cell that the second run watches, -1 = none */
     int64_t race;   /* cell of the race that was found, -1 = none */
     tutti_witness *witnesses;
     int32_t nwitnesses, witnesses_capacity;
@@ -305,20 +309,23 @@ void tutti_layout_begin(tutti_checker *c);
 void tutti_layout_touch(tutti_checker *c, int32_t who, int32_t whose);
 void tutti_layout_end(tutti_checker *c);
 tutti_status tutti_check_load(tutti_checker *c);
-tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part); /* check_shape.c: one part alone */
-tutti_status tutti_check_leaves(tutti_checker *c);                             /* inputs tile the leaves */
-/* Does this rank owe any elements at the end? */
+/* check_shape.c: looks at one part alone */
+tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part);
+/* checks that the inputs tile the leaves */
+tutti_status tutti_check_leaves(tutti_checker *c);
+/* Returns true if this rank owes elements at the end. */
 static inline bool tutti_check_owes(const tutti_schedule_header *h, int32_t rank)
 {
     bool to_root = h->collective == TUTTI_GATHER || h->collective == TUTTI_REDUCE;
     return h->collective != TUTTI_BARRIER && (!to_root || rank == h->root);
 }
-/* Does this rank's caller fill one slice of the vector (rank, 1, ranks), or whatever its inputs store? */
+/* Returns true if the caller fills the rank's slice (rank, 1, ranks) of the vector; false if it fills all that the
+ * inputs store. */
 static inline bool tutti_check_fills_slice(const tutti_schedule_header *h)
 {
     return h->collective == TUTTI_ALL_GATHER || h->collective == TUTTI_GATHER || h->collective == TUTTI_ALL_TO_ALL;
 }
-/* May loads and stores of rank a touch memory of rank b? */
+/* Returns true if loads and stores of rank a may touch memory of rank b. */
 static inline bool tutti_check_is_mapped(const tutti_schedule_header *h, int32_t a, int32_t b)
 {
     return h->wire == TUTTI_WIRE_MAPPED || (h->wire == TUTTI_WIRE_MIXED && h->host_of[a] == h->host_of[b]);
@@ -331,12 +338,12 @@ bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_ch
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
-/* Signals and messages under way. give: what t knows now goes to the end of the channel. take: t hears what is the
- * oldest there, which lasts until the next give; NULL = it waits, or failed, with these words. */
+/* Signals and messages under way. give puts what t knows at the end of the channel. take lets t hear the oldest entry,
+ * which is valid until the next give; NULL means that t waits, or that the check has failed with the given words. */
 tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t);
 tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
                                     const char *not_ordered);
-/* Do both ends of a message say the same of it? */
+/* Returns true if both ends of a message describe it alike. */
 bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const tutti_check_step *send,
                               const tutti_check_step *recv);
 /* Offsets in the args of a step. */
@@ -348,18 +355,21 @@ static inline const int32_t *tutti_check_outputs(const int32_t *args)
 {
     return tutti_check_inputs(args) + args[1];
 }
-bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step); /* false = blocked or failed */
+/* plays one step; false: it is blocked or has failed */
+bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step);
 void tutti_check_wake(tutti_checker *c, int32_t thread);
-void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at` */
+void tutti_check_complete(tutti_checker *c, int32_t thread); /* completes the step at `at` */
 
-/* Cells [lo, hi) of the step in a storage. Both return false after setting the failure. A write stores c->pieces. */
+/* Read or write cells [lo, hi) of the step in a storage. Both return false after setting the failure. A write stores
+ * c->pieces. */
 bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
 bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
-/* Was the cell written through other elements' memory? Then it does not hold what the storage means there. */
+/* Returns true if the cell was last written as memory of other elements, so that it does not hold what the storage
+ * means there. */
 bool tutti_access_displaced(const tutti_checker *c, const tutti_cell *cell, int32_t storage);
-/* Is the last write to the cell known at t? */
+/* Returns true if t knows the last write to the cell. */
 bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell);
-/* The owner overwrites inputs (READY) and uses outputs (FREE) of rank r before its invocation e. */
+/* Lets the owner overwrite inputs (READY) and use outputs (FREE) of rank r before its invocation e. */
 bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e);
 static inline int64_t tutti_cell_at(const tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
 {
@@ -368,31 +378,33 @@ static inline int64_t tutti_cell_at(const tutti_checker *c, int32_t storage, int
 }
 
 /* ---- runs of cells with one history (check_runs.c) ---- */
-static inline int64_t tutti_run_of(const tutti_checker *c, int64_t at) /* its first cell */
+static inline int64_t tutti_run_of(const tutti_checker *c, int64_t at) /* returns the first cell of the run */
 {
     int64_t word = at / 64;
     uint64_t bits = c->heads[word] & ~(uint64_t)0 >> (63 - at % 64);
     while (!bits) bits = c->heads[--word];
     return word * 64 + 63 - __builtin_clzll(bits);
 }
-static inline int64_t tutti_run_after(const tutti_checker *c, int64_t at) /* first cell of the next run */
+static inline int64_t tutti_run_after(const tutti_checker *c, int64_t at) /* returns the first cell of the next run */
 {
     int64_t word = ++at / 64;
     uint64_t bits = c->heads[word] & ~(uint64_t)0 << at % 64;
     while (!bits) bits = c->heads[++word];
     return word * 64 + __builtin_ctzll(bits);
 }
-void tutti_runs_init(tutti_checker *c); /* once storages are placed */
+void tutti_runs_init(tutti_checker *c); /* call it once storages are placed */
 void tutti_runs_cut(tutti_checker *c, int64_t lo, int64_t hi);
-void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);                          /* neighbours that are alike */
-void tutti_runs_write(tutti_checker *c, int64_t lo, int64_t hi, const tutti_cell *like); /* pieces, with this history */
-/* The value there; *ncells becomes at most the number of cells from there that have it. */
+/* joins neighbouring runs that are alike */
+void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);
+/* stores the pieces, with the history of `like` */
+void tutti_runs_write(tutti_checker *c, int64_t lo, int64_t hi, const tutti_cell *like);
+/* Returns the value of cell `at`; *ncells becomes at most the number of cells from there that have the same value. */
 uint32_t tutti_runs_value(const tutti_checker *c, int64_t at, int32_t *ncells);
 void tutti_pieces_add(tutti_checker *c, uint32_t value, int32_t ncells);
 void tutti_reads_add(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock);
 
 /* ---- what must come out (check_result.c) ---- */
-bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* postcondition of one rank */
+bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* checks the postcondition of one rank */
 tutti_status tutti_result_end(tutti_checker *c);
 
 /* ---- words (check_explain.c) ---- */
