@@ -6,7 +6,7 @@
 #include "../group/group.h"
 #include "tutti/comm.h"
 
-/* Takes the group over: tutti_comm_destroy leaves it. */
+/* Makes a communicator that takes over the group; tutti_comm_destroy leaves the group. */
 tutti_comm *tutti_comm_of_group(tutti_group *group);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_way.h: the ways that calls may go through memory, and which of several a kind of call goes.
+/* comm_way.h: the ways that calls may go through memory, and how a class of calls chooses among them.
  *
  * All ways of an allreduce sum in one order (a balanced tree over the ranks), so the bits do not depend on the choice.
- * Nobody can tell beforehand which is the soonest: on one and the same virtual machine, reading what another core has
- * just written takes a fifth of the time of storing it past the caches, or five times as long, depending on where the
- * host has put the two. So the first calls of a class try its ways in turn, the others go the soonest, and now and then
- * one tries another again (never for more than about a hundredth of the time).
+ * No model can tell which way is fastest: on the same virtual machine, reading what another core has just written takes
+ * a fifth of the time of storing it past the caches, or five times as long, depending on where the host has put the two
+ * cores. So the first calls of a class try its ways in turn, and later calls take the fastest. Now and then a call
+ * tries another way again (never for more than about a hundredth of the time).
  *
- * Rank 0's times decide for all. It says at the beginning of call k of the class which way call k + 1 goes, in one of
- * two words; whoever has completed call k knows that rank 0 has begun it, and reads the word before he begins call k +
- * 1, which rank 0 cannot complete before: hence only collectives that no rank completes before rank 0 has begun, nor
- * rank 0 before all have, and only calls that block. Requests go a way that is agreed on when they are prepared.
+ * Rank 0's times decide for all ranks. At the beginning of call k of the class, rank 0 writes into one of two words
+ * which way call k + 1 goes. A rank that has completed call k knows that rank 0 has begun it, and reads the word before
+ * it begins call k + 1, which rank 0 cannot complete before. So only blocking calls choose, and only collectives that
+ * no rank completes before rank 0 has begun, nor rank 0 before all have. Requests agree on a way when they are
+ * prepared.
  *
  * Threads: owner. */
 #ifndef TUTTI_COMM_WAY_H
@@ -37,14 +38,15 @@ typedef enum { TUTTI_PATH_MAPPED, TUTTI_PATH_SHOWN, TUTTI_PATH_STAGED, TUTTI_PAT
 
 typedef struct {
     tutti_path path;
-    const char *algorithm; /* of a call that leaves the choice to us; NULL: the soonest by the figures of this host */
-    bool past_caches;      /* what peers read is stored past the caches */
-    int32_t piece;         /* bytes that an invocation moves, of all blocks together ... */
-    bool shared;           /* ... divided by the ranks: each of them reads everybody's */
+    const char *algorithm; /* algorithm of a call that leaves the choice to the library; NULL: the fastest by the
+                            * figures of this host */
+    bool past_caches;      /* memory that peers read is stored past the caches */
+    int32_t piece;         /* bytes of all blocks together that an invocation moves ... */
+    bool shared;           /* ... divided by the number of ranks, because each rank reads the pieces of all */
     const char *words;
 } tutti_way_row;
 const tutti_way_row *tutti_way_at(tutti_way way);
-/* Bytes of a piece among so many ranks; 0: everything at once. */
+/* Returns the bytes of a piece among nranks ranks; 0: everything at once. */
 int64_t tutti_way_piece(tutti_way way, int32_t nranks);
 
 /* --- choosing (comm_choice.c) --- */
@@ -53,20 +55,20 @@ int64_t tutti_way_piece(tutti_way way, int32_t nranks);
 typedef struct {
     int32_t collective, type, op, in_place;
     int32_t octave; /* bytes: 2^octave <= bytes < 2^(octave + 1) */
-    uint32_t ways;  /* bits: those to choose from */
+    uint32_t ways;  /* bit set of the ways to choose from */
 } tutti_class_key;
 
-/* Calls in a row that try a way. */
+/* Consecutive calls that try a way. */
 typedef struct {
-    int left, n; /* to come; that count */
+    int left, n; /* left: calls to come; n: calls that count */
     bool begun;
     double sum, least, most; /* seconds a byte */
 } tutti_way_burst;
 
 typedef struct {
-    int64_t tries; /* calls that have gone it */
-    int64_t last;  /* number of the last one */
-    double cost;   /* seconds a byte; 0: not known */
+    int64_t tries; /* number of calls that have gone this way */
+    int64_t last;  /* number of the last such call */
+    double cost;   /* seconds a byte; 0: unknown */
     tutti_way_burst burst;
 } tutti_way_record;
 
@@ -77,21 +79,21 @@ struct tutti_class {
     tutti_class *next;
     tutti_class_key key;
     bool takes_turns; /* ranks share cores */
-    int number;       /* in the order of making, the same on all ranks */
-    int64_t calls;    /* begun */
+    int number;       /* number in the order of making, the same on all ranks */
+    int64_t calls;    /* calls that have begun */
     double credit;    /* seconds that may be spent on trying */
-    tutti_way way;    /* that calls go now ... */
-    int left;         /* ... how many of them without a choice */
+    tutti_way way;    /* the way of the current calls ... */
+    int left;         /* ... and how many of them follow without a choice */
     tutti_way_record record[TUTTI_NWAYS];
 };
 
-/* Rank 0: the next calls try this way; the first calls of a class try that of whoever has not been told. */
+/* Makes the next calls of the class try this way. Rank 0 calls it; the other ranks only when they make a class. */
 void tutti_class_begin_burst(tutti_class *c, tutti_way way);
-/* Rank 0: the way of the call after the one that begins now. */
+/* Rank 0: returns the way of the call after the one that begins now. */
 tutti_way tutti_class_next(tutti_class *c);
-/* Rank 0: a call went this way and took so long. */
+/* Rank 0: notes that a call of `bytes` bytes went this way and took `seconds`. */
 void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double seconds);
-/* Rank 0: the soonest as far as is known; `otherwise` when nothing is. */
+/* Rank 0: returns the fastest known way, or `otherwise` if no time is known. */
 tutti_way tutti_class_best(const tutti_class *c, tutti_way otherwise);
 int32_t tutti_octave_of(int64_t bytes);
 
