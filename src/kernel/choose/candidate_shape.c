@@ -14,7 +14,7 @@ static void add_input(tutti_strbuf *sb, const tutti_value *v, tutti_precision pr
     if (v->dtype != tutti_precision_dtype(precision)) tutti_strbuf_printf(sb, "/%s", tutti_dtype_name(v->dtype));
 }
 
-/* Whole numbers and switches: others change no loop. */
+/* Adds whole numbers and switches. Other attributes change no loop. */
 static void add_attribute(tutti_strbuf *sb, const tutti_field *f, const void *attrs, const char **between)
 {
     const void *at = (const char *)attrs + f->offset;

@@ -32,7 +32,7 @@ double tutti_candidate_bytes(const tutti_kernel *k)
     return bytes;
 }
 
-/* Parameters that lie in an order of another row's are nothing that plain loops can read. */
+/* Plain loops cannot read parameters that lie in the order of another row. */
 static bool reference_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
@@ -53,19 +53,19 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* How long it takes is a matter of zeros, which no shape tells: taken where it is asked for (and by sparse_switch.h,
- * which counts them). */
+/* The time depends on the zeros, which no shape tells. So the row is chosen only if a job names it, or by
+ * sparse_switch.h, which counts the zeros. */
 static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
     return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
 }
 
-/* The columns device, threads and isa: of plain C on the processor, of the library, of a card. */
+/* Columns device, threads and isa of rows in plain C, of library rows, and of rows on a card. */
 #define OURS    TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
 #define SPLIT   TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_GENERIC
 #define ON_CARD TUTTI_DEVICE_CUDA, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
-/* Loops in lanes read every order and type: they refuse what they cannot read when they are made. */
+/* Loops in lanes read every order and type. When such a kernel is made, it refuses an input that it cannot read. */
 #define LANES(op, row) LANES_OF(op, OURS, row)
 #define LANES_OF(op, columns, row)                                                                                     \
     {                                                                                                                  \
@@ -77,7 +77,7 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
         "onednn", op, TUTTI_DOES_ALL, precision, SPLIT, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits,                   \
             tutti_onednn_seconds, &row                                                                                 \
     }
-/* A card's rows do all passes by themselves, and no others run there. */
+/* On a card these rows do all passes, and no other rows run there. */
 #define CUDA(op, row)                                                                                                  \
     {                                                                                                                  \
         "cuda", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, ON_CARD, TUTTI_SUMS_LIBRARY, false, tutti_cuda_fits,                 \

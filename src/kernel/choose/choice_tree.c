@@ -9,8 +9,8 @@
 #include "../../base/arena.h"
 
 enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
-/* A way that cannot do it costs as much as one that takes eleven times as long. What is FAR behind is as bad as what is
- * further: nodes are split to tell apart the ways that are near each other. */
+/* A way that cannot compute a sample costs as much as one that takes eleven times the shortest time. In the choice of a
+ * split, a way that is FAR behind counts like one that is farther behind: splits separate the ways that are near. */
 static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
@@ -75,7 +75,7 @@ tutti_tree_score tutti_choice_tree_score(const tutti_choice_tree *t, const tutti
 
 /* ---- growing ---- */
 
-/* A sample as growing sees it: what its ways cost, and how far each is behind, less the mean of all. */
+/* A sample while the tree grows: the cost of each way, and how far each way is behind, minus the mean over the ways. */
 typedef struct {
     const tutti_tree_sample *of;
     double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS];
@@ -83,7 +83,7 @@ typedef struct {
 
 typedef struct {
     grown_sample *samples;
-    grown_sample *room; /* as many */
+    grown_sample *room; /* room for as many samples */
     int nfeatures, nways;
     tutti_choice_tree *tree;
 } grower;
@@ -110,7 +110,7 @@ static int cheapest(const tally *t, int nways)
     return best;
 }
 
-/* By how much the mean explains the squares of what is behind: their sum less that around the mean. */
+/* Returns the part of the squares that the mean explains: their sum minus the sum around the mean. */
 static double explained(const tally *t, int nways)
 {
     double squares = 0;
@@ -119,7 +119,7 @@ static double explained(const tally *t, int nways)
 }
 
 typedef struct {
-    int feature; /* -1: none */
+    int feature; /* -1 means that nothing splits the node */
     double threshold, explained;
 } split;
 
@@ -128,7 +128,7 @@ static double feature_of(const grown_sample *s, int feature)
     return s->of->feature[feature];
 }
 
-/* Samples in the order of a feature, those of equal ones as they stood. */
+/* Sorts samples by a feature. Samples with equal values keep their order. */
 static void sort_by(grown_sample *samples, grown_sample *room, int n, int feature)
 {
     for (int width = 1; width < n; width *= 2) {
@@ -165,7 +165,7 @@ static split split_find(const grower *g, grown_sample *samples, int n, const tal
     return best;
 }
 
-/* Grows the node for these samples and all under it; returns its number. */
+/* Grows the node of these samples and all nodes below it. Returns its number. */
 static int node_grow(grower *g, grown_sample *samples, int n, int depth)
 {
     tutti_choice_tree *t = g->tree;
@@ -185,8 +185,8 @@ static int node_grow(grower *g, grown_sample *samples, int n, int depth)
     return at;
 }
 
-/* Where both ends of a node choose the same way, it chooses it: copies what is left of the tree to its end, and returns
- * where. */
+/* Copies the tree from node i on to the end of `to`, and returns the new place. A node whose two leaves choose the same
+ * way becomes a leaf. */
 static int node_prune(const tutti_choice_tree *from, int i, tutti_choice_tree *to)
 {
     const tutti_tree_node *d = &from->node[i];
@@ -218,7 +218,7 @@ static grown_sample grown_from(const tutti_tree_sample *of, int nways)
     return s;
 }
 
-/* From every sample but those of a fold; fold < 0: from all. */
+/* Grows a tree from all samples outside of a fold, or from all samples if fold < 0. */
 static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, int fold, int depth,
                       tutti_choice_tree *out)
 {
@@ -235,8 +235,8 @@ static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, 
     node_prune(&whole, 0, out);
 }
 
-/* What trees of this depth cost on the samples that they have not seen; what is far behind counts as FAR, so that few
- * samples do not decide. */
+/* Returns the cost of trees of this depth on samples that they have not seen. A cost above FAR counts as FAR, so that a
+ * few samples do not decide. */
 static double depth_cost(const grower *g, const tutti_tree_sample *samples, int n, int depth)
 {
     double cost = 0;
@@ -261,7 +261,7 @@ void tutti_choice_tree_grow(const tutti_tree_sample *samples, int n, int nfeatur
     double least = INFINITY;
     for (int depth = 0; depth <= MAX_DEPTH && n > FOLDS; depth++) {
         const double cost = depth_cost(&g, samples, n, depth);
-        if (!(cost < least * (1 - 1e-3))) continue; /* a deeper one has to be worth it */
+        if (!(cost < least * (1 - 1e-3))) continue; /* a deeper tree must be better by more than rounding */
         least = cost;
         best = depth;
     }

@@ -17,37 +17,37 @@
 
 enum { TUTTI_TREE_FEATURES = 16, TUTTI_TREE_WAYS = 8, TUTTI_TREE_NODES = 127 };
 
-/* A node goes on to `less` where its feature is below the threshold, else to `more`: both stand behind it. A leaf has
- * less = more = -1. */
+/* A node leads to `less` if its feature is below the threshold, else to `more`. Both stand behind it in the array. A
+ * leaf has less = more = -1. */
 typedef struct {
     int32_t feature;
     double threshold;
     int32_t less, more;
-    int32_t way; /* of a leaf */
+    int32_t way; /* in a leaf: the chosen way */
 } tutti_tree_node;
 
 typedef struct {
-    int32_t nfeatures, nways, nnodes; /* nnodes 0: there is no tree */
+    int32_t nfeatures, nways, nnodes; /* nnodes is 0 if there is no tree */
     tutti_tree_node node[TUTTI_TREE_NODES];
 } tutti_choice_tree;
 
 typedef struct {
     double feature[TUTTI_TREE_FEATURES];
-    double seconds[TUTTI_TREE_WAYS]; /* above 0; INFINITY = that way cannot do it. At least one is finite */
+    double seconds[TUTTI_TREE_WAYS]; /* above 0; INFINITY if the way cannot compute it. At least one is finite */
 } tutti_tree_sample;
 
-/* n >= 1 samples of finite features. Cost: some milliseconds for a thousand samples. */
+/* Grows a tree from n >= 1 samples, whose features are finite. Cost: some milliseconds for a thousand samples. */
 void tutti_choice_tree_grow(const tutti_tree_sample *samples, int n, int nfeatures, int nways, tutti_choice_tree *out);
-/* The way for these features. Cost: a comparison a level, nanoseconds. */
+/* Returns the way for these features. Cost: one comparison a level, some nanoseconds. */
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature);
-/* TUTTI_ERR_DATA: it has no leaf at some end, a loop, a node that nothing leads to, or one that names no feature or way
- * of it. */
+/* Returns TUTTI_ERR_DATA if the tree has a loop, a branch without a leaf, a node that no other leads to, or a node that
+ * names a feature or way that does not exist. */
 tutti_status tutti_choice_tree_check(const tutti_choice_tree *t, tutti_failure *err);
 
-/* What a choice is worth on samples: sums over them. */
+/* The quality of a tree's choices, summed over samples. */
 typedef struct {
-    int n, near;             /* samples; chosen within 2 % of the shortest */
-    double chosen_s, best_s; /* the choices' times, the shortest ones' */
+    int n, near;             /* number of samples, and of choices within 2 % of the shortest time */
+    double chosen_s, best_s; /* sums of the times of the choices and of the shortest times */
 } tutti_tree_score;
 tutti_tree_score tutti_choice_tree_score(const tutti_choice_tree *t, const tutti_tree_sample *samples, int n);
 

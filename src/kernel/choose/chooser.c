@@ -15,11 +15,11 @@
 #include "order_rule.h"
 
 enum { AS_IT_STANDS, WIDENED, NVIEWS };
-/* How well a candidate does what was asked. One whose time is unknown comes behind all of known time, in whatever
- * passes: where parameters lie in its order already, nothing else may fit. */
+/* How well a candidate meets the request; smaller is better. A candidate of unknown time comes behind all of known
+ * time, whatever its passes. It may still be the only one that fits, if parameters lie in its order already. */
 enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
-/* What is asked, as candidates see it. */
+/* The request, as candidates see it. */
 typedef struct {
     tutti_kernel k;
     tutti_kernel_request r;
@@ -29,15 +29,15 @@ typedef struct {
 typedef struct {
     const tutti_candidate_table *table;
     view views[NVIEWS];
-    int nviews; /* 1: all is f32 */
+    int nviews; /* 1 if all values are f32 */
     bool runs[TUTTI_NPASSES];
-    bool *barred[NVIEWS]; /* a candidate could not be made */
-    bool keeps_together;  /* several could not be joined */
+    bool *barred[NVIEWS]; /* true for a candidate that could not be made */
+    bool keeps_together;  /* true after kernels of several candidates could not be joined */
 } search;
 
 typedef struct {
     const tutti_kernel_candidate *c;
-    int at, rank; /* of NVIEWS; how well */
+    int at, rank; /* the view (below NVIEWS), and how well the candidate meets the request */
     double seconds;
     bool measured;
 } pick;
@@ -110,11 +110,11 @@ static bool is_named(const search *s, const tutti_kernel_candidate *c)
     return strcmp(c->name, s->views[0].r.engine) == 0;
 }
 
-/* ---- all that is considered for a pass, in one view of it ---- */
+/* ---- the candidates of a pass, in one view of it ---- */
 
 typedef struct {
     bool any, measured;
-    tutti_sums sums; /* of the first that fits */
+    tutti_sums sums; /* the order of sums of the first candidate that fits */
 } field;
 
 static field look_over(const search *s, int at, tutti_kernel_pass pass)
@@ -131,7 +131,7 @@ static field look_over(const search *s, int at, tutti_kernel_pass pass)
     return f;
 }
 
-/* The candidate for this pass: CANNOT where it does not fit. */
+/* Judges candidate i for this pass. The rank is CANNOT if the candidate does not fit. */
 static pick consider(const search *s, int at, int i, tutti_kernel_pass pass)
 {
     const view *v = &s->views[at];
@@ -217,9 +217,9 @@ static way choose(const search *s)
     return is_shorter(&several, &best) ? several : best;
 }
 
-/* ---- what is said of it ---- */
+/* ---- words about the choice ---- */
 
-/* For this op, or for any. */
+/* True if the request names a row for this op, or, with `any`, for any op. */
 static bool names_a_row(const search *s, bool any)
 {
     bool named = false;
@@ -239,7 +239,7 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     int nothers = 0;
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
-        const bool is_timed = other.rank < FITS && other.c->op; /* plain loops always fit */
+        const bool is_timed = other.rank < FITS && other.c->op; /* plain loops always fit, so their time says nothing */
         if (other.c == p->c || other.rank != p->rank || !is_timed) continue;
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;
@@ -250,7 +250,7 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     return chosen;
 }
 
-/* ---- making it ---- */
+/* ---- making the kernel ---- */
 
 static tutti_kernel_rows rows_of(const search *s, const way *w)
 {
@@ -274,7 +274,7 @@ static void bar(search *s, const way *w)
     s->barred[first->at][first->c - s->table->rows] = true;
 }
 
-/* Way after way until one can be made; else the last says why, which is the op's own reason. */
+/* Tries one way after the other until a kernel can be made. If none can, the failure is the last one, the op's own. */
 static tutti_status make(search *s, tutti_kernel *k, tutti_failure *err)
 {
     tutti_kernel_request r = s->views[0].r;

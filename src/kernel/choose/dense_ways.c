@@ -27,7 +27,7 @@
 typedef struct {
     int64_t m, n, k;
     int nthreads;
-    bool turns; /* tnn */
+    bool turns; /* true for tnn */
 } dense_way;
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool turns, tutti_failure *err)
@@ -44,7 +44,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool 
                      .turns = turns};
     k->state = w;
     k->scratch_bytes = turns ? (size_t)(w->n * w->k) * sizeof(float) : 0;
-    /* as the rows leave it that go back: joined_adapter.c */
+    /* the same as in the rows that do backward passes (joined_adapter.c) */
     k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
     k->writes_dout = k->feeds_data = at->relu;
     return TUTTI_OK;
@@ -106,7 +106,7 @@ bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, 
            !k->in[0].layout && !k->params[0].layout;
 }
 
-/* Of the library's inner product; of plain products where there is no library. */
+/* Returns the seconds of the library's inner product, or of plain products if there is no library. */
 static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     static const double rate = 4.5e10;
@@ -114,8 +114,8 @@ static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r
     return library >= 0 ? library : tutti_candidate_flops(k) / rate / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* The selector says which way is the soonest and not by how much: a little sooner than the library's inner product, and
- * the others a little later. Canonical sums do without what was measured. */
+/* The selector says which way is the fastest, but not by how much. So that way gets a time a little below the library's
+ * inner product, and the other ways one a little above. Canonical sums ignore what was measured. */
 static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
 {
     const tutti_nt_size size = {k->in[0].shape.dim[0], k->params[0].shape.dim[0], k->params[0].shape.dim[1]};
@@ -161,8 +161,9 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
  * is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
-    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 };                        /* rows */
-    enum { CLOSE = 256, APART = 512, PAGE = 1024, FAR = 16384, FEW_OUTPUTS = 100 }; /* numbers from row to row */
+    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 }; /* limits on the number of rows */
+    /* limits on the stride of rows, in elements, and on the number of outputs */
+    enum { CLOSE = 256, APART = 512, PAGE = 1024, FAR = 16384, FEW_OUTPUTS = 100 };
     const int64_t rows = k->in[0].shape.dim[0], out = k->params[0].shape.dim[0], in = k->params[0].shape.dim[1];
     if (rows < LEAST) return false;
     if (k->in[0].layout && in % PAGE == 0) return out % APART == 0;

@@ -8,13 +8,14 @@
 
 extern const tutti_kernel_row tutti_dense_nt, tutti_dense_tnn;
 
-/* As a candidate has them: both fit alike; which of them is the soonest says the selector (nt_selector.h). */
+/* The functions `fits` and `seconds` of nt and tnn. Both fit the same shapes; the selector (nt_selector.h) says which
+ * is the faster one. */
 bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_dense_nt_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* All passes by products of our own (dense_gemm.c), also in bf16. Forward in f32 the selector knows it; else it is
- * taken where it was measured to be the soonest, or asked for. */
+/* All passes by products of our own (dense_gemm.c), in f32 and bf16. For the forward pass in f32 the selector knows
+ * this row. For others it is chosen if a measurement found it the fastest, or if the job names it. */
 extern const tutti_kernel_row tutti_dense_gemm;
 bool tutti_dense_gemm_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_dense_gemm_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

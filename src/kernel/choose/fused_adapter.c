@@ -15,8 +15,8 @@
 
 typedef struct {
     tutti_kernel inner;
-    bool adds, same_order; /* there is a second input; it lies as the output does */
-    size_t plain, reorder; /* in scratch: the addend or its gradient in row-major order, and in the output's */
+    bool adds, same_order; /* there is a second input; it lies in the output's order */
+    size_t plain, reorder; /* offsets in scratch of the addend (or its gradient), row-major and in the output's order */
 } fused;
 
 static size_t take(tutti_kernel *k, size_t nbytes)
@@ -68,7 +68,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* On a kernel that is not wholly made too: then there is nothing in it. */
+/* May be called on a kernel that was made in part. Such a kernel has no inner kernel. */
 static void destroy(tutti_kernel *k)
 {
     fused *f = k->state;
@@ -79,7 +79,7 @@ static void destroy(tutti_kernel *k)
     free(f);
 }
 
-/* In the output's order; NULL = there is none. */
+/* Returns the addend in the output's order, or NULL if there is none. */
 static const float *addend(const tutti_kernel *k, const fused *f, const tutti_kernel_args *a)
 {
     if (!f->adds || f->same_order) return f->adds ? a->in[1] : NULL;
@@ -101,7 +101,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     for (int64_t i = 0; i < n; i++) out[i] = out[i] <= 0 ? 0 : out[i];
 }
 
-/* The first backward pass: every op with a ReLU has parameters, whose gradient comes first. */
+/* Runs first of the backward passes, because every op with a merged ReLU has parameters. */
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
@@ -117,7 +117,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
     if (a->din[0]) f->inner.row->backward_data(&f->inner, a);
-    if (f->same_order || !a->din[1]) return; /* passed on: it is dout itself */
+    if (f->same_order || !a->din[1]) return; /* the addend's gradient is dout itself, so nothing is copied */
     float *plain = (float *)(void *)((char *)a->scratch + f->plain);
     tutti_value_to_plain(&k->out, a->dout, plain);
     tutti_value_from_plain(&k->in[1], plain, a->din[1]);

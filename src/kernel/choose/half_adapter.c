@@ -10,10 +10,11 @@
 #include "../../tensor/convert.h"
 #include "memory_order.h"
 
-/* Wide copies in scratch; NOWHERE = the value is f32 already, or nobody needs one. */
+/* Offsets of the f32 copies in scratch. NOWHERE means that the value is f32 already or that no pass needs a copy. */
 typedef struct {
     tutti_kernel inner;
-    size_t in[TUTTI_MAX_OP_INPUTS], din[TUTTI_MAX_OP_INPUTS], out, out_again, dout; /* out_again: read backward */
+    /* out_again: the output, if a backward pass reads it */
+    size_t in[TUTTI_MAX_OP_INPUTS], din[TUTTI_MAX_OP_INPUTS], out, out_again, dout;
 } half;
 
 static const size_t NOWHERE = SIZE_MAX;
@@ -34,8 +35,8 @@ static size_t take(tutti_kernel *k, const tutti_value *v)
     return at;
 }
 
-/* Forward needs inputs and output at a time. Backward the gradients lie there, and what it reads again beside them. A
- * kernel that works in place does so here too. */
+/* Forward needs copies of inputs and output at the same time. Backward needs copies of the gradients and of the values
+ * that it reads. If the inner kernel works in place, so do the copies. */
 static void place_copies(tutti_kernel *k, half *h)
 {
     const bool over = h->inner.in_place && k->in[0].dtype != TUTTI_F32;
@@ -63,7 +64,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     inner.precision = TUTTI_PRECISION_F32;
     tutti_status st = tutti_kernel_create(&inner, &h->inner, err);
     if (st != TUTTI_OK) return st;
-    h->inner.joint_backward = false; /* its input gradient has to be rounded */
+    h->inner.joint_backward = false; /* because the input gradient is rounded afterwards */
     k->out = as_type(&h->inner.out, tutti_precision_dtype(r->precision));
     k->nparams = h->inner.nparams;
     for (int p = 0; p < k->nparams; p++) k->params[p] = h->inner.params[p];
@@ -117,7 +118,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     narrow(&k->out, a->out, a, h->out);
 }
 
-/* What both backward passes read. */
+/* Widens the values that both backward passes read. */
 static tutti_kernel_args wide_for_backward(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     const half *h = k->state;
@@ -135,7 +136,8 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (!h->inner.row->backward_params) return;
     const tutti_kernel_args wide = wide_for_backward(k, a);
     h->inner.row->backward_params(&h->inner, &wide);
-    if (k->writes_dout) narrow(&k->out, a->dout, a, h->dout); /* a mask: nothing is rounded */
+    /* dout was masked with zeros, so narrowing it rounds nothing */
+    if (k->writes_dout) narrow(&k->out, a->dout, a, h->dout);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)

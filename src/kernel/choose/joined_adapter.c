@@ -13,7 +13,7 @@
 typedef struct {
     tutti_kernel parts[TUTTI_NPASSES];
     int nparts;
-    int part_of[TUTTI_NPASSES]; /* which part does the pass */
+    int part_of[TUTTI_NPASSES]; /* the part that does each pass */
 } joined;
 
 static bool is_same_row(const tutti_kernel_rows *by, int a, int b)
@@ -21,7 +21,7 @@ static bool is_same_row(const tutti_kernel_rows *by, int a, int b)
     return by->of[a] == by->of[b] && by->in_f32[a] == by->in_f32[b];
 }
 
-/* A part of each row that is not there yet. */
+/* Makes a part for each row that has none yet. */
 static tutti_status create_parts(joined *j, const tutti_kernel_request *r, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -75,7 +75,7 @@ static tutti_status check_parts(const joined *j, const tutti_kernel *k, tutti_fa
     return TUTTI_OK;
 }
 
-/* What is read again by the parts that do backward passes. */
+/* Collects the values that parts read in their backward passes. */
 static void join_reads(tutti_kernel *k, const joined *j)
 {
     k->unread_inputs = (1u << k->ninputs) - 1;
@@ -103,7 +103,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->feeds_data = first_back->feeds_data;
     k->max_dout_parts = first_back->max_dout_parts;
     for (int i = 0; i < j->nparts; i++) {
-        j->parts[i].joint_backward = false; /* the gradient of the input is another's */
+        j->parts[i].joint_backward = false; /* because another part computes the input gradient */
         if (j->parts[i].scratch_bytes > k->scratch_bytes) k->scratch_bytes = j->parts[i].scratch_bytes;
     }
     return TUTTI_OK;

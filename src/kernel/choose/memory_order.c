@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    int64_t block; /* 0 = all channels */
+    int64_t block; /* channels of a block; 0 means all channels */
 } orders[TUTTI_NORDERS] = {{"none", 0}, {"nchw", 1}, {"nchw8c", 8}, {"nchw16c", 16}, {"nchw32c", 32}, {"nhwc", 0}};
 
 const char *tutti_order_name(tutti_order order)
@@ -59,7 +59,7 @@ void tutti_order_apply(tutti_order order, tutti_value *v, tutti_layout *layout)
     v->layout = layout;
 }
 
-/* Strides of dims of one element do not matter. */
+/* Strides of dims of size 1 are not compared. */
 static bool same_layout(const tutti_layout *x, const tutti_layout *y)
 {
     bool same = x->ninner == y->ninner;

@@ -13,20 +13,21 @@
 
 const char *tutti_order_name(tutti_order order); /* "nchw", "nchw16c", "nhwc", "none" */
 bool tutti_order_find(const char *name, tutti_order *out);
-/* Of a value; what has no four dims is row-major. TUTTI_ORDER_NONE: none of ours. */
+/* Returns the order of a value. A value that has not four dims is row-major. TUTTI_ORDER_NONE means none of these
+ * orders. */
 tutti_order tutti_order_of(const tutti_value *v);
-/* Gives v (of four dims; shape and dtype are there) this order: its bytes, and its layout, which is filled in. */
+/* Gives v, whose four dims and type are set, this order: sets its bytes, and fills in *layout as its layout. */
 void tutti_order_apply(tutti_order order, tutti_value *v, tutti_layout *layout);
-/* Both put every element at the same place. */
+/* True if both put every element at the same place. */
 bool tutti_order_same(const tutti_value *a, const tutti_value *b);
 
 typedef struct {
     int64_t batch, channels, height, width, plane; /* plane = height * width */
     int64_t block, nblocks;                        /* block * nblocks >= channels */
-    int64_t block_step, sample_step;               /* elements; positions are `block` elements apart */
+    int64_t block_step, sample_step;               /* in elements; two positions are `block` elements apart */
 } tutti_blocks;
-/* false: v has none of our orders. */
+/* Returns false if v has none of these orders. */
 bool tutti_blocks_of(const tutti_value *v, tutti_blocks *out);
-int64_t tutti_value_elements(const tutti_value *v); /* in memory, padding included */
+int64_t tutti_value_elements(const tutti_value *v); /* Returns the number of elements in memory, padding included. */
 
 #endif

@@ -26,7 +26,7 @@ static double twos(int64_t n)
 void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES])
 {
     const double m = log2((double)s->m), n = log2((double)s->n), k = log2((double)s->k),
-                 each = 2; /* log2 of four bytes */
+                 each = 2; /* log2 of the four bytes of an element */
     const double l2 = p->cache[1] > 0 ? log2((double)p->cache[1]) : 0,
                  l3 = p->cache[2] > 0 ? log2((double)p->cache[2]) : l2;
     const double features[TUTTI_NT_FEATURES] = {

@@ -19,16 +19,17 @@ typedef struct {
 } tutti_nt_size;
 
 enum { TUTTI_NT_FEATURES = 14 };
-/* Their names, in the order of the numbers. */
+/* Names of the features, by their numbers. */
 const char *tutti_nt_feature_name(int i);
-/* Logarithms (base 2) of the sides, of their ratios, of the matrices' bytes against caches of this processor, how many
- * times 2 divides n and k (rows so far apart share sets of the caches), and how often an element that is packed is
- * multiplied. */
+/* Writes the features of a size: base-2 logarithms of the sides, of their ratios, of the matrices' bytes over the bytes
+ * of each cache of the processor; the power of two in n and in k (rows at such distances share cache sets); and how
+ * often a packed element is multiplied. */
 void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES]);
 
-/* TUTTI_ERR_DATA: the tree asks for features that this program does not know. */
+/* Returns TUTTI_ERR_DATA if the tree asks for features that this program does not know. */
 tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err);
-/* The name of the candidate; t NULL: by a rule of thumb (docs/kernels.md). t was checked. Cost: under a microsecond. */
+/* Returns the name of the candidate to use, by the tree t, which was checked, or by a rule of thumb (docs/kernels.md)
+ * if t is NULL. Cost: under a microsecond. */
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s);
 
 #endif

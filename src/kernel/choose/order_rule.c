@@ -25,8 +25,8 @@ bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_
     return true;
 }
 
-/* What whole blocks cost: arithmetic with padded channels over arithmetic without. Few input channels (an image's) are
- * not blocked. */
+/* Returns the cost of whole blocks: arithmetic with padded channels over arithmetic without. An image's few input
+ * channels are not blocked. */
 static double waste_of(const tutti_order_vote *v, int64_t block)
 {
     const double in = (double)((v->in + block - 1) / block * block) / (double)v->in,

@@ -15,19 +15,21 @@
 
 #include "../kernel.h"
 
-/* A convolution: channels of a group, arithmetic. */
+/* What a convolution contributes to the decision: its channels in a group and its arithmetic. */
 typedef struct {
     int64_t in, out;
     double flops;
 } tutti_order_vote;
-/* false: the op has nothing to say. */
+/* Fills in the vote of an op. Returns false if the op is no convolution. */
 bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
                          tutti_order_vote *vote);
-/* For the candidates that a request names (kernel.h). Preferred: where channels fill blocks. NONE without votes. */
+/* Return the order for the candidates that a request names (kernel.h): the preferred one, if channels fill blocks;
+ * TUTTI_ORDER_NONE without votes. */
 tutti_order tutti_order_preferred(const char *engine, tutti_precision precision);
 tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n);
 
-tutti_order tutti_order_forced(void); /* by TUTTI_ORDER; NONE = it says nothing, or nothing that is known */
+/* Returns the order that TUTTI_ORDER names, or TUTTI_ORDER_NONE if it is unset or unknown. */
+tutti_order tutti_order_forced(void);
 tutti_status tutti_order_check_forced(tutti_failure *err);
 
 #endif

@@ -9,7 +9,8 @@
 
 typedef struct {
     tutti_kernel inner;
-    size_t plain_at[TUTTI_MAX_OP_INPUTS]; /* in scratch: input i in row-major order; its gradient in backward_data */
+    size_t plain_at[TUTTI_MAX_OP_INPUTS]; /* offsets in scratch: input i in row-major order; in backward_data, its
+                                           * gradient */
     size_t grad_at[TUTTI_MAX_OP_INPUTS];
 } adapter;
 
@@ -54,7 +55,7 @@ static void destroy(tutti_kernel *k)
     free(a);
 }
 
-/* The arguments as the inner kernel sees them. Inputs that it does not read are not copied. */
+/* Returns the arguments as the inner kernel sees them. Inputs that the pass does not read are not copied. */
 static tutti_kernel_args plain_args(const tutti_kernel *k, const tutti_kernel_args *args, bool forward)
 {
     const adapter *a = k->state;
