@@ -12,7 +12,7 @@
 typedef struct {
     int64_t out_channels, kernel, stride, pad, groups;
     int init;        /* TUTTI_CONV_UNIFORM or _HE */
-    bool bias, relu; /* relu: out = max(0, sum), as a ReLU behind it would give */
+    bool bias, relu; /* relu: out = max(0, sum), the same as a ReLU behind the op */
 } tutti_conv_attrs;
 enum { TUTTI_CONV_UNIFORM, TUTTI_CONV_HE };
 
@@ -22,8 +22,8 @@ typedef struct {
 } tutti_dense_attrs;
 
 typedef struct {
-    int64_t kernel, stride, pad; /* stride 0 = kernel */
-    bool ceil;                   /* sizes round up */
+    int64_t kernel, stride, pad; /* stride 0 means the same as kernel */
+    bool ceil;                   /* output sizes round up */
 } tutti_pool_attrs;
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     double eps, momentum, scale_init;
-    bool relu; /* of the normalised input plus, where there is one, the second input */
+    bool relu; /* of the normalised input, or of its sum with the second input if there is one */
 } tutti_batch_norm_attrs;
 
 typedef struct {
@@ -44,53 +44,53 @@ typedef struct {
     double weight, label_smoothing;
 } tutti_loss_attrs;
 
-/* Ops that others name; op_table.c declares its rows itself. */
+/* Ops that other files name. op_table.c declares its rows itself. */
 extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op_sigmoid, tutti_op_tanh,
     tutti_op_max_pool, tutti_op_avg_pool, tutti_op_global_avg_pool, tutti_op_lrn, tutti_op_batch_norm, tutti_op_dropout,
     tutti_op_flatten, tutti_op_add, tutti_op_concat, tutti_op_softmax_cross_entropy;
 
 /* --- shape rules that several ops share (op_table.c) --- */
 
-/* Output is shaped as the input. */
+/* Gives the output the input's shape. */
 tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                                  tutti_failure *err);
-/* One operation an element of the output. */
+/* Counts one operation for each element of the output. */
 double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti_shape *out);
-/* (B, C, H, W) -> (B, channels, H', W') of windows that slide: floor((n + 2 pad - kernel) / stride) + 1. With
+/* Computes (B, C, H, W) -> (B, channels, H', W') for sliding windows: floor((n + 2 pad - kernel) / stride) + 1. With
  * ceil the quotient rounds up, but the last window begins inside the input or the padding before it. */
 tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
                                    tutti_shape *out, tutti_failure *err);
-tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs); /* with the stride that 0 stands for */
+/* Returns the attributes with the stride that 0 stands for. */
+tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs);
 tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                                  tutti_failure *err);
 double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
 enum { TUTTI_OP_POOL_NFIELDS = 4 };
 extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
-/* Training needs at least two values a channel; says so, and what the backward pass reads. */
+/* Sets what the backward pass reads. Fails if training has fewer than two values a channel. */
 tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
 
-/* The same for dropout: samples that are not too large, and one byte an element is saved. */
+/* Sets that dropout saves one byte an element. Fails if samples are too large. */
 tutti_status tutti_op_dropout_needs(tutti_kernel *k, tutti_failure *err);
-/* The two counters of tutti_random for a sample; the second one goes up by one every four elements. */
+/* The two counters of tutti_random for a sample. The second one grows by one every four elements. */
 typedef struct {
     uint64_t step, sample;
 } tutti_dropout_keys;
 tutti_dropout_keys tutti_op_dropout_keys(const tutti_kernel_args *a, int64_t sample);
 
-/* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the
- * padding. */
+/* The output positions [first, end) of one dimension at which element k of the window lies inside the input. */
 typedef struct {
     int64_t first, end;
 } tutti_window_span;
 tutti_window_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout);
 
-/* Does a backward pass read input i? */
+/* True if a backward pass reads input i. */
 static inline bool tutti_kernel_reads_again(const tutti_kernel *k, int i)
 {
     return k->backward_reads & TUTTI_READS_INPUT && !(k->unread_inputs >> i & 1);
 }
 
-/* Does anybody want the gradients of its parameters? */
+/* True if the caller uses the gradients of the parameters. */
 static inline bool tutti_kernel_params_wanted(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     for (int i = 0; i < k->nparams; i++)
@@ -104,27 +104,26 @@ static inline bool tutti_kernel_params_wanted(const tutti_kernel *k, const tutti
  * one inner block of 16 of dim 1). Coordinates contribute to the address independently of each other. */
 enum { TUTTI_MAX_INNER_BLOCKS = 8 };
 typedef struct tutti_layout {
-    int64_t stride[TUTTI_MAX_DIMS]; /* elements between outer blocks of a dim */
-    int64_t padded[TUTTI_MAX_DIMS]; /* dims rounded up to whole blocks; what is beyond the shape holds zeros */
+    int64_t stride[TUTTI_MAX_DIMS]; /* elements between two outer blocks of a dim */
+    int64_t padded[TUTTI_MAX_DIMS]; /* dims rounded up to whole blocks; elements beyond the shape are zero */
     int ninner;
     int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* outermost first */
     int inner_dim[TUTTI_MAX_INNER_BLOCKS];
-    /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order
-     * (weights of a dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
+    /* The shape that the order describes, if it is not the tensor's: it has as many elements in the same row-major
+     * order (weights of a dense layer behind planes are (N, C, H, W)). No dims means the tensor's shape. */
     tutti_shape view;
-    void *described; /* a parameter's: the library's own description, owned by the kernel that made the layout */
+    void *described; /* the library's own description of a parameter, owned by the kernel that made the layout */
 } tutti_layout;
 
-/* What coordinate x of dim d contributes to an address. */
+/* Returns what coordinate x of dim d contributes to an address. */
 int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
 
-/* --- the library (onednn_engine.c; onednn_absent.c where it is not in the build: its rows cannot be made and fit
- * nothing) --- */
+/* --- the library (onednn_engine.c, or onednn_absent.c in a build without it: those rows fit nothing) --- */
 
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
-/* bf16 multiplied as such. */
+/* Products of bf16 without widening to f32. */
 extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
-/* Convolutions with channels innermost by steps of our own that keep to the library's orders: f32 and bf16 in lanes;
+/* Convolutions with channels innermost, by our own steps on the library's memory orders: f32 and bf16 in lanes,
  * gradients of bf16 weights by tiles of AMX. */
 extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
 /* As a candidate has them (candidate.h). */
@@ -143,44 +142,45 @@ void tutti_onednn_describe(char out[96]);                    /* "" = not in this
 
 /* Runs a row that computes a bare op where a ReLU is merged into it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
-/* Rows of our own for what memory bounds: every order of activations, every type, any number of threads. They
- * refuse inputs of several types and batch norms whose addend lies otherwise: then the adapters step in. */
+/* Rows of our own for ops whose time is that of memory: every order of activations, every type, any number of threads.
+ * They refuse inputs of several types, and batch norms whose addend has another order; the adapters handle those. */
 extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_add_row, tutti_lane_concat,
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Convolutions of f32 that skip zeros (sparse_impl.h): any shape, groups, order and number of threads. */
 extern const tutti_kernel_row tutti_sparse_conv;
-/* Whose zeros a kernel of this row skips in its weights' gradient: those of the output's gradient, or of the input. */
+/* Says in whose zeros the weights' gradient of a kernel of this row skips terms: the output gradient's, or the
+ * input's. */
 void tutti_sparse_conv_skip_outputs(tutti_kernel *k, bool outputs);
-/* Convolutions of 3 x 3 by Winograd's products, f32 (winograd_row.c). */
+/* 3 x 3 convolutions by Winograd's products, f32 (winograd_row.c). */
 extern const tutti_kernel_row tutti_winograd_conv;
 bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Of 5 x 5: channels that fill vectors, others. */
+/* 5 x 5 convolutions by Winograd's products: channels that fill vectors, and others. */
 extern const tutti_kernel_row tutti_winograd5_wide_conv;
 bool tutti_winograd5_wide_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd5_wide_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 extern const tutti_kernel_row tutti_winograd5_conv;
 bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* 1 x 1 by matrix products of our own (gemm_conv.c). */
+/* 1 x 1 convolutions by matrix products of our own (gemm_conv.c). */
 extern const tutti_kernel_row tutti_gemm_conv;
 bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Any kernel by products of windows that are never written (implicit_conv.c). */
+/* Convolutions of any size by products of windows that are never written to memory (implicit_conv.c). */
 extern const tutti_kernel_row tutti_implicit_conv;
 bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_implicit_conv_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
-/* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */
+/* Makes k by the op's reference row. A row calls it in its create for shapes that it cannot compute. */
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
-/* Runs the row that computes in f32 where activations have 16 bits. */
+/* Runs a row that computes in f32 on activations of 16 bits. */
 extern const tutti_kernel_row tutti_kernel_half_adapter;
-/* Runs passes by the rows that request->by names, where these are several. */
+/* Runs the passes by the several rows that request->by names. */
 extern const tutti_kernel_row tutti_kernel_joined_adapter;
-/* All of a kernel but what a row fills in. */
+/* Fills in all of a kernel but what its row fills in. */
 tutti_status tutti_kernel_begin(const struct tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err);
-/* As tutti_kernel_create, by this row. */
+/* Does what tutti_kernel_create does, by this row. */
 tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const struct tutti_kernel_request *r, tutti_kernel *k,
                                     tutti_failure *err);
 
