@@ -93,10 +93,10 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
  * and this:
  *
  *   channels, kernel, stride, plane of the output     bf16           f32            taken
- *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both; of 4 to 64 samples, too: 155
- *   85.5, 269 159 1024 to 2048, 1, 2, 7 x 7                         25.0 17.3      38.4 35.1      bf16; 64 samples
- *   122.6 73.1 2048 to 512, 1, 1, 7 x 7                          11.4  8.4      16.1 17.2      bf16; 64 samples 41.2
- *   34.5 512 to 2048, 1, 1, 7 x 7                           9.2  8.4      16.2 17.2      bf16; 64 samples 43.6 36.5
+ *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both (64: 155 85.5, 269 159)
+ *   1024 to 2048, 1, 2, 7 x 7                         25.0 17.3      38.4 35.1      bf16 (64 samples: 122.6 73.1)
+ *   2048 to 512, 1, 1, 7 x 7                          11.4  8.4      16.1 17.2      bf16 (64 samples: 41.2 34.5)
+ *   512 to 2048, 1, 1, 7 x 7                           9.2  8.4      16.2 17.2      bf16 (64 samples: 43.6 36.5)
  *   512 to 512, 3, 1, 7 x 7                           20.2 22.1      49.9 37.3      no: f32 by `winograd` 22.1
  *   512 to 1024, 1, 2, 14 x 14                        20.5 19.3      32.1 33.9      no
  *   256 to 256, 3, 2, 14 x 14                         24.6 23.3      40.3 40.3      no

@@ -91,15 +91,15 @@ bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r,
            reads_input(k, r) && at->kernel > 1 && tutti_tile_conv_fits(inputs_of(k), outputs_of(k), at->stride);
 }
 
-/* Channels that fill the library's tiles on both sides are left to it, unless they are many and the planes small: 3 x
- * 3, 16 samples, one thread of a Xeon with AMX, ms in a step of ResNet-50, oneDNN 3.2 and tiles:
+/* The library keeps channels that fill its tiles on both sides, unless they are many and the planes small. 3 x 3, 16
+ * samples, one thread of a Xeon with AMX, ms in a step of ResNet-50, oneDNN 3.2 and tiles:
  *
  *   channels, stride, plane of the output         library  tiles    taken
  *   512 to 512, 1, 7 x 7                          13.8     7.9      yes
  *   512 to 512, 2, 7 x 7                          19.4     8.7      yes
  *   256 to 256, 2, 14 x 14                        8.6      6.8      yes
- *   256 to 256, 1, 14 x 14                        5.5      5.5      no, and so with fewer: 128 to 128, 28 x 28 4.0
- *   5.7 */
+ *   256 to 256, 1, 14 x 14                        5.5      5.5      no
+ *   128 to 128, 1, 28 x 28                        4.0      5.7      no */
 double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     const tutti_conv_attrs *at = k->attrs;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_impl.h: convolutions of f32 that skip zeros (sparse_conv.c): what their files share.
  *
- * A ReLU leaves zeros, and what is multiplied by them is nothing. So the numbers that are not zero are put side by side
+ * A ReLU leaves zeros, and a product with zero adds nothing. So the numbers that are not zero are put side by side
  * once, each with its place, and only those are multiplied:
  *
- *   forward          sum(y, x, :) += v * weight(c, i, j, :)          over the list of each position's inputs
- *                    (tutti_sparse_sum_loop)
- *   input gradient   the same with the gradient's list and weights turned round, where a ReLU that is merged into the
- *                    convolution has masked the gradient; or, where a ReLU made the input, only those of its elements
- *                    that are not zero: its list says which, each is a sum of products of vectors
- *                    (tutti_sparse_dot_loop)
- *   weight gradient  dweight(c, i, j, :) += v * dout(y, x, :)        over the list of each channel's inputs
- *                    (tutti_sparse_weight_loop) or, where the output's gradient has more zeros (a max pool behind the
- *                    convolution leaves at most one number a window), dweight(o, window) += v * in(window of (y, x))
- *                    over its list of each channel               (tutti_sparse_window_loop)
+ *   forward          sum(y, x, :) += v * weight(c, i, j, :)
+ *                    over the list of each position's inputs (tutti_sparse_sum_loop)
+ *   input gradient   the same with the gradient's list and with weights turned round, if a merged ReLU has masked the
+ *                    gradient. If a ReLU made the input, only elements of the input that are not zero need a gradient:
+ *                    each is a sum of products of vectors (tutti_sparse_dot_loop)
+ *   weight gradient  dweight(c, i, j, :) += v * dout(y, x, :)
+ *                    over the list of each channel's inputs (tutti_sparse_weight_loop). If the output's gradient has
+ *                    more zeros (a max pool behind the convolution leaves at most one number a window),
+ *                    dweight(o, window) += v * in(window of (y, x))
+ *                    over the gradient's list of each channel (tutti_sparse_window_loop)
  *
- * In all of them what is summed stays in registers and what is multiplied comes from the first-level cache a vector at
- * a time, with no gather.
+ * In all of them the sums stay in registers, and the factors come from the first-level cache a vector at a time, with
+ * no gather.
  *
- * A zero is never multiplied: weights that are infinite or NaN do not make NaN of it, as 0 x Inf does elsewhere. All
- * that is not zero, NaN included, is multiplied. In the weights' gradient positions around the output count as
- * gradients of zero, so an infinite input makes NaN of taps that it has no part in.
+ * A zero is never multiplied: 0 times an infinite or NaN weight is 0 here, and NaN elsewhere. Every other number, NaN
+ * included, is multiplied. In the weights' gradient, positions around the output count as gradients of zero, so an
+ * infinite input makes NaN of taps that it has no part in.
  *
  * After W. Gong et al., SparseTrain (PACT 2020, arXiv 1911.10175): sums in registers, zeros found by vectors; S. Shi
  * and X. Chu, arXiv 1704.07724: lists of non-zeros, outputs innermost. */

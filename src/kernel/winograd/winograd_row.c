@@ -81,16 +81,16 @@ bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return fits(&tutti_winograd_five, k, r);
 }
 
-/* Products, numbers of tiles and of weights that are moved, each at its rate. Of one thread of an EPYC (Zen 4) with
- * AVX-512; with vectors half as long it, and oneDNN beside it, take longer by as much or by less. ms by the rule |
- * measured, forward, gradient of weights, of the input:
+/* Predicts the seconds of a pass: products, elements of tiles and elements of weights that move, each at its own rate.
+ * The rates are those of one thread of an EPYC (Zen 4) with AVX-512. With vectors half as long, this row and oneDNN
+ * take longer by about the same factor. ms by the rule | measured, for forward, weights' gradient, input's gradient:
  *
- *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5      512 -> 512, 7 x 7, 16     17.5 23.1 17.5 | 16.3 23.5
- *                             16.5
- *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3      512 -> 512, 7 x 7, 1       6.4 12.1  6.4 |  4.6 11.8
- *                             5.2
- *   256 -> 256, 14 x 14, 16   14.2 15.6 14.2 | 15.7 18.9 15.6      16 -> 16, 32 x 32, 64      2.9  2.9  2.9 |  2.3  2.2
- *                             2.3 */
+ *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5
+ *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3
+ *   256 -> 256, 14 x 14, 16   14.2 15.6 14.2 | 15.7 18.9 15.6
+ *   512 -> 512, 7 x 7, 16     17.5 23.1 17.5 | 16.3 23.5 16.5
+ *   512 -> 512, 7 x 7, 1       6.4 12.1  6.4 |  4.6 11.8  5.2
+ *   16 -> 16, 32 x 32, 64      2.9  2.9  2.9 |  2.3  2.2  2.3 */
 static double seconds(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
                       tutti_kernel_pass pass)
 {

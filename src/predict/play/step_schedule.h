@@ -2,24 +2,23 @@
 /* step_schedule.h: predicts a step of data-parallel training from its layers' times and the order of its exchanges,
  * without job or model. All ranks are alike and each has its own batch (weak scaling).
  *
- * Of Shi, Wang, Chu and Li (arXiv 1805.03812), with io = reading + copying of a batch, f and b the sums over layers, u
- * the update, and t_c what exchanges take:
+ * The schedules are those of Shi, Wang, Chu and Li (arXiv 1805.03812). io is the time to read and copy a batch, f and b
+ * are sums over layers, u is the update, and t_c is the time of an exchange:
  *   bsp      T = io + f + b + sum t_c(l) + u            one thing after the other, a message a layer
- *   bsp-one  T = io + f + b + t_c(all bytes) + u        ... one message
+ *   bsp-one  T = io + f + b + t_c(all bytes) + u        the same with one message
  *   io       T = max(io, f + b + sum t_c(l) + u)        the next batch is read beside the step
- *   wfbp     T = max(io, f + b + t_no + u)              a layer's exchange begins behind its gradient and the exchange
- *            before: c(L) = b ready of L, c(l) = max(c(l+1) + t_c(l+1), ready of l), t_no: what ends behind the
- *            backward pass
- *   mg-wfbp  the same, of neighbours merged so that it ends soonest (training/plan/merge.h: exact, where the paper's
+ *   wfbp     T = max(io, f + b + t_no + u)              a layer's exchange begins when its gradient is ready and the
+ *            exchange before has ended: c(L) = ready of L, c(l) = max(c(l+1) + t_c(l+1), ready of l); t_no is the part
+ *            of the exchanges that ends after the backward pass
+ *   mg-wfbp  wfbp with neighbouring layers merged so that it ends first (training/plan/merge.h is exact; the paper's
  *            walk is greedy)
- *   priority the same as wfbp, but of what is ready the layer next to the input goes first, and the next forward pass
- *   waits for each
- *            layer's own exchange only (after ByteScheduler, Peng et al., SOSP 2019). A message that travels is not
- *            interrupted
- * Where the ranks' own cores move the bytes (cost.overlap 0) nothing hides behind compute, whatever the schedule.
+ *   priority wfbp, but of the layers that are ready, the one next to the input goes first, and the next forward pass
+ *            waits for each layer's own exchange only (after ByteScheduler, Peng et al., SOSP 2019). A message that
+ *            travels is not interrupted
+ * If the ranks' own cores move the bytes (cost.overlap 0), nothing hides behind compute, whatever the schedule.
  *
- * Whole nanoseconds: answers are exact. Always bsp >= io >= wfbp >= priority, and mg-wfbp <=
- * the better of wfbp and one message. Threads: shared (pure). */
+ * Times are whole nanoseconds, so answers are exact. Always bsp >= io >= wfbp >= priority, and mg-wfbp <= the better of
+ * wfbp and one message. Threads: shared (pure). */
 #ifndef TUTTI_STEP_SCHEDULE_H
 #define TUTTI_STEP_SCHEDULE_H
 

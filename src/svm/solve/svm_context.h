@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_context.h: what the files of the SVM solver share.
  *
- *   context  rows, tile, threads and buffers, for all problems of a training        svm_context.c, svm_travel.c,
- *            svm_sum.c
- *   solver  one problem: the state and what is made from it                        svm_solve.c, svm_finish.c
- *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
- *   update  of all gradients, from rows computed or kept                           svm_update.c
- *   rule    when samples are dropped and come back                                 svm_eliminate.c
- *   file    the state of a solver, and going on from it                            svm_checkpoint.c
+ *   context  rows, tile, threads and buffers of all problems of a training: svm_context.c, svm_travel.c, svm_sum.c
+ *   solver   one problem, its state and what is made from it: svm_solve.c, svm_finish.c
+ *   set      the working set: members' rows and their kernel matrix: svm_set.c; svm_select.c chooses the members
+ *   update   all gradients, from rows that are computed or kept: svm_update.c
+ *   rule     when samples are dropped and come back: svm_eliminate.c
+ *   file     the state of a solver in a file, and going on from it: svm_checkpoint.c
  *
- * One rank alone calls no collective.
+ * A rank that is alone calls no collective.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_CONTEXT_H

@@ -2,20 +2,20 @@
 /* svm_set.c: the working set: slots of its members, their kernel matrix, and what their optimisation does to all
  * gradients.
  *
- * In a full set most members stay where they are, and the slots of the oldest ones change hands, so most of the matrix
- * stays too:
+ * In a full set most members stay where they are. The slots of the oldest members change hands, and so most of the
+ * matrix stays, too:
  *
- *          kept    new                 new rows are computed against all members; what the kept ones have in the new
- *                  columns is
- *   kept    .    mirrored              their mirror image. Otherwise (the first round, few violators left) the kept
- *           ones move to the
- *   new   computed  computed           front, the new ones follow, and the whole matrix is computed.
+ *          kept    new
+ *   kept    .    mirrored
+ *   new   computed  computed
  *
- * A precomputed matrix need not be symmetric, so it is always computed whole: what the set's matrix is follows from its
- * members alone.
+ * New rows are computed against all members; the new columns of kept rows are their mirror image. In the first round,
+ * and when few violators are left, the kept members move to the front, the new ones follow, and the whole matrix is
+ * computed. A precomputed matrix need not be symmetric, so it is always computed whole: the set's matrix follows from
+ * its members alone.
  *
- * A member's gradient on all ranks is that of the local optimisation: the same number everywhere, and what the sum over
- * all changed members would give but for rounding. */
+ * A member's gradient on all ranks is that of the local optimisation: the same number everywhere. Up to rounding it is
+ * what the sum over all changed members would give. */
 #include <string.h>
 
 #include "svm_context.h"

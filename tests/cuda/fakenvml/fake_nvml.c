@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_nvml.c: a libnvidia-ml.so.1 whose machine is a text file, read anew by nvmlInit_v2. FAKE_NVML names it; a line
- * each:
+/* fake_nvml.c: a libnvidia-ml.so.1 whose machine is a text file, read anew by nvmlInit_v2. FAKE_NVML names the file,
+ * which has a line for each of these:
  *
- *   cards N             name WORDS          compute MAJOR MINOR     pcie GENERATION WIDTH     nvlink VERSION
- *   pair A B COUNT      NVLinks between two cards          half A B COUNT    the same, seen by A alone
- *   switched A COUNT    into NVSwitches, A = -1: of all    nowhere A COUNT   that lead to a device which is no card
- *   idle A COUNT        NVLinks without the other end      level A B LEVEL   what NVML says of their PCIe way; by rule
- *                       50
- *   slow A GENERATION   PCIe of one card                   twins A B         B has the address of A
- *   fail FUNCTION CODE  it answers CODE and no more
+ *   cards N, name WORDS, compute MAJOR MINOR, pcie GENERATION WIDTH, nvlink VERSION
+ *   pair A B COUNT      NVLinks between two cards
+ *   half A B COUNT      the same, seen by A alone
+ *   switched A COUNT    NVLinks into NVSwitches; A = -1 means every card
+ *   nowhere A COUNT     NVLinks to a device which is no card
+ *   idle A COUNT        NVLinks without the other end
+ *   level A B LEVEL     what NVML says of their PCIe way; 50 unless said
+ *   slow A GENERATION   PCIe of one card
+ *   twins A B           B has the address of A
+ *   fail FUNCTION CODE  the function answers CODE and nothing else
  *
- * Answers past a card's links are those of drivers: 2 where it has any, 3 where it has none. Built with FAKE_NVML_OLD
- * it lacks a function, as drivers before 470 do. Threads: owner. */
+ * Questions past a card's links are answered as drivers do: 2 if the card has any, 3 if it has none. Built with
+ * FAKE_NVML_OLD the library lacks a function, as drivers before 470 do. Threads: owner. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
