@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_compose.h: the composition: training steps of all ranks as one schedule, for the checker.
  *
- * Each rank's part is its loops, one run after the other (sequence 0), and, beside it, the sequences of all its
- * exchanges. What a loop does to memory becomes steps that the checker knows:
+ * Each rank's part consists of its loops, one run after the other (sequence 0), and, beside it, the sequences of all
+ * its exchanges. Actions of a loop become steps that the checker knows:
  *   a kernel reads a parameter          copy weights -> seen
  *   a kernel writes a gradient          copy the slot's leaf -> the copy of the gradients
  *   a fold                              reduce of two copies
- *   anything on elements                a copy for each flow of its row (action.h): what is only read goes to `seen`
- *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
- * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for.
- * An exchange that is waited for there alone may be started again when the one that its part makes ready has been
- * waited for. What goes in is one leaf a slot, what comes out is what the method declares to hold every slot's part:
- * so, beside races and deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order"
- * is proved for loops and schedules together. Where the caller could start an exchange at different times, the earliest
- * is taken.
+ *   any action on elements              a copy for each flow of its row (action.h): what is only read goes to `seen`
+ *   START, TELL, WAIT                   nops: steps of exchanges depend on them, or they on steps of exchanges
+ * The parts of the loop EACH_END are sequences of their own; only their waits order them. An exchange that is waited
+ * for only there may be started again once the exchange that its part makes ready has been waited for. The
+ * composition's input is one leaf for each slot; its output is what the method declares to hold every slot's part. So,
+ * beside races and deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is
+ * proved for loops and schedules together. If the caller could start an exchange at different times, the composition
+ * takes the earliest.
  *
- * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again; the
- * checker looks at two such rounds. A step knows of earlier ones only what memories hold and which bank is next, so
- * that every later round is one that was looked at. What happens between two steps only sometimes (a test, and after it
- * perhaps a checkpoint) makes three compositions: without, with the first, with both; each waits for what it needs, so
- * that what two neighbours may do to each other is in one of them.
+ * A step is unrolled twice, and as often as it takes until all exchanges are at their first bank of scratch again; the
+ * checker looks at two such rounds. A step depends on earlier ones only through the contents of memories and the next
+ * bank, so every later round is like a round that was checked. Between two steps there may be a test, and after it a
+ * checkpoint. That makes three compositions: with neither, with the test, with both. Each waits for what it needs, so
+ * whatever two neighbours may do to each other is in one of the three.
  *
- * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches its own rank's
- * memory alone, but for exchanges of its own: so whatever holds between the first step of a period and the second, and
- * between the last and the exchange, holds for any number of steps between them, which all begin with what the one
- * before left and are told nothing else.
+ * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches only its own
+ * rank's memory, and exchanges of its own. So whatever holds between the first step of a period and the second, and
+ * between the last and the exchange, holds for any number of steps between them: each begins with what the one before
+ * left and is told nothing else.
  *
- * Of an exchange between some ranks only those have sequences, and only they may start it, tell it or wait for it; how
- * often it is started is asked of one of them.
+ * If an exchange is between some ranks only, only these have sequences, and only they may start it, tell it or wait for
+ * it; one of them decides how often it is started.
  *
- * Of a split layer the kernels of a rank see the samples of its group. So the gradients that they write hold the leaves
- * of all its members: these are taken down where the rank has waited for the group's inputs, from the members' own
- * inputs to the composition, which are symbols and no memory. That activations and parts of outputs are what kernels
- * want is proved by itself (plan_split.c), and that what they lie in is not touched by two at a time, here: memory for
- * what travels is read and written as the graph's nodes say, all of it by each. A rank has only its part of such a
- * layer's weights after a step, which is what it owes; before a test it has all.
+ * In a split layer the kernels of a rank read the samples of its group. So the gradients that they write hold the
+ * leaves of all its members. The composition notes these leaves where the rank has waited for the group's inputs: they
+ * come from the members' own inputs to the composition, which are symbols and not memory. Another proof shows that
+ * kernels find the activations and parts of outputs that they need (plan_split.c). This proof shows that no two ranks
+ * touch their memory at the same time: exchanged memory is read and written as the graph's nodes say, all of it by
+ * each. A rank holds only its part of such a layer's weights after a step, and that is what it owes; before a test it
+ * holds all.
  *
- * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind
- * it, as long as the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
+ * The index space is the packed vector. Numbers that must hold every slot's part have a stretch of their own behind it,
+ * as long as the vector, so that one proof covers them too. Other numbers are as long as the vector, which proves as
+ * much.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_COMPOSE_H
@@ -50,31 +52,33 @@
 typedef struct {
     tutti_loop_driver driver;
     int train_step;
-    bool ends_period; /* the step */
+    bool ends_period; /* true if the training step ends a period */
 } tutti_loop_run;
 
 /* One step of a rank's sequence 0. */
 typedef struct {
     tutti_step_kind kind;
-    int part;                 /* of the loop beside, from 1; 0 = of sequence 0 */
-    int run, action;          /* of the composition's runs, of its loop; action -1 = before or after all */
+    int part; /* part of the loop EACH_END, from 1; 0 = sequence 0 */
+    /* indices: run of the composition, action of its loop; action -1 = before or after all actions */
+    int run, action;
     int param;                /* -1 = none */
-    int exchange, invocation; /* nop: for whose end it waits; -1 = for none's */
-    int64_t first, last;      /* of the index space; or of a vector that is cut into */
-    int of;                   /* so many parts; 0 = of the index space */
-    int after;                /* nop: another one's position that it waits for; -1 = none's */
-    int from[2], to;          /* buffers, -1 = none */
-    int peer;                 /* the last of `from` is this rank's input; -1 = all are the own rank's */
+    int exchange, invocation; /* nop: the exchange whose end it waits for; -1 = none */
+    int64_t first, last;      /* range of the index space, or of a vector that is cut into `of` parts */
+    int of;                   /* number of parts; 0 = the range is in the index space */
+    int after;                /* nop: the position of another step that it waits for; -1 = none */
+    int from[2], to;          /* numbers of buffers, -1 = none */
+    /* the last buffer of `from` is an input of this rank; -1 = all buffers are the own rank's */
+    int peer;
     unsigned when;
 } tutti_loop_step;
 
 typedef struct {
     tutti_loop_step *steps;
     int nsteps;
-    /* Invocation, exchange: positions of loop steps, -1 = none. */
+    /* Per invocation and exchange: positions of loop steps, -1 = none. */
     int *begun, *ready, *is_free, *waited;
-    int *first_step;     /* the same: index of its first step in the part */
-    int nexchange_steps; /* they come before the loop's */
+    int *first_step;     /* per invocation and exchange: index of its first step in the part */
+    int nexchange_steps; /* number of exchange steps, which come before the loop's */
 } tutti_unrolled;
 
 /* One lowered schedule with the parts of all ranks. */
@@ -86,60 +90,60 @@ typedef struct {
 
 typedef struct {
     const tutti_plan *plan;
-    int result;             /* memory whose content is shown in the vector's place of the index space */
-    int result_of_zero;     /* rank 0 shows this one instead; -1 = it does not */
-    tutti_loop_driver last; /* drivers beyond it stay away */
+    int result;             /* the memory whose content is compared in the vector's range of the index space */
+    int result_of_zero;     /* the memory for rank 0 instead; -1 = the same */
+    tutti_loop_driver last; /* loops of later drivers are left out */
     tutti_schedule_header head;
-    int nranks, nsequences; /* of one exchange */
+    int nranks, nsequences; /* nsequences: of one exchange */
     tutti_composed_schedule *schedules;
-    tutti_part none; /* of a rank that takes no part */
+    tutti_part none; /* the part of a rank that does not take part */
     tutti_loop_run *runs;
     int nruns;
-    int *ninvocations, most_invocations; /* an exchange; of any */
+    int *ninvocations, most_invocations; /* per exchange; the largest of all */
     int64_t *edges;                      /* boundaries of all slices, in elements, ascending */
     int nedges;
-    int *memory_base;  /* a memory: number of its first copy, from the end of the inputs */
-    int *scratch_base; /* rank, exchange: number of its first scratch buffer */
-    int *window;       /* a memory: its stretch of the index space */
+    int *memory_base;  /* per memory: number of its first copy, counted from the end of the inputs */
+    int *scratch_base; /* per rank and exchange: number of its first scratch buffer */
+    int *window;       /* per memory: its stretch of the index space */
     int nwindows;
-    /* Of one class of elements (plan_alike.h): what each rank does with them, in parts of the exchanges' vector; NULL:
-     * of all elements. */
+    /* For one class of elements (plan_alike.h): what each rank does with them, as parts of the exchanges' vector; NULL
+     * = the composition is for all elements. */
     const tutti_unrolled *loops;
     bool owes_nothing;
-    int owed_parts; /* of the class's vector a rank owes its part of as many; 1: all of it */
+    int owed_parts; /* number of parts of the class's vector; a rank owes one of them. 1: a rank owes all */
     tutti_arena arena;
-    const tutti_headway *headway; /* hears that the proof goes on; may be NULL */
+    const tutti_headway *headway; /* is told that the proof goes on; may be NULL */
 } tutti_composition;
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
 
-/* result: a vector that the method declares to hold all. last: loops of this driver and those before it are gone
- * through whenever they may be, others never. */
+/* Creates a composition. result: a memory that the method declares to hold all. last: loops of this driver and of
+ * earlier drivers are played whenever they may be, later ones never. */
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
-/* The proof: what its head says is owed holds, and that no two accesses race (plan_check.c). */
+/* Proves that what the head owes holds and that no two accesses race (plan_check.c). */
 tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
-/* Edges of a composition of all elements; done once, by the check. */
+/* Finds the edges for a composition of all elements; the check does it once. */
 void tutti_composition_find_edges(tutti_composition *c);
 /* Numbers memory and scratch. */
 void tutti_composition_number(tutti_composition *c);
-/* Tables of what exchanges are told, empty, and where their steps begin. */
+/* Makes the tables of what exchanges are told, empty, and of where their steps begin. */
 void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out);
-/* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask
- * for a verdict. */
+/* Unrolls the loops of a rank (plan_loop.c). TUTTI_ERR_FAILED: an exchange is never ready or free, or the rule does not
+ * read a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);
 
-/* Buffers: inputs (one a slot), then result, seen, what is known of the group that shares layers, the copies of all
- * memories, scratch of exchanges. */
+/* Buffers, in this order: inputs (one for each slot), result, `seen`, what is known of the group that shares layers,
+ * the copies of all memories, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
     return tutti_composition_nslots(c, rank) + c->memory_base[memory] + copy;
 }
 
-/* A rank's part of an exchange: slices and peers in there are places of the schedule. */
+/* A rank's part of an exchange. Its slices and peers are places of the schedule, not ranks. */
 static inline const tutti_part *tutti_composition_part(const tutti_composition *c, int exchange, int rank)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
@@ -147,31 +151,31 @@ static inline const tutti_part *tutti_composition_part(const tutti_composition *
     return place < 0 ? &c->none : &c->schedules[x->schedule].parts[place];
 }
 
-/* Activations are looked at apart, by life time. */
+/* Copies of a memory in the composition. Activations have none: another proof checks them by life time. */
 static inline int tutti_composition_copies(const tutti_composition *c, int memory)
 {
     const tutti_plan_memory *m = &c->plan->memories[memory];
     return m->role == TUTTI_ROLE_ACTIVATIONS ? 0 : m->copies;
 }
 
-/* Elements of a memory in the index space. */
+/* A range of elements of a memory, in the index space. */
 typedef struct {
     int64_t first, last;
 } tutti_stretch;
-/* The i-th stretch of the index space in which a rank holds after all runs what is declared; false: there are no
- * more. */
+/* Writes the i-th stretch of the index space in which a rank must hold, after all runs, what is declared. False: there
+ * are no more. */
 bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 
-/* An invocation of an exchange in tables of both. */
+/* Index of (invocation, exchange) in tables over both. */
 static inline int tutti_composition_at(const tutti_composition *c, int invocation, int exchange)
 {
     return invocation * c->plan->nexchanges + exchange;
 }
 
-/* plan_check_arena.c */
+/* in plan_check_arena.c */
 tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err);
-/* Counter-examples in the words of the plan (plan_describe.c); owner is the composition. */
+/* Write counter-examples in the words of the plan (plan_describe.c); owner is the composition. */
 void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
 void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out,
                               size_t size);

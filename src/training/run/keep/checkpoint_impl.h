@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_impl.h: what the files of the checkpoint share. */
+/* checkpoint_impl.h: shared by the files of the checkpoint. */
 #ifndef TUTTI_CHECKPOINT_IMPL_H
 #define TUTTI_CHECKPOINT_IMPL_H
 
@@ -10,9 +10,10 @@
 
 /* "step_000000123" -> 123; -1 for any other name. */
 int64_t tutti_checkpoint_step_of(const char *name);
-/* Control numbers ("@loss") are no part of a checkpoint, statistics have no states. */
+/* True if a checkpoint holds this parameter: control numbers ("@loss") are not stored, and statistics have no
+ * states. */
 bool tutti_checkpoint_stores(const tutti_param *p, bool of_state);
-/* A file of vectors: the weights, one of the rule's states, one of the rank's own. */
+/* A file of vectors: the weights, one of the rule's states, or one of the rank's own vectors. */
 typedef struct {
     char name[40];
     bool is_state;

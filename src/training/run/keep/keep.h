@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keep.h: what a run keeps in its folder, and where it begins.
  *
- *   resume.c      the folder: lock, match, where to go on    init*.c        weights from elsewhere
+ *   resume.c      the folder: lock, comparison of jobs,      init*.c        weights from elsewhere
+ *                 where to continue
  *   fill.c        the weights it begins with                 checkpoint*.c  a checkpoint, its manifest and its tensors
- *   saving.c      when a run saves, and what                 lent.c         vectors of a device, where the host reads
- *                 and fills them
+ *   saving.c      when a run saves, and what                 lent.c         copies a device's vectors to where the host
+ *                                                                           reads and fills them
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_KEEP_H
@@ -14,65 +15,66 @@
 #include "checkpoint.h"
 #include "init.h"
 
-/* What rank 0 finds in the folder and all ranks do. */
+/* What rank 0 finds in the folder; all ranks then do the same. */
 typedef struct {
-    int lock_fd;           /* -1 = none */
-    char *path;            /* checkpoint to go on from, NULL = from the start */
-    tutti_headway headway; /* of what is read */
-    char *init_path;       /* from the start: what was found for config->init, NULL = nothing is asked for */
+    int lock_fd;           /* descriptor of the lock file; -1 = none */
+    char *path;            /* checkpoint to continue from, NULL = begin at step 0 */
+    tutti_headway headway; /* is told how far reading is */
+    char *init_path;       /* at step 0: the source that was found for config->init, NULL = the job asks for none */
     tutti_init_wanted wanted;
-    tutti_init *init; /* rank 0 has looked into it already; the others have NULL */
+    tutti_init *init; /* rank 0 has opened it already; the other ranks have NULL */
 } tutti_start;
 
 typedef struct {
     tutti_start start;
-    double saved_s, looked_s; /* when: all saved last, or began; this rank looked at the folder */
+    double saved_s, looked_s; /* times: when all ranks last saved, or began; when this rank last looked at the folder */
 } tutti_keeping;
 
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err);
-/* Before there is a run to tell of. */
+/* Reports an event before there is a run to report. */
 void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text);
-/* Rank 0, where nothing is resumed: checks all that config->init asks for and keeps it in s; a second call does
- * nothing. */
+/* Rank 0, when nothing is resumed: opens and checks all that config->init asks for, and keeps it in s; a second call
+ * does nothing. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
 void tutti_start_say_init(const tutti_train_config *c,
-                          const tutti_start *s);          /* what came of it, if anything was asked for */
-void tutti_start_say_unread(const tutti_train_config *c); /* that the run is resumed instead */
-/* From the start: fills the weights of c and those of its states that are asked for, on every rank the same, or fails.
- * init is given back. */
+                          const tutti_start *s);          /* reports what came of it, if the job asked for it */
+void tutti_start_say_unread(const tutti_train_config *c); /* reports that the run is resumed instead */
+/* At step 0: fills the weights of c, and those states that the job asks for, equally on every rank, or fails. Releases
+ * s->init. */
 tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *config, tutti_start *s, tutti_checkpoint *c,
                               tutti_failure *err);
-/* Whether the folder is still the one that was locked; true without a folder or a lock. */
+/* True if the folder is still the one that was locked; true without a folder or a lock. */
 bool tutti_start_holds(const tutti_start *s, const char *dir);
 void tutti_start_release(tutti_start *s);
-/* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
+/* Returns the keys in which two jobs differ, except the free ones, in words ("batch is 64 there, 32 here; ..."); NULL
+ * if none. The caller frees it. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
 
-/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn; and how far its run had
- * come. */
+/* Fills the weights that the run begins with: from the checkpoint that `start` names, from config->init, or with random
+ * initial values; and sets how far the run has come. */
 tutti_status tutti_fill_weights(tutti_start *start, tutti_stepping *s, tutti_failure *err);
 
-/* Vectors of a checkpoint, as tutti_saving_of names them on the device, where this host's loops reach them, until they
- * are given back. */
+/* Returns a checkpoint like `there` (the device's vectors, as tutti_saving_of names them) with vectors that this host's
+ * loops can read and write, until they are given back. */
 tutti_checkpoint tutti_lent_borrow(const tutti_stepping *s, const tutti_checkpoint *there);
 void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
 
-/* All that a checkpoint holds, on the device. */
+/* Returns what a checkpoint must hold; the vectors are the device's. */
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s);
 /* TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
 tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s, tutti_failure *err);
-/* Rank 0: its clock asks for a checkpoint. */
+/* Rank 0: true if its clock asks for a checkpoint. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s);
-/* Whether all save behind this step, the same on all ranks. */
+/* True if all ranks save after this step; the same on all ranks. */
 bool tutti_saving_is_due(const tutti_stepping *s, int64_t step);
-/* A checkpoint under way: what is written lies still, where the host reads it. */
+/* A checkpoint that is being written: its vectors do not change, and the host can read them. */
 typedef struct {
     tutti_checkpoint there, lent;
-    bool writes; /* this rank */
+    bool writes; /* this rank writes */
 } tutti_saving;
 void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out);
-/* Collective. What is not good need not be written. */
+/* Collective. Writes the checkpoint; weights that are not finite need not be written. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
                                 tutti_failure *err);
 void tutti_saving_end(const tutti_stepping *s, tutti_saving *saving);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_index.h: NAME.safetensors.index.json, which says in which of several files beside it each tensor lies:
- * {"metadata": {...}, "weight_map": {"conv1.weight": "model-00001-of-00002.safetensors", ...}}. Other keys are passed
- * over. Failures: TUTTI_ERR_DATA, naming the file. Threads: frozen after parse. */
+/* safetensors_index.h: NAME.safetensors.index.json, the index of a set of safetensors files. It says in which of
+ * several files beside it each tensor lies: {"metadata": {...}, "weight_map": {"conv1.weight":
+ * "model-00001-of-00002.safetensors", ...}}. Other keys are ignored. Failures: TUTTI_ERR_DATA, naming the file.
+ * Threads: frozen after parse. */
 #ifndef TUTTI_SAFETENSORS_INDEX_H
 #define TUTTI_SAFETENSORS_INDEX_H
 
@@ -11,15 +12,16 @@
 
 typedef struct tutti_safetensors_index tutti_safetensors_index;
 
-/* A file is a name without a folder that ends in .safetensors: an index leads nowhere else, and to no other index. */
+/* Parses an index. A file must be a name without a folder that ends in .safetensors: so an index cannot point anywhere
+ * else, nor to another index. */
 tutti_status tutti_safetensors_index_parse(const char *name, const char *text, size_t nbytes,
                                            tutti_safetensors_index **out, tutti_failure *err);
-/* Files in the order of their names, each once; NULL beyond the last. */
+/* Returns the i-th file, in the order of the names, each once; NULL beyond the last. */
 const char *tutti_safetensors_index_file(const tutti_safetensors_index *x, int i);
 int tutti_safetensors_index_count(const tutti_safetensors_index *x);
-/* Tensors in the order of their names, and the file of each. */
+/* Returns the i-th tensor, in the order of the names, and its file. */
 const char *tutti_safetensors_index_tensor(const tutti_safetensors_index *x, int i, const char **file);
-/* The file of a tensor, NULL: the index does not know it. */
+/* Returns the file of a tensor; NULL = the index does not list it. */
 const char *tutti_safetensors_index_find(const tutti_safetensors_index *x, const char *tensor);
 void tutti_safetensors_index_destroy(tutti_safetensors_index *x); /* NULL is accepted */
 

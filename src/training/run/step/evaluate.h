@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluate.h: accuracy and loss over blocks of the test set; each rank takes a run of blocks, whose borders do not
- * depend on the rank count. Threads: owner. */
+/* evaluate.h: accuracy and loss over blocks of the test set; each rank takes a contiguous run of blocks. The borders of
+ * blocks do not depend on the number of ranks. Threads: owner. */
 #ifndef TUTTI_EVALUATE_H
 #define TUTTI_EVALUATE_H
 
@@ -11,17 +11,17 @@
 typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
                                     tutti_evaluator **out, tutti_failure *err);
-/* stop_asked is asked before each block; what is not 0 ends a test early. headway hears of the samples that are tested;
- * its "not wanted any more" ends a test as well. */
+/* stop_asked is called before each block; a result other than 0 ends the test early. headway is told the samples that
+ * are tested; if it is not wanted any more, the test ends too. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway);
-/* The model's ReLUs; zeros: of the outputs of each, in the last run. */
+/* Returns the model's ReLUs; *zeros: the zeros in the output of each, in the last run. */
 const tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);
-/* Who hears of each answer of the runs that follow. */
+/* Sets who hears of each answer of the runs that follow. */
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
-/* Whether an interval between two tests ends with this step. */
+/* True if an interval between two tests ends with this step. */
 bool tutti_evaluator_is_due(const tutti_train_config *c, int64_t step);
-/* w: the device's weights; what they are like was said when it was created. */
+/* w: the device's weights; their layout was given at creation. */
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const tutti_packed_weights *w, int part, int nparts,
                                  tutti_eval_result *out, /* loss: the sum, not the mean */
                                  tutti_failure *err);

@@ -13,29 +13,31 @@ typedef struct {
     tutti_group *group;
     const tutti_device *device;
     const tutti_plan *plan;
-    int enrolled;              /* of the memories, whose regions the device knows */
-    tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
-    char **memory;             /* a memory: this rank's */
-    tutti_region *numbers;     /* that all memories of numbers share */
-    tutti_region *seats;       /* the same of seats; NULL: there are none */
-    tutti_exchange **exchange; /* of the plan; NULL: between others, or for checkpoints where there are none */
-    bool *in_flight;           /* an exchange: started and not waited for */
+    int enrolled;          /* memories, up to this number, whose regions the device knows */
+    tutti_place *place;    /* per memory: where it lies on every rank; empty for a private memory */
+    char **memory;         /* per memory: this rank's address */
+    tutti_region *numbers; /* the region that all memories of numbers share */
+    tutti_region *seats;   /* the region that all seats share; NULL = there are no seats */
+    /* per exchange of the plan; NULL: it is between other ranks, or for checkpoints of a run that writes none */
+    tutti_exchange **exchange;
+    bool *in_flight; /* per exchange: started and not waited for */
 } tutti_shared;
 
-/* saves: checkpoints are written. The caller destroys it in any case. */
+/* saves: the run writes checkpoints. The caller destroys *out in any case. */
 tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device, const tutti_plan *plan, bool saves,
                                  tutti_shared *out, tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s);
-float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);           /* of f32 */
-int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);                  /* of i64 */
-float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n); /* tutti_plan_find_memory's */
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* a memory of f32 */
+int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* a memory of i64 */
+/* the memory that tutti_plan_find_memory returns */
+float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n);
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
 /* done: as in tutti_exchange_wait_for, or NULL. */
 tutti_status tutti_shared_wait(tutti_shared *s, int exchange, const atomic_bool *done, tutti_failure *err);
 void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
-/* Read from or written to memory of other ranks in the same. */
+/* Bytes read from or written to memory of other ranks in that time. */
 int64_t tutti_shared_crossed_bytes(const tutti_shared *s);
-double tutti_shared_seconds(const tutti_shared *s); /* in the exchanges of steps so far, this rank */
+double tutti_shared_seconds(const tutti_shared *s); /* this rank's time in the exchanges of steps so far */
 
 #endif
