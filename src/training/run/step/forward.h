@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.h: a network forward only, for one number of samples: the kernels and the placement of an inference graph,
- * which compute in the caller's memory of a device. Private to src/training/run. Threads: owner. */
+/* forward.h: runs a network's forward pass only, for one number of samples: the kernels and the placement of an
+ * inference graph, which compute in the caller's memory of a device. Private to src/training/run. Threads: owner. */
 #ifndef TUTTI_FORWARD_H
 #define TUTTI_FORWARD_H
 
@@ -13,26 +13,28 @@ typedef struct {
     tutti_placement placed;
 } tutti_forward;
 
-/* `like`: a graph of the model, in whose orders of parameters the weights will lie. */
+/* Makes the graph and placement. `like`: a graph of the model; the weights will lie in its orders of parameters. */
 tutti_status tutti_forward_make(const tutti_graph *like, int64_t batch, tutti_arena *arena, tutti_forward *out,
                                 tutti_failure *err);
 void tutti_forward_release(tutti_forward *f);
 
-/* What one run computes with, all of it the device's. */
+/* What one run computes with; all memory is the device's unless said. */
 typedef struct {
     const float *weights;
-    const int64_t *param_offset; /* a param of the graph; the host's */
+    const int64_t *param_offset; /* per param of the graph; in the host's memory */
     const float *samples;
     const int32_t *labels;
-    char *memory;                    /* placed.bytes, at a multiple of 64 */
-    const struct tutti_relus *relus; /* whose zeros are added to zeros, one a ReLU; NULL = nobody counts them */
+    char *memory; /* placed.bytes, aligned to 64 */
+    /* the ReLUs whose zeros are added to `zeros`, one number each; NULL = zeros are not counted */
+    const struct tutti_relus *relus;
     int64_t *zeros;
 } tutti_forward_run_args;
-/* On the device of `staging`, whose figures it uses. *loss: the sum over the samples; *correct: how many are right. */
+/* Runs on the device of `staging`, whose loss and count it uses. *loss: the sum over the samples; *correct: how many
+ * answers are right. */
 void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,
                        float *loss, int32_t *correct);
-/* After a run there: (samples, classes) probabilities, and the class of each sample's largest logit, the first of
- * equals: the one that `correct` goes by. */
+/* Call it after a run. probability: (samples, classes); predicted: the class of each sample's largest logit, the first
+ * of equals, which `correct` counts by. */
 void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
                            float *probability, int32_t *predicted);
 

@@ -2,19 +2,19 @@
 /* step.h: plays the steps of one rank: a plan's memories and exchanges on a device, its batches, and how far it has
  * come.
  *
- *   stepping.c   its life                                 step*.c      the actions of one step
+ *   stepping.c   create and release                       step*.c      the actions of one step
  *   exchanges.c  memories and exchanges of a plan         ahead.c      the batch of a step, and the next one on its way
  *                to a device
  *   beside.c     what is done when an exchange has ended  hops.c       layers that ranks share
  *   account.c    what time was spent on                   staging.c    samples and labels on their way to a device,
- *                figures on theirs back
+ *                and results on their way back
  *   groups.c     parameters with a rate of their own      step_work.c  what runs on a device, launched
  *   handicap.c   ranks that are held up on purpose        pretend.c    kernels that only wait
  *   evaluate.c   test accuracy, over all ranks            forward.c    an inference graph of some samples
  *   sparsity.c   zeros that convolutions skip
  *
- * Knows of visits only what an action asks of the board, and nothing of what is kept and told. Threads: owner of the
- * group; a stand-in's, the thread that plays it. */
+ * This code knows of visits only what an action asks of the board, and nothing of what is kept and reported. Threads:
+ * owner of the group; for a stand-in, the thread that plays it. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
@@ -24,16 +24,16 @@
 #include "exchanges.h"
 #include "staging.h"
 
-/* How a parameter is updated. */
+/* Rate and decay of one parameter. */
 typedef struct {
-    double rate, decay; /* the first is a factor */
+    double rate, decay; /* rate: a factor of the run's rate */
 } tutti_param_group;
 
-/* The batch of the next step, on its way to the device (ahead.c). */
+/* The batch of the next step, which is being brought to the device (ahead.c). */
 typedef struct {
     bool is_there;
-    tutti_batch batch;   /* its samples and labels are the loader's: nobody looks at them here */
-    tutti_status status; /* what came of loading it, if not OK */
+    tutti_batch batch;   /* its samples and labels belong to the loader and must not be read here */
+    tutti_status status; /* the status of loading it, if not OK */
     tutti_failure why;
 } tutti_ahead;
 
@@ -46,73 +46,77 @@ typedef struct {
     const tutti_device *device;
     int rank, nranks;
     tutti_shared shared;
-    tutti_param_group *groups; /* a parameter's */
-    int loss, correct, stop;   /* control numbers: indices of parameters */
+    tutti_param_group *groups; /* per parameter */
+    int loss, correct, stop;   /* control numbers: indices into the parameters */
     tutti_loss_scale_state scale;
-    int64_t earlier_updates; /* of the states that it began with */
-    int64_t first_step;      /* of this run */
-    tutti_visits *visits;    /* where ranks take steps of their own (tutti_async_create); NULL else */
-    /* of who plays, the rank itself or a stand-in */
-    tutti_event launched; /* the last that this thread has put on the device's queue */
-    int64_t local_steps;  /* in this run, where ranks take steps of their own */
+    int64_t earlier_updates; /* updates of the states before this run's step 0 */
+    int64_t first_step;      /* the step at which this run began */
+    tutti_visits *visits;    /* where ranks take steps of their own (tutti_async_create); else NULL */
+    /* the following belong to the thread that plays: the rank itself or a stand-in */
+    tutti_event launched; /* the last event that this thread has put on the device's queue */
+    int64_t local_steps;  /* local steps of this run, where ranks take steps of their own */
     tutti_account account;
-    /* of the rank itself */
+    /* the following belong to the rank itself */
     tutti_staging staging;
     tutti_loader *loader;
     tutti_ahead ahead;
-    tutti_beside *beside;    /* NULL: nothing is */
-    tutti_replaced replaced; /* of this rank's training samples */
+    tutti_beside *beside;    /* NULL = nothing is done beside the steps */
+    tutti_replaced replaced; /* training samples of this rank that were replaced */
     int64_t step;            /* steps done */
     double last_loss;
-    int64_t skipped_in_a_row;          /* steps, for want of finite gradients */
-    bool skipped_at_least;             /* the last of them at the smallest scale */
-    int my_signal;                     /* that asks this rank to end; 0 = none */
-    bool asked_to_stop, asked_to_save; /* some rank was signalled; rank 0's clock: all do after this step */
-    bool has_stalled;                  /* as its handicap has it */
-    double owed_s;                     /* by kernels that only wait; < 0: they have waited too long */
+    int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
+    bool skipped_at_least;    /* the last of them was at the smallest scale */
+    int my_signal;            /* signal that asks this rank to end; 0 = none */
+    /* all ranks stop, or save, after this step: some rank was signalled, or rank 0's clock asked */
+    bool asked_to_stop, asked_to_save;
+    bool has_stalled; /* its handicap has made it stall */
+    /* time that kernels which only wait still have to wait; < 0: they have waited too long */
+    double owed_s;
 } tutti_stepping;
 
-/* Before it is made: no step is done, and time is counted. */
+/* Returns a stepping before it is made: at step 0, with time counted from now. */
 tutti_stepping tutti_stepping_begin(tutti_group *group, const tutti_train_config *config);
-/* Collective: what its device needs, memories, exchanges, what is done beside. The caller releases it in any case. */
+/* Collective: makes what the device needs, memories, exchanges, and the loop beside the steps. The caller releases it
+ * in any case. */
 tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
-/* Makes the loader, and shows its memory to a device that samples are brought to. Weights are there and the step is
- * known, and so are visits. */
+/* Makes the loader, and shows its memory to a device that samples are brought to. Call it when the weights, the step
+ * and the visits are set. */
 tutti_status tutti_stepping_load(tutti_stepping *s, tutti_failure *err);
-void tutti_stepping_release(tutti_stepping *s); /* and its visits */
-/* Makes a stepping that plays actions for a worker of another host, as these visits: in the memories of `own`, which it
- * borrows, by its rules and rates. It reads no batch and has taken no step yet. */
+void tutti_stepping_release(tutti_stepping *s); /* releases its visits too */
+/* Returns a stepping that plays actions for a worker of another host, with that worker's visits. It borrows the
+ * memories, the rule and the rates of `own`. It reads no batch and has taken no step yet. */
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);
 
-/* Waits for all that this thread has put on the device's queue: before a start or a tell of an exchange, a look, a loop
- * of the device's own, a borrowing, the end of a visit. */
+/* Waits for all work that this thread has put on the device's queue. Needed before an exchange is started or told
+ * something, a look, a loop on the device, a borrowing, and the end of a visit. */
 static inline void tutti_step_sync(const tutti_stepping *s)
 {
     s->device->wait(s->device, s->launched);
 }
 
-/* The numbers of a step, counted from 0, whose update is the nth of these states. */
+/* Returns the numbers of a step, counted from 0, whose update is the nth of the states. */
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
-/* Asks once whether this rank is asked to end, if it was not before. */
+/* Asks once whether this rank must end, unless it was asked before. */
 void tutti_step_ask(tutti_stepping *s);
-/* One step: a batch, all actions. Afterwards exchanges may still be under way. saves: this rank asks all to save behind
- * it. */
+/* Plays one step: a batch and all actions. Exchanges may still run afterwards. saves: this rank asks all ranks to save
+ * after the step. */
 tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err);
-/* The next batch; NULL: there is none. */
+/* Returns the next batch in *out; NULL = there is none. */
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);
-/* One rank's share of a step, by itself. */
+/* Plays one rank's share of a step, without other ranks. */
 tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, tutti_failure *err);
-/* Actions of a part of the loop of arrivals, none of which travels, by these numbers. */
+/* Plays actions of a part of the loop of arrivals, with these numbers. None of the actions is an exchange. */
 tutti_status tutti_step_play_served(tutti_stepping *s, const tutti_update_step *update, const tutti_action *actions,
                                     int nactions, tutti_failure *err);
-/* A loop between two steps: before a test, before a checkpoint. */
+/* Plays a loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_stepping *s, tutti_loop_driver driver, tutti_failure *err);
-/* Of this rank's samples of the step just played (in copy 0 of the gradients), the sum. */
+/* Returns the sum of the losses of this rank's samples in the step just played (in copy 0 of the gradients). */
 double tutti_step_own_loss(const tutti_stepping *s);
-/* Mean loss, and whether any rank asks to stop, of the step just played. TUTTI_ERR_FAILED: its device has failed. */
+/* Reads the mean loss of the step just played, and whether any rank asks to stop. TUTTI_ERR_FAILED: the device has
+ * failed. */
 tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err);
 tutti_status tutti_step_wait_all(tutti_stepping *s, tutti_failure *err);
-/* What is tested, saved and handed on, on the device. */
+/* The weights that are tested, saved and handed on, on the device. */
 float *tutti_step_answer(const tutti_stepping *s);
 
 #endif

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_impl.h: what the files that play a step's actions share. Threads: owner, or a stand-in with a stepping of its
- * own. */
+/* step_impl.h: shared by the files that play a step's actions. Threads: owner, or a stand-in with its own stepping. */
 #ifndef TUTTI_STEP_IMPL_H
 #define TUTTI_STEP_IMPL_H
 
 #include "step.h"
 #include "step_work.h"
 
-/* All actions of one step share this. */
+/* Values that all actions of one step share. */
 typedef struct {
     const tutti_batch *batch;
-    const float *samples; /* the batch's, where the device finds them */
+    const float *samples; /* the batch's samples and labels, where the device finds them */
     const int32_t *labels;
     tutti_update_step update;
-    float stop; /* what this rank adds to @stop */
+    float stop; /* this rank's summand of @stop */
     bool ends_period;
-    bool skips;  /* some rank has seen a gradient that is not finite: no update */
-    double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
+    bool skips;  /* some rank has found a gradient that is not finite: no weight is updated */
+    double clip; /* factor that limits the norm of the gradients; 0 = not known yet */
     char *arena;
 } tutti_step_common;
 
@@ -26,53 +25,56 @@ static inline void tutti_step_launch(tutti_stepping *s, tutti_work_kind kind, co
     s->launched = tutti_work_launch(s->device, kind, args);
 }
 
-/* step_kernels.c. Where a slot's part of a parameter's gradient goes; where its value is. */
+/* step_kernels.c: returns where a slot's part of a parameter's gradient is written; the other function, where the
+ * parameter's value is. */
 float *tutti_step_gradient(const tutti_stepping *s, int copy, int param);
 float *tutti_step_value(const tutti_stepping *s, int param);
-/* An action does one of these for a node of the graph: its kernel, a sum of gradients, a move of a split layer. */
+/* Does what an action asks for a node of the graph: its kernel, a sum of gradients, or a move of a split layer. */
 void tutti_step_run_node(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
 void tutti_step_fold(tutti_stepping *s, const tutti_action *a);
 
-/* step_update.c. Looks at a bucket's sums, for a verdict and for norms. */
+/* step_update.c: looks at a bucket's sums, for a verdict and for norms. */
 void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
-/* The first number of a verdict: of vectors that are not finite. */
+/* Returns the first number of a verdict: how many vectors are not finite. */
 int64_t tutti_step_count_bad(const tutti_stepping *s, int memory);
 double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
-/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it
- * is over. */
+/* Applies the rule to elements of a bucket; gradients are multiplied by clip. Threads: any, if no other thread has the
+ * same elements. Returns an event that ends with it. */
 tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *update, double clip,
                               const tutti_action *apply);
-/* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
+/* Cuts the action's elements, [*first, *end) of the packed vector, down to those of parameter p; false if none are
+ * left. */
 bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end);
 
-/* hops.c. Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the
- * activations of the layer. */
+/* hops.c: sets in `args` where the kernel of a split layer reads and writes. Before the call `args` has the layer's
+ * activations. */
 void tutti_split_bind(const tutti_stepping *s, const tutti_node *node, tutti_kernel_args *args);
-/* Between these activations and memory for what travels. */
+/* Copies between these activations and the memory that is exchanged. */
 void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_kernel_args *activations);
 
-/* ahead.c. take: the batch of this step, and where the device finds its samples. load: brings the next batch to a
- * device that wants that, once the step's work was launched. */
+/* ahead.c: tutti_ahead_take returns the batch of this step, and where the device finds its samples. tutti_ahead_load
+ * brings the next batch to a device that needs that; call it once the step's work was launched. */
 tutti_status tutti_ahead_take(tutti_stepping *s, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err);
 void tutti_ahead_load(tutti_stepping *s);
-/* Makes the loader, and shows its memory to a device that samples are brought to; takes both back. */
+/* Makes the loader, and shows its memory to a device that samples are brought to; tutti_ahead_end undoes both. */
 tutti_status tutti_ahead_begin(tutti_stepping *s, const tutti_loader_config *config, tutti_failure *err);
 void tutti_ahead_end(tutti_stepping *s);
 
-/* beside.c. The parts of the plan's loop beside, bound to its exchanges; after tutti_shared_create. */
+/* beside.c: binds the parts of the plan's loop EACH_END to its exchanges; call it after tutti_shared_create. */
 tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err);
 void tutti_beside_destroy(tutti_stepping *s); /* after tutti_shared_destroy */
-/* An exchange is about to be started: what comes after its end goes by these numbers. */
+/* Call it before an exchange is started: the part that follows the exchange uses these numbers. */
 void tutti_beside_starts(tutti_stepping *s, int exchange, const tutti_update_step *update);
-/* An exchange was waited for, and with it the one that its part waited for. */
+/* Call it when an exchange was waited for, and with it the exchange that its part waited for. */
 void tutti_beside_ended(tutti_stepping *s, int exchange);
 
-/* handicap.c. As the rank's handicap has it, behind a step before which its computing had taken so long in all. */
+/* handicap.c: delays this rank as its handicap says, after a step. computed_ns: time of all its computing so far. */
 void tutti_step_hold_up(tutti_stepping *s, int64_t step, int64_t computed_ns);
-/* pretend.c. The kernel of this node waits instead of computing. */
+/* pretend.c: waits, in place of this node's kernel. */
 void tutti_pretend(tutti_stepping *s, const tutti_node *node);
-/* groups.c. One for each parameter of the plan's graph, as the configuration's groups have it. free() */
+/* groups.c: returns rate and decay for each parameter of the plan's graph, from the configuration's groups. The caller
+ * frees the array. */
 tutti_param_group *tutti_groups_make(const tutti_train_config *config);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_table.h: the rows of tables of step work, one table a kind of device: what each work is called, the type of its
- * arguments and what of them varies stand here once. A file that defines a function <name>_work for each row has its
- * table by TUTTI_STEP_TABLE. */
+/* step_table.h: the rows of tables of step work, one table for each kind of device. For each kind of work it says once
+ * what the work is called, the type of its arguments and which of them vary. A file that defines a function <name>_work
+ * for each row gets its table with TUTTI_STEP_TABLE. */
 #ifndef TUTTI_STEP_TABLE_H
 #define TUTTI_STEP_TABLE_H
 
@@ -10,7 +10,7 @@
 #include "step_work.h"
 
 #define TUTTI_STEP_FIXED(kind, name, type) [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), 0, 0},
-/* `bytes` from the member `first` on vary. */
+/* `bytes` bytes of the arguments, from the member `first` on, vary. */
 #define TUTTI_STEP_VARYING(kind, name, type, first, bytes)                                                             \
     [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), offsetof(type, first), bytes},
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments, which hold addresses
- * of the device and numbers, and nothing of the trainer. Each kind of device has a table with a row a kind of work: the
- * cpu's is step_work.c, CUDA's cuda/step_cuda.c. Threads: shared. */
+/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments. Arguments hold the
+ * device's addresses and numbers, and nothing of the trainer. Each kind of device has a table with a row for each kind
+ * of work: the cpu's is in step_work.c, CUDA's in cuda/step_cuda.c. Threads: shared. */
 #ifndef TUTTI_STEP_WORK_H
 #define TUTTI_STEP_WORK_H
 
@@ -28,7 +28,7 @@ typedef enum {
     TUTTI_WORK_ELEMENTS, /* tutti_elements: of an action whose row has a loop */
     TUTTI_NWORKS
 } tutti_work_kind;
-/* The row of this kind of work in the table of the device's kind. */
+/* Returns the row of this kind of work in the table of the device's kind. */
 const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kind);
 static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_kind kind, const void *args)
 {
@@ -36,19 +36,19 @@ static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_ki
 }
 extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS], tutti_works_cuda[TUTTI_NWORKS];
 
-/* Finds what a device needs for its work, such as kernels, so that running work cannot fail. Callers prepare before
- * they launch, from a thread beside which nobody launches. rule: that of the updates and norms to come; NULL: none. May
- * be called again, with other rules. TUTTI_ERR_FAILED with words. */
+/* Prepares what a device needs for its work, such as its kernels, so that running work cannot fail. Call it before work
+ * is launched, while no other thread launches. rule: the rule of the updates and norms to come; NULL = none. May be
+ * called again with other rules. TUTTI_ERR_FAILED with a message. */
 tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 
-/* A pass of a kernel. seed, step and first_sample of args vary. */
+/* A pass of a kernel. Its seed, step and first_sample vary. */
 typedef struct {
     tutti_kernel *kernel;
     tutti_kernel_args args;
 } tutti_kernel_work;
 
-/* out = the sum of gradients of one value. */
+/* out = the sum of the gradients of one value. */
 typedef struct {
     const tutti_value *value;
     void *out;
@@ -56,14 +56,14 @@ typedef struct {
     const void *parts[TUTTI_MAX_SUM_PARTS];
 } tutti_sum_work;
 
-/* A value as row-major f32, and back. */
+/* Converts a value to row-major f32, and back. */
 typedef struct {
     const tutti_value *value;
     const void *from;
     void *to;
 } tutti_plain_work;
 
-/* Rows of all outputs and, of each part, a block of its own: into the blocks, or out of them. */
+/* Copies rows of all outputs into blocks, one block for each part, or back. */
 typedef struct {
     float *rows, *blocks;
     int64_t nsamples, noutputs;
@@ -71,25 +71,25 @@ typedef struct {
     bool into;
 } tutti_blocks_work;
 
-/* Control numbers that no kernel writes: how many are right, whether this rank asks to stop; a loss that nobody has
- * computed. */
+/* Writes the control numbers that no kernel writes: how many answers are right, whether this rank asks to stop, and a
+ * loss if none was computed. */
 typedef struct {
     const int32_t *correct;
     float *counted, *stops;
     float stop; /* 1 or 0; varies */
 } tutti_control_work;
 
-/* Parameters are many, and mostly short: a launch takes several. What is behind the last one is zero. */
+/* Parameters are many, and mostly short, so one launch takes several. Entries behind the last one are zero. */
 enum { TUTTI_WORK_TOGETHER = 16 };
 
-/* The rule, on elements of parameters that overlap nothing; what running statistics have instead. */
+/* The rule, on elements of parameters that do not overlap; and what running statistics have instead. */
 typedef struct {
     const tutti_rule_row *rule;
     int nslices;
-    tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* alpha is not looked at */
+    tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* slices[i].alpha is not read */
     struct {
-        float numbers[TUTTI_RULE_MAX_NUMBERS]; /* of the step: tutti_update_prepare */
-        float alpha;                           /* slices[i].alpha */
+        float numbers[TUTTI_RULE_MAX_NUMBERS]; /* numbers of the step: tutti_update_prepare */
+        float alpha;                           /* used in place of slices[i].alpha */
     } varying[TUTTI_WORK_TOGETHER];
 } tutti_update_work;
 
@@ -104,12 +104,12 @@ typedef struct {
     tutti_statistic_slice slices[TUTTI_WORK_TOGETHER];
 } tutti_statistic_work;
 
-/* Looks: *bad counts the vectors that are not finite; squares of all are added to. */
+/* Looks: *bad counts the vectors that are not finite; squares are added to `squares`. */
 typedef struct {
     int nvectors;
     const float *x[TUTTI_WORK_TOGETHER];
     int64_t n[TUTTI_WORK_TOGETHER];
-    int64_t *squares; /* NULL: nobody wants them */
+    int64_t *squares; /* NULL = not needed */
     int64_t *bad;
 } tutti_finite_work;
 
@@ -117,10 +117,10 @@ typedef struct {
     const tutti_rule_row *rule;
     tutti_update_slice slice;
     int64_t *squares, *bad;
-    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* vary; as of an update */
+    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* numbers of the step, as for an update; they vary */
 } tutti_norms_work;
 
-/* Zeros of a value are added to *zeros. */
+/* Adds the number of a value's zeros to *zeros. */
 typedef struct {
     const tutti_value *value;
     const void *memory;
@@ -131,7 +131,7 @@ typedef struct {
     int64_t *numbers, n;
 } tutti_clear_work;
 
-/* Whether the device has this loop; TUTTI_ERR_FAILED with words. words: of the action. */
+/* TUTTI_ERR_FAILED, with a message, if the device lacks this loop. words: the action's words. */
 tutti_status tutti_step_prepare_loop(const tutti_device *d, const tutti_element_loop *loop, const char *words,
                                      tutti_failure *err);
 bool tutti_step_has_loop_cuda(const tutti_element_loop *loop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictions.h: answers for all samples of a set as a file: CSV, JSON lines, or NumPy's array format. Threads:
- * owner. */
+/* predictions.h: writes the answers for all samples of a set to a file: CSV, JSON lines, or NumPy's array format.
+ * Threads: owner. */
 #ifndef TUTTI_PREDICTIONS_H
 #define TUTTI_PREDICTIONS_H
 
@@ -13,9 +13,9 @@ typedef struct {
     tutti_strbuf bytes;
 } tutti_predictions;
 
-/* The form that the path's ending names; TUTTI_ERR_USAGE: none. */
+/* Finds the form that the path's ending names; TUTTI_ERR_USAGE if there is none. */
 tutti_status tutti_predictions_find(const char *path, const tutti_predictions_form **out, tutti_failure *err);
-/* An empty file for so many samples, in memory; TUTTI_ERR_FAILED: it would not fit. */
+/* Begins an empty file for `nsamples` samples, in memory; TUTTI_ERR_FAILED if it would not fit. */
 tutti_status tutti_predictions_begin(const tutti_predictions_form *form, int64_t nsamples, int nclasses,
                                      tutti_predictions *out, tutti_failure *err);
 void tutti_predictions_add(tutti_predictions *p, const tutti_answer *answer);

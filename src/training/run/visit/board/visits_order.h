@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_order.h: who took which share and who visited when, in a run whose ranks take steps of their own: kept in a
- * file, such a run can be played again to the bit. Threads: owner. */
+/* visits_order.h: the record of a run whose ranks take steps of their own: which rank took which share, and which rank
+ * visited when. With its file such a run can be played again with the same bits. Threads: owner. */
 #ifndef TUTTI_VISITS_ORDER_H
 #define TUTTI_VISITS_ORDER_H
 
@@ -15,21 +15,21 @@ typedef struct {
     uint64_t plan_hash;
     int64_t first_share;
     int64_t nshares, nvisits, nstops;
-    int32_t *shares,
-        *visits;    /* ranks: of each share from the first on; of each visit, in the order of their beginnings */
-    int64_t *stops; /* steps at which all met, ascending */
-    int64_t lost;   /* a rank that died on the way, -1 = none: then it is no order to go by */
+    /* ranks: for each share from the first on; for each visit, in the order in which visits began */
+    int32_t *shares, *visits;
+    int64_t *stops; /* steps at which all ranks met, ascending */
+    int64_t lost;   /* a rank that died on the way, -1 = none; a record with a death cannot be followed */
 } tutti_visits_order;
 
-/* JSON, written whole or not at all. */
+/* Writes the record as JSON, completely or not at all. */
 tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order *o, tutti_failure *err);
-/* TUTTI_ERR_DATA with what is wrong; *out is the caller's to release in any case. */
+/* Reads a record. TUTTI_ERR_DATA with what is wrong; the caller releases *out in any case. */
 tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
                                       tutti_failure *err);
-/* TUTTI_ERR_DATA, with the name and what contradicts what: no run by this plan can have had it, so whoever followed it
- * would wait for a visit that never comes. A rank visits after its shares; before each stop it has played all of its
- * shares, and visited as often as they make. */
+/* TUTTI_ERR_DATA, with the name and the contradiction, if no run by this plan can have had this order: a run that
+ * followed it would wait for a visit that never comes. A rank visits after its shares; before each stop it has played
+ * all of its shares, and visited as often as they require. */
 tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order *o, const tutti_plan *plan,
                                       tutti_failure *err);
 void tutti_visits_order_release(tutti_visits_order *o);
