@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.h: the ranks of one run, once they have found each other (launch/join.h): how they notice a death, and share
- * memory.
+/* group.h: the ranks of one run after they have found each other (launch/join.h): they notice deaths and share memory.
  *
- * A group is its members and an epoch, which its config says (launch/join.h). Control messages travel over the group's
- * own TCP connections (never over the data path) and carry the epoch; older ones are refused. Each rank also keeps one
- * local socket to every rank of the same host: it passes descriptors at the start, and its closing is a death at once.
- * Ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree.
- *   - Every blocking call has a deadline (join.h; 60 s unless set; begun anew each time that a rank in a long phase
- *     says how far it is); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
- *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module, one whose
- *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may
- *     print it.
- * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
+ * A group is its members and an epoch, which its config gives (launch/join.h). Control messages travel over the group's
+ * own TCP connections (never over the data path) and carry the epoch; messages of older epochs are refused. Each rank
+ * also keeps one local socket to every rank of the same host: it passes descriptors at the start, and its closing tells
+ * of a death at once. Ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree.
+ *   - Every blocking call has a deadline (join.h; 60 s unless set). It begins anew each time that a rank in a long
+ *     phase reports progress. Its failure (TUTTI_ERR_PEER) names rank, host, the wait, and the ranks that have not
+ *     arrived.
+ *   - All others name a rank whose socket closes within 1 s, whatever they do in this module, and a rank whose host
+ *     vanishes within 5 s. After 15 s of waiting the caller gets a notice (tutti_group_on_silence), which it may print.
+ * Control collectives go over rank 0 (a star). Between hosts, news of deaths, aborts and long phases go the same way.
  *
- * Threads: owner, but for tutti_group_abort, tutti_group_is_over, what asks who is gone, and what never changes: rank,
- * nranks, hosts, descriptions (shared). */
+ * Threads: owner. Any thread may call tutti_group_abort, tutti_group_is_over and the functions that ask which ranks are
+ * gone, and may read what never changes: rank, nranks, hosts, descriptions. */
 #ifndef TUTTI_GROUP_H
 #define TUTTI_GROUP_H
 
@@ -30,179 +29,185 @@ typedef struct tutti_group tutti_group;
 
 /* Leaves in good order: peers do not take it for a death. */
 void tutti_group_leave(tutti_group *group);
-/* Ends the epoch for all ranks with these words: whoever waits returns TUTTI_ERR_PEER with them. */
+/* Ends the epoch for all ranks with these words: every waiting call returns TUTTI_ERR_PEER with them. */
 void tutti_group_abort(tutti_group *group, const char *words);
 
 int tutti_group_rank(const tutti_group *group);
 int tutti_group_nranks(const tutti_group *group);
-/* Cores that the ranks of this machine have together: the union of their affinity masks, as far as quotas go, unless
- * the config said otherwise; and how many ranks share them. */
+/* Return the cores that the ranks of this machine have together (the union of their affinity masks, within quotas,
+ * unless the config gave a number), and how many ranks share them. */
 int tutti_group_ncores(const tutti_group *group);
 int tutti_group_nmachine(const tutti_group *group);
-/* Hosts are numbered from 0 by the lowest rank on each. */
+/* Returns the number of hosts, or the host of a rank. Hosts are numbered from 0 by the lowest rank on each. */
 int tutti_group_nhosts(const tutti_group *group);
 int tutti_group_host_of(const tutti_group *group, int rank);
-/* What carries the bytes: "shm", "tcp (lo 127.0.0.1)", "shm and tcp (eth0 10.77.0.1, 10 Gbit/s)". */
+/* Returns words for the transport of the bytes: "shm", "tcp (lo 127.0.0.1)", "shm and tcp (eth0 10.77.0.1, 10
+ * Gbit/s)". */
 const char *tutti_group_wires(const tutti_group *group);
-const int32_t *tutti_group_hosts(const tutti_group *group); /* of all ranks; as long as the group */
-/* "rank 3 (host box, pid 4711)". Valid as long as the group. */
+const int32_t *tutti_group_hosts(const tutti_group *group); /* returns the hosts of all ranks; valid as long as the
+                                                             * group */
+/* Returns words such as "rank 3 (host box, pid 4711)", valid as long as the group. */
 const char *tutti_group_describe(const tutti_group *group, int rank);
 
-/* Control plane: small, synchronous, in the same order on every rank. `what` is named in failures ("handshake"). */
+/* Control plane: small synchronous calls, in the same order on every rank. Failures name `what` ("handshake"). */
 tutti_status tutti_group_barrier(tutti_group *group, const char *what, tutti_failure *err);
 tutti_status tutti_group_broadcast(tutti_group *group, const char *what, int root, void *bytes, size_t nbytes,
                                    tutti_failure *err);
-/* all: nranks * nbytes, own part included. */
+/* Gathers nbytes of every rank; all: nranks * nbytes, with this rank's own part. */
 tutti_status tutti_group_all_gather(tutti_group *group, const char *what, const void *own, void *all, size_t nbytes,
                                     tutti_failure *err);
-/* Same value everywhere or TUTTI_ERR_RENDEZVOUS naming two ranks and both values. */
+/* Returns TUTTI_OK if the value is the same on all ranks, else TUTTI_ERR_RENDEZVOUS with two ranks and both values. */
 tutti_status tutti_group_agree(tutti_group *group, const char *what, const char *value, tutti_failure *err);
 
-/* Whether all is well everywhere; else the first rank's status and words that it is not, for all, but for one that has
- * a failure of its own in err. */
+/* Returns TUTTI_OK if `own` is TUTTI_OK on every rank. Otherwise all ranks get status and words of the first rank that
+ * has failed; a rank that failed itself keeps its own failure in err. */
 tutti_status tutti_group_all_well(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
-/* The second half of that, where all know already that rank `first` has failed: `own` is its failure, which all then
- * have. */
+/* The second half of tutti_group_all_well, when all ranks know that rank `first` has failed: `own` is its failure,
+ * which all ranks then have. */
 tutti_status tutti_group_tell_failure(tutti_group *group, const char *what, int first, const tutti_failure *own,
                                       tutti_failure *err);
 
-/* Whether all ranks are ready: own status if it is a failure, else that of the first rank that is not, with empty
- * words: it says why. */
+/* Returns `own` if it is a failure, else the status of the first rank that is not ready, with empty words, because that
+ * rank says why. TUTTI_OK: all ranks are ready. */
 tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
 
-/* A long phase: this rank does something alone that may take longer than the deadline (a test, a checkpoint), while
- * others wait for it. Each report of progress gives who waits a whole deadline again; a phase that reports nothing for
- * so long has failed, as any silent rank has. So a part between two reports is to be far shorter than any deadline:
- * report a sample, a file, a MiB; what cannot report is split.
- *   begin     what: a verb that people read behind "rank 1" ("tests", "writes a checkpoint"); unit: of the counts
+/* A long phase: this rank does something alone that may take longer than the deadline (a test, a checkpoint) while
+ * others wait for it. Each report of progress gives the waiting ranks a whole deadline again. A phase that reports
+ * nothing for a whole deadline has failed, as any silent rank has. So reports must come far more often than any
+ * deadline: after each sample, file or MiB; split work that cannot report.
+ *   begin     what: a verb that people read after "rank 1" ("tests", "writes a checkpoint"); unit: of the counts
  *             ("samples"), "": none
- *   progress  done of total (0: unknown); a look at the clock and three stores, so as often as one likes. Looks for
- *             news of the others as well, every 10 ms. False: the run is over, whose reason tutti_group_failure has;
- *             the phase may end at once.
- * Only the owner, not in a phase of its own already. A group of one rank does nothing. */
+ *   progress  done of total (0: unknown). Call it as often as you like: it costs a look at the clock and three stores.
+ *             Every 10 ms it also looks for news of the others. False: the run is over, tutti_group_failure has the
+ *             reason, and the phase may end at once.
+ * Only the owner may call them, and phases do not nest. A group of one rank does nothing. */
 void tutti_group_long_phase_begin(tutti_group *group, const char *what, const char *unit);
 bool tutti_group_progress(tutti_group *group, int64_t done, int64_t total);
 void tutti_group_long_phase_end(tutti_group *group);
-/* The same for callees that know no group. As long as the group. */
+/* Returns the same calls for callees that know no group. Valid as long as the group. */
 tutti_headway tutti_group_headway(tutti_group *group);
-/* Collective: from now on the group bears the death of any rank but 0, until it is left. Who is gone takes part in
- * nothing any more, and control calls do without it: of an all-gather its part is zeros; a broadcast from it fails.
- * Waits of the caller's own ask who is gone. What else would wait for it, such as an exchange, meets its deadline. */
+/* Collective: from now on the group survives the death of any rank but 0, until it is left. A rank that is gone takes
+ * part in nothing any more, and control calls do without it: in an all-gather its part is zeros; a broadcast from it
+ * fails. Waits of the caller's own must ask which ranks are gone. Every other wait for a gone rank, such as an
+ * exchange, meets its deadline. */
 tutti_status tutti_group_bear(tutti_group *group, tutti_failure *err);
-/* Whether the group bears the end of this rank: it may resign instead of ending all with tutti_group_abort. */
+/* Returns true if the group survives the end of this rank: it may resign instead of calling tutti_group_abort. */
 bool tutti_group_may_resign(const tutti_group *group);
-/* The others hear that this rank is gone, and why. It does nothing more in the group but leave. */
+/* Tells the others that this rank is gone, and why. The rank then does nothing in the group but leave it. */
 void tutti_group_resign(tutti_group *group, const char *words);
-/* Whether this rank has seen that one go, and how many it has seen go. Any thread. */
+/* Return whether this rank has seen that rank go, and how many it has seen go. Any thread. */
 bool tutti_group_is_gone(const tutti_group *group, int rank);
 int tutti_group_ngone(const tutti_group *group);
-/* What becomes true when this rank has seen that one go: for a wait that ends then. As long as the group. */
+/* Returns a flag that becomes true when this rank has seen that rank go; waits can watch it. Valid as long as the
+ * group. */
 const atomic_bool *tutti_group_gone_flag(const tutti_group *group, int rank);
-/* What is known of it: "rank 3 (host box, pid 4711) died: ..."; "" of who is not gone. */
+/* Returns what is known of its end: "rank 3 (host box, pid 4711) died: ..."; "" for a rank that is not gone. */
 const char *tutti_group_last_words(const tutti_group *group, int rank);
-/* As rank 0 answered the last control call, hence the same for all after it: how many are not gone, and how many of
- * them have a lower number than this one. */
+/* Return how many ranks are not gone, and how many of these have a lower number than this rank. Both are as rank 0
+ * answered the last control call, and so the same on all ranks after it. */
 int tutti_group_nliving(const tutti_group *group);
 int tutti_group_place(const tutti_group *group);
 
-/* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
+/* Looks for deaths and aborts without blocking. Returns TUTTI_OK, or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
-/* Why the epoch is over, without looking for news; TUTTI_OK: it is not. *culprit (may be NULL): the rank that died, or
- * -1. */
+/* Returns why the epoch is over, without looking for news; TUTTI_OK: it is not over. *culprit (may be NULL): the rank
+ * that died, or -1. */
 tutti_status tutti_group_failure(const tutti_group *group, int *culprit, tutti_failure *err);
-/* Whether it is over, as far as this rank has noticed: any thread's call. */
+/* Returns true if the epoch is over, as far as this rank has noticed. Any thread. */
 bool tutti_group_is_over(const tutti_group *group);
-/* As tutti_group_abort with a status of the caller's, who is the owner; does nothing if the epoch is over already. */
+/* Ends the epoch as tutti_group_abort does, with a status of the caller's. Only the owner calls it. Does nothing if the
+ * epoch is over already. */
 void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
-/* Of the waits from now on; returns the one before. */
+/* Sets the deadline of later waits; returns the one before. */
 double tutti_group_set_deadline(tutti_group *group, double seconds);
 double tutti_group_deadline(const tutti_group *group);
-/* look is called by a blocking call each time before it sleeps, at least once a second: it may find out why nobody
+/* Sets a callback that a blocking call makes before each sleep, at least once a second. It may find out why no rank
  * comes, and fail the group. */
 void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);
 
-/* A wait of the caller's own for one rank at a time, counted as blocking calls count theirs: not while the caller
- * itself stood still, and from the start again when a long phase reports while that rank runs. Zero-initialised. Any
- * thread. */
+/* State of a wait of the caller's own, for one rank at a time. Its time counts as that of blocking calls: not while the
+ * caller itself stood still, and from the start again when a long phase reports while that rank runs. Zero-initialise.
+ * Any thread. */
 typedef struct {
     int64_t last_ns, used_ns;
-    uint64_t moves, pulse; /* as last seen */
-    int rank;              /* 1 + who was waited for then */
-    bool said;             /* the notice */
+    uint64_t moves, pulse; /* values when this wait last looked */
+    int rank;              /* 1 + the rank of the last look */
+    bool said;             /* the notice was given */
 } tutti_group_wait;
-/* Seconds that count, of waiting for that rank; called at least once a second. */
+/* Returns the seconds that count of waiting for that rank; call it at least once a second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
-/* The owner's: `doing` ("waits for its turn, after") is told once after 15 s, or after 2 s if that rank is stopped or
- * somebody is in a long phase. */
+/* Gives the notice of such a wait once: after 15 s, or after 2 s if that rank is stopped or some rank is in a long
+ * phase. `doing` begins its words ("waits for its turn, after"). Owner. */
 void tutti_group_wait_notice(tutti_group *group, tutti_group_wait *wait, const char *doing, int rank);
-/* What a failure says of the rank: " [stopped by a signal; ...]", " [tests, 1,200 of 20,000 samples]", "". The owner's;
- * until the next call. */
+/* Returns what failures say of the rank: " [stopped by a signal; ...]", " [tests, 1,200 of 20,000 samples]", "". Owner;
+ * valid until the next call. */
 const char *tutti_group_condition(const tutti_group *group, int rank);
 
-/* notice is called by a blocking call when it has waited for 15 s, sooner when who is waited for has been stopped
- * (SIGSTOP) or stands still in a long phase; the words name who has not arrived. It is also handed reports, of many
- * lines: when a deadline passes, on every rank, and on request. */
+/* Sets a callback for notices. A blocking call makes it after 15 s of waiting, or sooner when the awaited rank has been
+ * stopped (SIGSTOP) or stands still in a long phase; the words name the ranks that have not arrived. It also gets
+ * reports of many lines: when a deadline passes, on every rank, and on request. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
 
-/* From now on this signal to any rank makes every rank hand its report to `notice` and go on: what it waits for, which
- * step, which peer, how many bytes are missing, who has not arrived, who is the slowest, its last 50 operations. The
- * caller has blocked the signal in all threads; it is looked at while waiting and by tutti_exchange_progress, every 10
+/* From now on, when any rank gets this signal, every rank hands a report to `notice` and goes on. A report names the
+ * wait, the step, the peer, the bytes missing, the ranks that have not arrived, the slowest rank, and the last 50
+ * operations. The caller has blocked the signal in all threads; waits and tutti_exchange_progress look for it every 10
  * ms. */
 tutti_status tutti_group_report_on(tutti_group *group, int signal, tutti_failure *err);
 
-/* Memory of a peer that no region maps, such as the stack and heap of its program. */
+/* How this rank reaches memory of a peer that no region maps, such as the stack and heap of its program. */
 typedef enum {
-    TUTTI_PEERS_CLOSED, /* out of reach */
-    TUTTI_PEERS_COPIED, /* the system reads and writes it for us, page by page (CMA) */
-    TUTTI_PEERS_SHARED  /* threads of one process: as our own */
+    TUTTI_PEERS_CLOSED, /* it cannot be reached */
+    TUTTI_PEERS_COPIED, /* the system reads and writes it page by page (CMA) */
+    TUTTI_PEERS_SHARED  /* peers are threads of one process: it is like this rank's own */
 } tutti_peer_memory;
-/* Collective: finds out which, for all ranks alike. Before: closed. TUTTI_CMA=off in the environment of any rank closes
- * it. */
+/* Collective: finds out how peers' memory is reached, alike for all ranks. Before this call: closed. TUTTI_CMA=off in
+ * the environment of any rank closes it. */
 tutti_status tutti_group_probe_peers(tutti_group *group, tutti_failure *err);
-/* Whether, as this rank sees it, the ranks of its machine have a core each. */
+/* Returns true if each rank of this machine has a core of its own, as this rank sees it. */
 bool tutti_group_has_cores(const tutti_group *group);
-/* *why_closed (may be NULL): words. */
+/* Returns what the probe found; *why_closed (may be NULL) gets words. */
 tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char **why_closed);
 
 /* Regions: memory of every rank, mapped by all ranks of its host. Create is collective (same order on every rank); each
- * rank gives its own size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures
- * only. */
+ * rank gives its own size. The memory is really allocated (no SIGBUS later); a failure says how much is needed and how
+ * much there is. Only failures use `name`. */
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
-/* Makes a region like create, but of a device's memory, which ranks of one host open by handles. Addresses are the
- * device's. The region keeps a copy of `source`. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
+/* Creates a region of a device's memory, which ranks of one host open by handles. Addresses are the device's. The
+ * region keeps a copy of `source`. TUTTI_ERR_USAGE if ranks are threads or lie on several hosts. */
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
-    void *device;     /* what the functions are called with */
+    void *device;     /* first argument of the functions */
     const char *name; /* "cuda", for failures */
     tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
-    /* Writes a handle by which other processes open the memory that make gave. */
+    /* Writes a handle by which other processes open the memory that `make` gave. */
     tutti_status (*show)(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err);
     tutti_status (*open)(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);
-    void (*close)(void *device, void *at);                  /* what open gave */
-    void (*release)(void *device, void *at, size_t nbytes); /* what make gave */
+    void (*close)(void *device, void *at);                  /* `at` is an address that `open` gave */
+    void (*release)(void *device, void *at, size_t nbytes); /* `at` is an address that `make` gave */
 } tutti_region_source;
 tutti_status tutti_region_create_of(tutti_group *group, const tutti_region_source *source, const char *name,
                                     size_t own_bytes, tutti_region **out, tutti_failure *err);
-/* Memory that is there already: nbytes at `at`, a shared mapping of descriptor fd at `offset`, read and write. */
+/* Existing memory: nbytes at `at`, a shared mapping of descriptor fd at `offset`, read and write. */
 typedef struct {
     int fd;
     int64_t offset;
     void *at;
     size_t nbytes;
 } tutti_enrolled;
-/* Whether it is what it is said to be; TUTTI_ERR_USAGE with words. Not collective. */
+/* Checks that the memory is such a mapping; TUTTI_ERR_USAGE with words. Not collective. */
 tutti_status tutti_enrolled_check(const tutti_enrolled *memory, tutti_failure *err);
-/* As create, of the caller's memory, which it has checked; it stays the caller's, and mapped until destroy. The
- * descriptor may be closed afterwards. */
+/* Creates a region of the caller's memory, which the caller has checked. The memory stays the caller's, and mapped
+ * until destroy. The descriptor may be closed afterwards. */
 tutti_status tutti_region_enrol(tutti_group *group, const char *name, const tutti_enrolled *own, tutti_region **out,
                                 tutti_failure *err);
-/* Page-aligned, zeroed at create. NULL for a rank of another host: its memory is not mapped here. */
+/* Returns the rank's memory, page-aligned, zeroed at create. NULL for a rank of another host: its memory is not mapped
+ * here. */
 void *tutti_region_base(const tutti_region *region, int rank);
 size_t tutti_region_bytes(const tutti_region *region, int rank);
-/* Before the group is left. Unmaps at once; the memory lives until the last rank has unmapped it. */
+/* Destroys a region before the group is left. Unmaps at once; the memory lives until the last rank has unmapped it. */
 void tutti_region_destroy(tutti_region *region);
 
 #endif

@@ -6,17 +6,19 @@
 
 #include "group_impl.h"
 
-/* The three that make one are called one by one where ranks share it: each has the pages of its own part brought. */
-int tutti_memory_file_open(const char *name);       /* empty; -1 and errno */
-void *tutti_memory_file_map(int fd, size_t nbytes); /* from its beginning, for reading and writing; NULL and errno */
-bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes); /* false and errno */
-/* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and
- * errno. */
+/* The three steps of making one. Ranks that share a file call them one by one, so that each populates its own part. */
+int tutti_memory_file_open(const char *name);       /* makes an empty file; -1 and errno */
+void *tutti_memory_file_map(int fd, size_t nbytes); /* maps it from its beginning, for reading and writing; NULL and
+                                                     * errno */
+/* allocates the pages; false and errno */
+bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes);
+/* Makes a memfd whose pages are all allocated, so that none is missing later (SIGBUS), and maps it for reading and
+ * writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
-/* To every near peer, as `id`; to those with the same number in set_of (NULL = all). */
+/* Sends it as `id` to every near peer, or to those with the same number in set_of (NULL = all). */
 void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
 void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd);
-/* That of peer `from`. `name`: for failures. */
+/* Receives the file of peer `from`. `name`: for failures. */
 tutti_status tutti_memory_file_receive(tutti_group *g, int from, const char *name, uint64_t id, int *fd,
                                        tutti_failure *err);
 

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.h: bytes that one rank of each host makes and all ranks of that host read where they lie: a data set, drawn or
+/* share.h: bytes that one rank of each host makes and all ranks of that host read in place: a data set that is drawn or
  * decoded once.
  *
- * Between processes they lie in a memfd that nobody can write any more, between threads in plain memory. Threads:
- * owner. */
+ * Between processes the bytes lie in a memfd that no process can write any more, between threads in plain memory.
+ * Threads: owner. */
 #ifndef TUTTI_SHARE_H
 #define TUTTI_SHARE_H
 
 #include "group.h"
 
-/* Whether this rank makes them: it is the lowest of its host. */
+/* Returns true if this rank makes the bytes: it is the lowest of its host. */
 bool tutti_group_makes(const tutti_group *group);
-int tutti_group_maker(const tutti_group *group); /* that rank, of this host */
-/* ... the lowest of its host with the same number in set_of, which has one for each rank and is the same on all: ranks
- * that are near one piece of memory, for example. NULL = a host is one set. */
+int tutti_group_maker(const tutti_group *group); /* returns the rank that makes them on this host */
+/* ... or the lowest rank of this host with the same number in set_of. set_of has a number for each rank and is the same
+ * on all, for example one number for ranks that are near one piece of memory. NULL = a host is one set. */
 int tutti_group_maker_among(const tutti_group *group, const int32_t *set_of);
-/* Ranks of this host. */
+/* Returns the number of ranks of this host. */
 int tutti_group_ranks_here(const tutti_group *group);
 
 typedef struct tutti_shared_bytes tutti_shared_bytes;
-/* Bytes to share: a name for failures, how many (this counts at the maker), and what writes them there, once. */
+/* The bytes to share: a name for failures, their number (the maker's counts), and the function that writes them
+ * once. */
 typedef struct {
     const char *name;
     size_t nbytes;
     void (*fill)(void *arg, void *bytes);
     void *arg;
 } tutti_shared_wish;
-/* Collective. Each set (tutti_group_maker_among) has the bytes once: its maker fills them, and the pages lie where that
- * one may have them. They last until destroy. */
+/* Collective. Each set (tutti_group_maker_among) has the bytes once. Its maker fills them, and the pages lie in memory
+ * that the maker's binding allows. They last until destroy. */
 tutti_status tutti_shared_bytes_create(tutti_group *group, const int32_t *set_of, const tutti_shared_wish *wish,
                                        tutti_shared_bytes **out, tutti_failure *err);
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);
