@@ -2,7 +2,7 @@
 /* exports.h: writes a schedule for other simulators (docs/simulation.md): GOAL of LogGOPSim, traces of SimGrid's SMPI,
  * Chakra traces of ASTRA-sim.
  *
- * All say the same: messages with their bytes, what waits for what, additions. None has our slices, so nothing that is
+ * All formats hold the same: messages with their bytes, dependencies, additions. None has slices, so nothing that is
  * read from them can be proved. s must be two-sided; the i-th message on a channel keeps its partner by a tag of its
  * own. A sum or copy is work of bytes / add_bytes_per_s. TUTTI_ERR_USAGE says what a format cannot hold. Threads:
  * shared. */
@@ -12,17 +12,17 @@
 #include "tutti/schedule.h"
 
 typedef struct {
-    int64_t n;              /* elements of 4 bytes */
+    int64_t n;              /* number of elements, of 4 bytes each */
     double add_bytes_per_s; /* > 0 */
 } tutti_export_options;
 
 /* The text is the caller's (free()). */
 tutti_status tutti_export_goal(const tutti_schedule *s, const tutti_export_options *o, char **out, tutti_failure *err);
-/* Into a folder, which is made: rank-R.txt each, and traces.txt, which lists them and is what smpirun -replay is given.
- * Work is in bytes added, for hosts of that speed. */
+/* Writes into a folder, which is made: rank-R.txt for each rank, and traces.txt, which lists them and is the argument
+ * of smpirun -replay. Work is in bytes added, for hosts of that speed. */
 tutti_status tutti_export_smpi(const tutti_schedule *s, const tutti_export_options *o, const char *folder,
                                tutti_failure *err);
-/* Into a folder, which is made: schedule.R.et each. */
+/* Writes into a folder, which is made: schedule.R.et for each rank. */
 tutti_status tutti_export_chakra(const tutti_schedule *s, const tutti_export_options *o, const char *folder,
                                  tutti_failure *err);
 

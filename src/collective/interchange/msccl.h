@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl.h: MSCCL's XML programs as schedules, and schedules as MSCCL XML (docs/interchange.md).
  *
- * A program is, for each GPU, thread blocks that play steps in order over chunks of three buffers (input, output,
- * scratch), send to at most one GPU and receive from at most one, and may wait for one step of another block of their
- * GPU. As a schedule: a block is a sequence, a connection (src, dst, chan) a channel, a chunk a slice. Steps that do
- * several things at once (rrc, rrs, rcs, rrcs) become several. Chunks keep their place in the vector as they travel, so
- * where a piece of scratch holds different chunks one after the other the schedule has a buffer for each;
+ * A program has, for each GPU, thread blocks that play steps in order over chunks of three buffers (input, output,
+ * scratch). A block sends to at most one GPU, receives from at most one, and may wait for one step of another block of
+ * its GPU. In the schedule, a block is a sequence, a connection (src, dst, chan) a channel, a chunk a slice. Steps that
+ * do several things at once (rrc, rrs, rcs, rrcs) become several. Chunks keep their place in the vector as they travel.
+ * If a piece of scratch holds different chunks one after the other, the schedule has a buffer for each;
  * tutti_msccl_check proves the program with those in one memory, as it will run.
  *
- * Read is total: whatever the readers of the format take becomes a schedule, right or wrong; the proof says which.
- * Meanings follow the interpreter of MSCCL where its tools differ from it (remarks names the places). Facts: the
+ * Every program that the format's readers accept becomes a schedule, right or wrong; the proof says which. Where the
+ * tools of MSCCL differ from its interpreter, the interpreter's meaning counts (remarks names the places). Facts: the
  * sources of microsoft/msccl (src/graph/topo.cc, msccl_interpreter.h) and microsoft/msccl-tools (ir.py).
  *
  * Threads: owner. */
@@ -22,31 +22,31 @@
 
 typedef struct tutti_msccl tutti_msccl;
 
-/* Does it look like XML? (A schedule in our text form never does.) */
+/* Returns true if the text looks like XML. (A schedule in our text form never does.) */
 bool tutti_msccl_is(const char *text, size_t nbytes);
-/* root: of a broadcast or reduce, about which the format says nothing. TUTTI_ERR_DATA names the line. */
+/* Reads a program. root: that of a broadcast or reduce, which the format leaves open. TUTTI_ERR_DATA names the line. */
 tutti_status tutti_msccl_read(const char *name, const char *text, size_t nbytes, int32_t root, tutti_msccl **out,
                               tutti_failure *err);
 void tutti_msccl_destroy(tutti_msccl *m); /* NULL is accepted */
 
-/* Lives as long as m; two-sided. */
+/* returns the schedule, two-sided; lives as long as m */
 tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m);
-/* "hasdep": its reader tells a step that waits also where what it waits for has hasdep="0", which that of
- * microsoft/msccl does not. TUTTI_ERR_USAGE: no such thing. */
+/* Allows a deviation. "hasdep": the reader lets a step wake its waiters even if it has hasdep="0"; the reader of
+ * microsoft/msccl does not. TUTTI_ERR_USAGE: unknown name. */
 tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *err);
-/* The proof of the program as its interpreter runs it, over connections that hold `capacity` messages. A
- * counter-example names GPU, block and step. Then that every step that is waited for tells so (hasdep="1"): else
- * readers hang. */
+/* Proves the program as its interpreter runs it, over connections that hold `capacity` messages. A counter-example
+ * names GPU, block and step. Then checks that every step for which others wait has hasdep="1": otherwise readers
+ * hang. */
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
-/* Messages that its connections hold: 8 for the protocol LL, else 2. */
+/* Returns the number of messages that its connections hold: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);
-int32_t tutti_msccl_holds(bool low_latency); /* of LL, else of Simple */
-/* What a reader should know beside the proof, a line each: operands that tools and interpreter read differently, limits
- * of the readers, attributes that some want. Empty if there is nothing to say. */
+int32_t tutti_msccl_holds(bool low_latency); /* the number for LL, or for Simple */
+/* Writes what a reader should know beside the proof, a line each: operands that tools and interpreter read differently,
+ * limits of the readers, attributes that some require. Writes nothing if there is nothing to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);
 
-/* The schedule as XML (the caller's, free()), or TUTTI_ERR_USAGE with the reason why the format cannot hold it. s must
- * be two-sided. */
+/* Returns the schedule as XML (the caller's, free()). TUTTI_ERR_USAGE says why the format cannot hold it. s must be
+ * two-sided. */
 tutti_status tutti_msccl_export(const tutti_schedule *s, char **out, tutti_failure *err);
 
 #endif

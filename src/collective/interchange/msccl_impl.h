@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_impl.h: a program as read (msccl_read.c), what its steps move (msccl_trace.c), its schedule (msccl_import.c).
- * Threads: owner. */
+/* msccl_impl.h: a program as read (msccl_read.c), the chunks that its steps move (msccl_trace.c), and its schedule
+ * (msccl_import.c). Threads: owner. */
 #ifndef TUTTI_MSCCL_IMPL_H
 #define TUTTI_MSCCL_IMPL_H
 
@@ -20,10 +20,11 @@ typedef enum {
     MSCCL_NTYPES
 } msccl_type;
 extern const char *const msccl_type_names[MSCCL_NTYPES];
-enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 }; /* src, dst, a send, a receive */
+/* it reads src, writes dst, sends, receives */
+enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 };
 extern const unsigned msccl_does[MSCCL_NTYPES];
 
-/* What the readers of the format hold: steps of a block, blocks of a GPU, channels, blocks of a channel, chunks of a
+/* Limits of the format's readers: steps of a block, blocks of a GPU, channels, blocks of a channel, chunks of a
  * step. */
 enum {
     MSCCL_MOST_STEPS = 256,
@@ -43,36 +44,36 @@ typedef struct msccl_step {
     int32_t line;
     msccl_place src, dst;
     int32_t count;
-    int32_t block, step; /* what it waits for, -1 = nothing */
+    int32_t block, step; /* the step that it waits for, -1 = none */
     bool awaited;        /* hasdep */
-    /* found by msccl_trace */
-    int32_t *position;            /* count of them: which chunk of the vector each chunk that it moves is */
+    /* set by msccl_trace */
+    int32_t *position;            /* `count` entries: the chunk of the vector for each chunk that it moves */
     struct msccl_step *from, *to; /* the other ends of its receive and its send */
-    int32_t stage_in, stage;      /* of its receive; of the rest */
+    int32_t stage_in, stage;      /* stage_in: stage of its receive; stage: of the rest */
     int32_t last;                 /* number of its last step in the schedule */
 } msccl_step;
 
 typedef struct {
-    int32_t send, recv, channel; /* peers, -1 = none */
+    int32_t send, recv, channel; /* send, recv: peers, -1 = none */
     msccl_step *steps;
     int32_t nsteps, capacity;
 } msccl_block;
 
 typedef struct {
-    int32_t chunks[3]; /* as declared */
-    int32_t size[3];   /* as used */
+    int32_t chunks[3]; /* sizes that the program declares */
+    int32_t size[3];   /* sizes that its steps use */
     msccl_block *blocks;
     int32_t nblocks, capacity;
 } msccl_gpu;
 
 typedef struct {
-    int32_t buffer, position, next; /* of one place: the buffers of the schedule that lie there */
+    int32_t buffer, position, next; /* a buffer of the schedule for one place; next: another buffer of the same place */
 } msccl_tenant;
 
 typedef struct {
-    tutti_slice *lies_in; /* a buffer; rank -1 = in its own memory */
+    tutti_slice *lies_in; /* for each buffer: the slice where it lies; rank -1 = in its own memory */
     int32_t nbuffers;
-    int32_t *origin; /* a step of the schedule: block, step of the program */
+    int32_t *origin; /* for each step of the schedule: block and step of the program */
     int32_t nsteps, capacity;
 } msccl_rank;
 
@@ -82,19 +83,19 @@ struct tutti_msccl {
     tutti_collective collective;
     bool in_place;
     int32_t root, ngpus, nchunks, nchannels;
-    int32_t of; /* the vector has so many chunks */
-    bool azure; /* minBytes, maxBytes and outofplace are there */
-    bool told;  /* its reader tells those who wait also where hasdep="0" */
+    int32_t of; /* number of chunks of the vector */
+    bool azure; /* true if minBytes, maxBytes and outofplace are present */
+    bool told;  /* its reader wakes waiting steps even if hasdep="0" */
     uint64_t hash;
     msccl_gpu *gpus;
     tutti_schedule *schedule;
     msccl_rank *ranks;
 };
 
-/* Which chunk of the vector the place means by itself, -1 = none (scratch). */
+/* Returns the chunk of the vector that the place means by itself, -1 = none (scratch). */
 int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at);
-/* One number a place of a GPU: places that are one memory in place have one number. size[0] + size[1] + size[2] of
- * them. */
+/* Returns the number of a place of a GPU, below size[0] + size[1] + size[2]. In place, places in the same memory have
+ * the same number. */
 int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at);
 static inline int32_t msccl_nlocations(const msccl_gpu *g)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_rooms.h: which buffers of the schedule stand for the memory of a GPU.
  *
- * A place of input or output at home (it holds the chunk that it means) is in `in` or `out`; elsewhere a place and a
- * chunk make a buffer. Scratch places side by side that hold chunks side by side, and nothing else ever, share one
- * buffer. Threads: owner. */
+ * A place of input or output is at home when it holds the chunk that it means; then it is in `in` or `out`. Elsewhere
+ * each pair of place and chunk makes a buffer. Neighbouring scratch places that only ever hold neighbouring chunks
+ * share one buffer. Threads: owner. */
 #ifndef TUTTI_MSCCL_ROOMS_H
 #define TUTTI_MSCCL_ROOMS_H
 
@@ -14,7 +14,7 @@ typedef struct {
     const char *role; /* "in", "out", "scratch" */
     int32_t ordinal;
     int32_t first, count, of;
-    tutti_slice lies_in; /* rank -1 = in its own memory */
+    tutti_slice lies_in; /* where the buffer lies; rank -1 = in its own memory */
 } msccl_room;
 
 typedef struct {
@@ -22,17 +22,17 @@ typedef struct {
     int32_t gpu;
     msccl_room *rooms;
     int32_t nrooms, capacity;
-    int32_t home[2]; /* of input and output; alltoall: of the first output, and the p - 1 after it */
+    int32_t home[2]; /* buffers of input and output; alltoall: the first output, with the p - 1 others after it */
     msccl_tenant *tenants;
     int32_t ntenants, tenants_capacity;
-    int32_t *tenant_of; /* a location: first of its list, -1 = none */
+    int32_t *tenant_of; /* for each location: first of its list, -1 = none */
 } msccl_rooms;
 
 void msccl_rooms_make(const tutti_msccl *m, int32_t gpu, msccl_rooms *out);
 void msccl_rooms_release(msccl_rooms *r);
-/* The buffer in which chunk `position` of the vector lies while it is at that place. */
+/* Returns the buffer in which chunk `position` of the vector lies while it is at that place. */
 int32_t msccl_room_of(const msccl_rooms *r, msccl_place at, int32_t position);
-/* Adds scratch for what a step receives and does not store at once. */
+/* Adds scratch for a value that a step receives and does not store at once. */
 int32_t msccl_rooms_add(msccl_rooms *r, const msccl_room *room);
 
 #endif

@@ -24,19 +24,20 @@ typedef struct {
     const tutti_schedule_header *head;
     tutti_part *parts;
     tutti_strbuf *text;
-    int32_t of; /* the vector has so many chunks */
+    int32_t of; /* number of chunks of the vector */
     int32_t rank;
     msccl_out_block *blocks;
     int32_t nblocks, nsequences;
     int32_t *block_of, *last_of,
-        *previous; /* a step: its block, its last line there; the one before it in its sequence */
-    int32_t *base; /* a buffer: its first chunk in i, o or s */
+        *previous; /* for each step: its block, its last line in it, and the step before it in its sequence */
+    int32_t *base; /* for each buffer: its first chunk in i, o or s */
     int32_t nscratch;
 } msccl_writer;
 
 void msccl_write_algo(msccl_writer *w);
 void msccl_write_places(msccl_writer *w, const tutti_part *p);
-void msccl_write_step(msccl_writer *w, const tutti_part *p, int32_t index); /* adds its lines to its block */
+/* adds the lines of the step to its block */
+void msccl_write_step(msccl_writer *w, const tutti_part *p, int32_t index);
 tutti_status msccl_write_gpu(msccl_writer *w, tutti_failure *err);
 
 #endif
