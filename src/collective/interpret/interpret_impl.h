@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_impl.h: what the files of the interpreter share.
  *
- *   world   what never changes: parts of all ranks, where their memory lies, which words are shared.
+ *   world   everything that never changes: parts of all ranks, the places of their memory, shared words.
  *   state   everything that changes, in one block of memory, so that a search can copy, hash and restore it.
  *   actor   a sequence of a rank, or one of the two hands of its caller: `scribbler` (judges the outputs of the
  *           invocation that is complete, spoils them, says FREE) and `feeder` (overwrites the inputs, says READY).
@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     int32_t actor_rank;
-    int32_t sequence; /* -1 scribbler, -2 feeder */
+    int32_t sequence; /* -1: scribbler, -2: feeder */
     int32_t *steps, nsteps;
 } tutti_actor;
 
@@ -32,49 +32,50 @@ typedef struct {
 typedef struct {
     const tutti_part_source *source;
     const tutti_schedule_header *head;
-    tutti_part *parts; /* deep copies are not needed: kept until the end */
+    tutti_part *parts; /* parts are kept until the end, so no deep copy is needed */
     int32_t nranks, nactors, nlines, ninvocations;
     tutti_actor *actors;
-    int32_t *first_actor; /* a rank: its sequences, then scribbler, then feeder */
-    int32_t **line_of;    /* rank, step: line or -1 */
+    int32_t *first_actor; /* for each rank: its sequences, then scribbler, then feeder */
+    int32_t **line_of;    /* for each rank and step: its line or -1 */
     tutti_message_line *lines;
-    int64_t **place; /* rank, buffer: first word in memory; bank b starts b * n later */
+    int64_t **place; /* for each rank and buffer: first word in memory; bank b starts b * n later */
     int64_t nwords;
-    uint8_t *shared;  /* a word of bank 0 .. : more than one actor, one of them writing */
-    int64_t n, chunk; /* chunk: elements that one action reads or writes (1, or n = whole slices) */
+    uint8_t *shared;  /* for each word of bank 0: more than one actor uses it, and one of them writes */
+    int64_t n, chunk; /* chunk: number of elements that one action reads or writes (1, or n = whole slices) */
     int32_t max_inputs;
-    int32_t *first_done; /* a rank: its steps' flags in state.done */
+    int32_t *first_done; /* for each rank: its steps' flags in state.done */
     int32_t ndone;
-    int32_t capacity;     /* of sends: 0 = rendezvous */
-    uint64_t salt;        /* of the inputs */
-    tutti_word *expected; /* invocation, element */
-    tutti_word *fixed;    /* invocation: print of the first element that was judged; sum = 1 once it is known */
+    int32_t capacity;     /* messages that a channel buffers; 0 = rendezvous */
+    uint64_t salt;        /* varies the values of the inputs */
+    tutti_word *expected; /* for each invocation and element */
+    tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once it is
+                           * known */
     char *text;           /* verdict, TUTTI_VERDICT_TEXT bytes */
 } tutti_world;
 
 typedef struct {
-    int32_t at, micro; /* step of the list, action within it */
+    int32_t at, micro; /* step of the list, and action within the step */
 } tutti_actor_state;
 
 typedef struct {
-    int32_t given, taken; /* signals and waits, or messages */
-    int32_t sender;       /* rendezvous: actor + 1 that offers a message */
-    int32_t queued;       /* buffered messages */
+    int32_t given, taken; /* numbers of signals and waits, or of messages */
+    int32_t sender;       /* rendezvous: 1 + the actor that offers a message */
+    int32_t queued;       /* number of buffered messages */
 } tutti_line_state;
 
 typedef struct {
-    int32_t completed;              /* invocations; the running one has this number */
-    int32_t running;                /* its sequences that are not yet complete */
-    int32_t judged, ready, is_free; /* of how many invocations: outputs judged, READY said, FREE said */
+    int32_t completed;              /* number of complete invocations, which is the index of the running one */
+    int32_t running;                /* number of its sequences that are not yet complete */
+    int32_t judged, ready, is_free; /* numbers of invocations: outputs judged, READY said, FREE said */
 } tutti_rank_state;
 
 typedef struct {
     tutti_word *words;
-    tutti_word *registers; /* an actor: max_inputs + 1 chunks */
+    tutti_word *registers; /* for each actor: max_inputs + 1 chunks */
     tutti_actor_state *actors;
     tutti_line_state *lines;
     tutti_rank_state *ranks;
-    uint8_t *done; /* steps of the running invocation */
+    uint8_t *done; /* flags of steps of the running invocation */
     void *block;
     size_t nbytes;
 } tutti_state;
@@ -83,7 +84,7 @@ typedef struct {
 typedef struct {
     int64_t to;
     tutti_word value;
-    int32_t line, ordinal; /* visible at the latest when the signal of this ordinal is seen */
+    int32_t line, ordinal; /* they become visible at the latest when the signal of this ordinal is seen */
 } tutti_word_flight;
 typedef struct tutti_parcel {
     struct tutti_parcel *next;
@@ -96,32 +97,33 @@ typedef struct {
     tutti_state state;
     tutti_word_flight *flights;
     int32_t nflights, flights_capacity;
-    tutti_parcel **parcels; /* a line: oldest message */
-    tutti_parcel **partial; /* an actor: what it is about to send */
+    tutti_parcel **parcels; /* for each line: oldest message */
+    tutti_parcel **partial; /* for each actor: the message that it is about to send */
     uint64_t random;
     bool wrong;
 } tutti_run;
 
-/* interpret_load.c; create: false after writing why the parts make no sense into text. */
+/* Creates the world (interpret_load.c). If the parts make no sense, it writes why into text and returns false. */
 bool tutti_world_create(tutti_world *w, const tutti_part_source *source, int64_t n, bool whole_slices, char *text);
 void tutti_world_release(tutti_world *w);
 void tutti_state_create(tutti_state *s, const tutti_world *w);
-/* Sequences of rank r that have to complete. */
+/* Returns the number of sequences of rank r that have to complete. */
 int32_t tutti_world_nrunning(const tutti_world *w, int32_t r);
-void tutti_run_reset(tutti_run *run); /* to the beginning */
+void tutti_run_reset(tutti_run *run); /* resets the run to the beginning */
 
 /* interpret_act.c */
-typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act; /* OVER: nothing left to do, ever */
-tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* one action of that actor; sets run->wrong */
-bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* may the next action's place in the order matter? */
+/* OVER: the actor has nothing left to do */
+typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act;
+tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* plays one action of that actor; sets run->wrong */
+bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* true if the order of the next action may matter */
 /* interpret_caller.c */
-bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier that lets rank r through too early; it is said */
+bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier lets rank r end too early; run->text says so */
 tutti_act tutti_run_scribble(tutti_run *run, int32_t actor);
 tutti_act tutti_run_feed(tutti_run *run, int32_t actor);
 bool tutti_run_is_over(const tutti_run *run);
 void tutti_run_say_hang(tutti_run *run);
 
-/* Elements [*lo, *hi) of a slice for n elements. */
+/* Sets [*lo, *hi) to the elements of a slice for n elements. */
 static inline void tutti_world_range(const tutti_slice *s, int64_t n, int64_t *lo, int64_t *hi)
 {
     *lo = (int64_t)s->first * n / s->of;
@@ -138,12 +140,12 @@ static inline bool tutti_world_reduces(const tutti_world *w)
     tutti_collective c = w->head->collective;
     return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER || c == TUTTI_REDUCE;
 }
-/* The value of element i of input `ordinal` of rank r in invocation e. */
+/* Returns the value of element i of input `ordinal` of rank r in invocation e. */
 static inline tutti_word tutti_world_leaf(const tutti_world *w, int32_t r, int32_t ordinal, int32_t e, int64_t i)
 {
     uint64_t x =
         tutti_world_mix(w->salt + 0x9e3779b97f4a7c15u * (uint64_t)(r * 4096 + ordinal + 1)) + (uint64_t)e * 1000003u;
-    /* the print of a leaf does not depend on the element: equal trees over different elements are to be recognised */
+    /* the print of a leaf does not depend on the element, so that equal trees over different elements compare equal */
     return (tutti_word){tutti_world_mix(x * 31 + (uint64_t)i), tutti_world_mix(x)};
 }
 static inline tutti_word tutti_world_add(tutti_word a, tutti_word b)
