@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover_impl.h: the ways in which a rank learns its numbers: one file and one row of discover.c each. */
+/* discover_impl.h: the ways in which a rank learns its numbers, each one file and one row of discover.c. */
 #ifndef TUTTI_DISCOVER_IMPL_H
 #define TUTTI_DISCOVER_IMPL_H
 
@@ -8,26 +8,27 @@
 /* The first row that is present decides; the others are not looked at. */
 typedef struct {
     const char *name;      /* "PMIx (mpirun of Open MPI, srun --mpi=pmix)" */
-    const char *variables; /* "RANK WORLD_SIZE": without them it is not present */
-    bool (*present)(void); /* by the environment alone */
-    /* Fills rank, nranks, local_rank, master_* and cookie; the rest is set already. */
+    const char *variables; /* "RANK WORLD_SIZE": without these variables it is not present */
+    bool (*present)(void); /* looks at the environment alone */
+    /* Fills rank, nranks, local_rank, master_* and cookie; the other fields are set already. */
     tutti_status (*read)(tutti_group_config *config, tutti_failure *err);
-    void (*end)(tutti_group_config *config, int exit_code, const char *words); /* NULL: nobody waits for words */
+    /* tells the launcher how this rank ends; NULL: the launcher expects nothing */
+    void (*end)(tutti_group_config *config, int exit_code, const char *words);
 } tutti_launcher_row;
 
-/* True if the variable is there and not empty. */
+/* Returns true if the variable is set and not empty. */
 bool tutti_variable_set(const char *name);
 tutti_status tutti_variable_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
                                    tutti_failure *err);
 
-/* --- reach.c: which address of this host can the others use? --- */
+/* --- reach.c: which address of this host the others can use --- */
 enum { TUTTI_REACH_TEXT = 1024 };
-/* "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if
+/* Lists "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if
  * none. */
 void tutti_reach_own(char list[TUTTI_REACH_TEXT]);
-/* The first address of the list that answers on the port goes to `out`. Tries all at once, until timeout_s. */
+/* Writes to `out` the first address of the list that answers on the port. Tries all at once, until timeout_s. */
 bool tutti_reach_first(const char *list, int port, double timeout_s, char out[64]);
-/* A socket that listens on a port of the kernel's choice, on loopback or on all addresses; -1 and errno. */
+/* Opens a socket that listens on a port of the kernel's choice, on loopback or on all addresses; -1 and errno. */
 int tutti_reach_listen(bool loopback, int *port);
 
 #endif

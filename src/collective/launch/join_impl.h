@@ -14,11 +14,11 @@ typedef struct {
     int32_t rank, nranks, pid;
     uint32_t protocol;
     char mesh_name[32]; /* abstract socket, without the leading '\0' */
-    char wire[16];      /* that was asked for: "" = whatever joins the ranks */
-    int32_t ncores;     /* of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
+    char wire[16];      /* wire that was asked for: "" = any that joins the ranks */
+    int32_t ncores;     /* cores of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
 } tutti_hello;
 
-/* What rank 0 alone is told beside the hello. */
+/* Facts that only rank 0 is told, beside the hello. */
 typedef struct {
     tutti_core_set own;
     tutti_core_quota quota;
@@ -26,16 +26,17 @@ typedef struct {
 
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
 void tutti_hello_fill_cores(tutti_hello_cores *c);
-/* Cores of each machine: the union of its ranks' own ones, as far as the quotas of their control groups go together. */
+/* Computes the cores of each machine: the union of its ranks' cores, as far as the quotas of their control groups
+ * together allow. */
 void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks);
-/* Ends every text of a hello that came from elsewhere. */
+/* Terminates every text of a hello that came over a socket. */
 void tutti_hello_terminate(tutti_hello *h);
-/* Numbers the hosts, and counts what shares this machine: hosts, nhosts, nmachine. */
+/* Numbers the hosts and counts the ranks of this machine: sets hosts, nhosts, nmachine. */
 void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
-/* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
+/* Compares two ranks. Returns TUTTI_OK, or TUTTI_ERR_RENDEZVOUS with both values. */
 tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
                                  const char *other_print, tutti_failure *err);
-/* A listening mesh socket with a name of the kernel's choice. */
+/* Opens a listening mesh socket with a name of the kernel's choice. */
 int tutti_mesh_listen(char name[32], int backlog);
 /* Connects all near peers and swaps doorbells. Closes `listener`. */
 tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
@@ -46,31 +47,31 @@ typedef struct {
     const tutti_group_config *config;
     tutti_address master; /* config->master_addr */
     tutti_hello hello;
-    uint32_t epoch;      /* of all that is sent */
-    tutti_hello *hellos; /* nranks */
+    uint32_t epoch;      /* epoch of all messages */
+    tutti_hello *hellos; /* nranks entries */
     tutti_hello_cores *cores;
     int mesh_listener;
-    double until, tell_at; /* the deadline, the next notice */
-    double looked_at;      /* when the time was last looked at */
+    double until, tell_at; /* time of the deadline, and of the next notice */
+    double looked_at;      /* when the clock was last read */
 } tutti_joining;
 
-/* What a rank says to rank 0. */
+/* The message of a rank to rank 0. */
 typedef struct {
     tutti_hello hello;
     tutti_hello_cores cores;
-    char fingerprint[]; /* to the end of the frame */
+    char fingerprint[]; /* the rest of the frame */
 } tutti_join_body;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);
-/* Whether the deadline has passed; asked at least once a second. */
+/* Returns true if the deadline has passed; ask at least once a second. */
 bool tutti_join_is_late(tutti_joining *j);
-/* Milliseconds that may be slept until the deadline or the next notice, of a second at most. */
+/* Returns the milliseconds to sleep until the deadline or the next notice, at most a second. */
 int tutti_join_slice_ms(const tutti_joining *j);
-/* Somebody listens, and it has lasted; the next time will be a while later. */
+/* Returns true if the config has a notice and it is due; the next one is then due a while later. */
 bool tutti_join_is_time_to_tell(tutti_joining *j);
 void tutti_join_send(const tutti_joining *j, int fd, uint32_t kind, const void *body, size_t nbytes);
 
-/* They fill hellos and set the control sockets of the peers. */
+/* Join as rank 0 or as another rank. They fill hellos and set the control sockets of the peers. */
 tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err);
 tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure *err);
 
