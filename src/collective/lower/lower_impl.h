@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_impl.h: how one rank's part with sends and receives becomes a lowered one.
  *
- * Every send and recv falls into pieces:
+ * Every send and recv becomes several pieces:
  *   pushed  recv: [signal free] ... wait data        send: [wait free], move into the far slice, signal data
  *   pulled  send: signal data ... [wait read]        recv: wait data, move from the far slice, [signal read]
- * Pieces in brackets are left out by NO_ACK, moves of no elements are left out always. Data of channel c are signalled
+ * NO_ACK leaves out the pieces in brackets; moves of no elements are always left out. Data of channel c are signalled
  * on 2c, free and read on 2c + 1.
  *
- * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour: a pulled
- * slice that one reduce alone reads is read by it where it lies; what a reduce or copy makes and a push hands on is
- * written to the far slice by it; pushes of one slice in a row are one copy with several outputs.
+ * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour. If one
+ * reduce alone reads a pulled slice, it reads it in place. If a push hands on the result of a reduce or copy, that step
+ * writes it to the far slice. Several pushes of one slice in a row are one copy with several outputs.
  *
- * Levels. If possible all pieces are brought into one sequence, ordered by (stage, class): class 0 tells, and waits for
- * nothing of its stage; 1 waits for what class 0 told, moves, and tells the outcome; 2 waits for outcomes; 3 is local
- * work on what class 2 brought. As both ends of a message have one stage, a wait always waits for a lower level: no
- * deadlock.
+ * Levels. If possible all pieces form one sequence, ordered by (stage, class). Class 0 signals, and waits for nothing
+ * of its stage; class 1 waits for signals of class 0, moves, and signals the outcome; class 2 waits for outcomes; class
+ * 3 is local work on the results of class 2. As both ends of a message have one stage, a wait always waits for a lower
+ * level: no deadlock.
  *
  * Threads: owner. */
 #ifndef TUTTI_LOWER_IMPL_H
@@ -26,24 +26,25 @@ typedef enum { PIECE_SIGNAL, PIECE_WAIT, PIECE_MOVE, PIECE_LOCAL } tutti_piece_k
 
 typedef struct {
     tutti_piece_kind kind;
-    int32_t step;   /* of the two-sided part */
-    int32_t anchor; /* it stands at this step's place: `step`, or the one that it is fused with */
+    int32_t step;   /* step of the two-sided part */
+    int32_t anchor; /* step whose place it takes: `step`, or the one that it is fused with */
     int32_t level;  /* 4 * stage + class */
     int8_t part;    /* 0 before, 1 at, 2 after the anchor's move */
-    bool ack;       /* on channel 2c + 1 */
+    bool ack;       /* it uses channel 2c + 1 */
     uint32_t when;
 } tutti_piece;
 
 typedef struct {
     const tutti_part *in;
     tutti_wire_class wire;
-    const int32_t *host_of; /* mixed */
+    const int32_t *host_of; /* for mixed wires */
     int32_t nranks;
-    bool careful;         /* no pieces out of their place: fuses only messages without acknowledgement */
-    int32_t *partner;     /* a step: recv: reduce that reads the far slice; send: step that writes it; -1 = none */
-    int32_t *first_fused; /* a step: first send whose far slice it writes, -1 = none */
-    int32_t *next_fused;  /* a send: next one with the same partner */
-    int32_t *recv_of;     /* a buffer that fusion removed: the recv, else -1 */
+    bool careful;         /* pieces stay at their step's place, so fusion takes only messages without acknowledgement */
+    int32_t *partner;     /* for each step: of a recv, the reduce that reads the far slice; of a send, the step that
+                           * writes it; -1 = none */
+    int32_t *first_fused; /* for each step: first send whose far slice it writes, -1 = none */
+    int32_t *next_fused;  /* for each send: next one with the same partner */
+    int32_t *recv_of;     /* for each buffer that fusion removed: the recv, else -1 */
     tutti_piece *pieces;
     int32_t npieces, pieces_capacity;
 } tutti_lowering;
@@ -52,12 +53,12 @@ static inline bool tutti_is_message(const tutti_step *s)
 {
     return s->kind == TUTTI_STEP_SEND || s->kind == TUTTI_STEP_RECV;
 }
-/* A message of no elements moves nothing: it only tells. */
+/* Returns true for a message of no elements, which only signals. */
 static inline bool tutti_moves_nothing(const tutti_lowering *l, const tutti_step *s)
 {
     return l->in->slices[s->kind == TUTTI_STEP_SEND ? s->first_in : s->first_out].count == 0;
 }
-/* Does the message stay in memory that both ends map? A peer that there is not is the checker's to refuse. */
+/* Returns true if both ends of the message map its memory. A peer out of range passes; the checker refuses it. */
 static inline bool tutti_lowers_near(const tutti_lowering *l, const tutti_step *s)
 {
     if (l->wire != TUTTI_WIRE_MIXED) return l->wire == TUTTI_WIRE_MAPPED;
@@ -67,15 +68,17 @@ static inline bool tutti_lowers_to_pull(const tutti_lowering *l, const tutti_ste
 {
     return (s->hint & TUTTI_HINT_PULL) && tutti_lowers_near(l, s);
 }
-/* Between hosts a pulled message is pushed, and what its hint says of acknowledgements was meant for a pull. */
+/* Returns true if the message needs an acknowledgement. Between hosts a pulled message is pushed, so a hint that was
+ * meant for the pull does not count. */
 static inline bool tutti_lowers_with_ack(const tutti_lowering *l, const tutti_step *s)
 {
     return !(s->hint & TUTTI_HINT_NO_ACK) || ((s->hint & TUTTI_HINT_PULL) && !tutti_lowers_near(l, s));
 }
 
-void tutti_lower_fuse(tutti_lowering *l);                              /* lower_fuse.c: partner, first_fused, ... */
-bool tutti_lower_pieces(tutti_lowering *l);                            /* lower_pieces.c: false = no one sequence */
-void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* lower_emit.c: one sequence */
-void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b); /* the sequences that there were */
+void tutti_lower_fuse(tutti_lowering *l); /* lower_fuse.c: partner, first_fused, ... */
+/* lower_pieces.c; false = no single sequence will do */
+bool tutti_lower_pieces(tutti_lowering *l);
+void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* lower_emit.c: writes one sequence */
+void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b); /* writes the sequences of the two-sided part */
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "tutti/compile.h"
 
-/* Who proves a lowered schedule and hashes it: in a group one rank for all, so that it costs the others nothing. */
+/* How a lowered schedule is proved and hashed: in a group one rank does it for all, so that it costs the others
+ * nothing. */
 typedef struct {
-    const int32_t *members; /* of the group, one for each of the schedule's ranks; NULL: all */
+    const int32_t *members; /* the group's rank of each of the schedule's ranks; NULL: all */
     int32_t nmembers;
 } tutti_proved_among;
 typedef struct {
@@ -17,17 +18,18 @@ typedef struct {
     void *who;
 } tutti_prover;
 
-/* For which wire a schedule between n ranks on these hosts is lowered; numbers: n of them, hosts as the schedule
- * numbers them. */
+/* Returns the wire class for a schedule between n ranks on these hosts; numbers gets n entries, the hosts as the
+ * schedule numbers them. */
 tutti_wire_class tutti_lower_wire(const int32_t *host_of, int32_t n, int32_t *numbers);
 
 typedef struct {
-    tutti_schedule *compiled, *lowered; /* lowered: what runs; it generates its parts from the compiled one's */
-    uint64_t hash;                      /* of what runs; 0 where nobody proved it */
+    tutti_schedule *compiled, *lowered; /* lowered is the one that runs; it generates its parts from the compiled
+                                         * one's */
+    uint64_t hash;                      /* hash of `lowered`; 0 if it was not proved */
 } tutti_prepared;
 
-/* host_of: the host of each rank of the request; NULL = one host for all. by: NULL = it is not proved here. What was
- * made is given back with tutti_prepared_release; after a failure there is nothing to give back. */
+/* Prepares a schedule. host_of: the host of each rank of the request; NULL = one host for all. by: NULL = no proof
+ * here. Give the result back with tutti_prepared_release; after a failure there is nothing to give back. */
 tutti_status tutti_schedule_prepare(const char *algorithm, const tutti_compile_request *request, const int32_t *host_of,
                                     const tutti_prover *by, tutti_prepared *out, tutti_failure *err);
 void tutti_prepared_release(tutti_prepared *p);
