@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network.h: a directed graph with whole capacities: who can send to whom, and how much.
  *
- * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which hand on and neither copy nor add.
- * Between two nodes there is at most one arc each way. Capacities are counted in a unit of the caller's (a topology:
- * bytes/s; a list of NVLinks: links), and stay below TUTTI_NETWORK_MAX_CAPACITY, so that sums and small multiples of
- * them are exact.
+ * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which pass bytes on and neither copy nor add.
+ * Between two nodes there is at most one arc each way. The caller chooses the unit of capacities (a topology: bytes/s;
+ * a list of NVLinks: links). Capacities stay below TUTTI_NETWORK_MAX_CAPACITY, so that sums and small multiples of them
+ * are exact.
  *
  * Threads: owner; frozen once built. */
 #ifndef TUTTI_NETWORK_H
@@ -25,22 +25,22 @@ typedef struct {
 typedef struct {
     int32_t nranks, nnodes, narcs;
     tutti_arc *arcs;
-    int32_t arcs_capacity; /* room in arcs */
+    int32_t arcs_capacity; /* number of arcs that there is room for */
 } tutti_network;
 
 void tutti_network_init(tutti_network *g, int32_t nranks, int32_t nnodes);
 void tutti_network_release(tutti_network *g);
-/* Adds capacity from src to dst; an arc that is there grows. Zero adds nothing. */
+/* Adds capacity from src to dst: an existing arc grows. Zero adds nothing. */
 void tutti_network_add(tutti_network *g, int32_t src, int32_t dst, int64_t capacity);
 void tutti_network_add_both(tutti_network *g, int32_t a, int32_t b, int64_t capacity);
-/* Number of the arc, -1 = there is none. O(arcs). */
+/* Returns the number of the arc, -1 = none. O(arcs). */
 int32_t tutti_network_find(const tutti_network *g, int32_t src, int32_t dst);
-int64_t tutti_network_capacity(const tutti_network *g, int32_t src, int32_t dst); /* 0 = no arc */
-/* The ranks ranks[0 .. n-1], renumbered 0 .. n-1, all switches, and what lies between them. */
+int64_t tutti_network_capacity(const tutti_network *g, int32_t src, int32_t dst); /* returns 0 if there is no arc */
+/* Makes the network of the ranks ranks[0 .. n-1], renumbered 0 .. n-1, all switches, and the arcs between them. */
 void tutti_network_subset(const tutti_network *g, const int32_t *ranks, int32_t n, tutti_network *out);
-/* Every rank reaches every other one. */
+/* Returns true if every rank reaches every other one. */
 bool tutti_network_connected(const tutti_network *g);
-/* The greatest number that divides every capacity (1 without arcs). */
+/* Returns the greatest number that divides every capacity (1 without arcs). */
 int64_t tutti_network_unit(const tutti_network *g);
 
 #endif

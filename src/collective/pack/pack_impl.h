@@ -6,10 +6,11 @@
 
 #include "packers.h"
 
-/* TUTTI_ERR_USAGE: there is no such root, or no tree spans the network. */
+/* Returns TUTTI_ERR_USAGE if there is no such root, or no tree spans the network. */
 tutti_status tutti_packing_can_span(const tutti_network *g, int32_t root, tutti_failure *err);
 
-/* Ways from rank to rank, each with a capacity of its own: an arc, or what splitting left of arcs through switches. */
+/* Ways from rank to rank, each with a capacity of its own: an arc, or a piece of arcs that splitting led through
+ * switches. */
 typedef struct {
     int32_t src, dst;
     int64_t capacity;
@@ -23,40 +24,41 @@ typedef struct {
 } tutti_ways;
 void tutti_ways_release(tutti_ways *w);
 
-/* Capacities are those of g times num / den, which must be whole. demand[r] (times p for all-gather: every rank's) is
- * what each rank's trees must still carry to all: splitting at switches (u > w > t becomes u > t) keeps max-flow(s, v)
- * >= sum of demands for a source s with demand[r] to each rank. It always can where as much leaves a switch as comes in
- * (Mader; Bang-Jensen, Frank and Jackson; used so by ForestColl); elsewhere TUTTI_ERR_USAGE. */
+/* Removes switches by splitting: u > w > t becomes u > t. Capacities are those of g times num / den, which must be
+ * whole numbers. demand[r] (times p for all-gather: every rank's) is what each rank's trees must still carry to all.
+ * Splitting keeps max-flow(s, v) >= the sum of demands for a source s with demand[r] to each rank. It always can at a
+ * switch whose arcs carry as much out as in (Mader; Bang-Jensen, Frank and Jackson; used so by ForestColl); elsewhere
+ * TUTTI_ERR_USAGE. */
 tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const int64_t *demand, tutti_ways *out,
                               tutti_failure *err);
 
-/* Edges of the lightest arborescence from root (Chu and Liu 1965; Edmonds 1967), as indices into the ways: chosen[v]
- * reaches v, chosen[root] = -1. False: not every rank is reached. */
+/* Finds the lightest arborescence from root (Chu and Liu 1965; Edmonds 1967). chosen[v] is the way that reaches v,
+ * chosen[root] = -1. False: some rank is not reached. */
 bool tutti_light_arborescence(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
-/* The same for the lightest spanning tree of a symmetric graph (Prim), rooted at root; length(u, v) = length(v, u). */
+/* Finds the lightest spanning tree of a symmetric graph (Prim), rooted at root; length(u, v) = length(v, u). */
 bool tutti_light_tree(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
 
-/* Adds the tree that chosen describes. */
+/* Adds the tree that `chosen` describes to a packing. */
 void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, int64_t weight, tutti_packing *out);
 
-/* What each tree puts on each link for a unit of weight, and what the links carry. */
+/* The load of each tree on each link for a unit of weight, and the capacities of the links. */
 typedef struct {
     int32_t ntrees, nlinks;
     int64_t *load; /* ntrees x nlinks */
     double *room;
 } tutti_tree_loads;
-/* The most that the trees with use[i] carry together; x: their weights, few of which are not 0. */
+/* Returns the greatest rate that the trees with use[i] carry together; x: their weights, few of which are not 0. */
 double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x);
 
-/* An exact packing for an allreduce without switches, of made->bound; fills unit and trees. Refused where the links of
- * the whole machine are more than some thousand units at the bound's denominator. */
+/* Makes an exact packing of rate made->bound for an allreduce without switches; fills unit and trees. Refused if the
+ * links of the whole machine are more than some thousand units at the bound's denominator. */
 tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);
 
-/* Exactly, where that has no more unit links than it takes, else by weights; then fewer trees, greedily. */
+/* Packs exactly if there are few enough unit links for that, else by weights; then chooses fewer trees, greedily. */
 tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
                                     tutti_packing *out, tutti_failure *err);
-/* Adds trees over several servers to a packing that has none; its use and root are set. server_of: of each rank, those
- * of a server together; g: direct links. Weights are shares, there is no bound. */
+/* Adds trees over several servers to a packing that has none; its use and root are set. server_of: a number for each
+ * rank, equal for the ranks of a server; g: direct links. Weights are shares, and there is no bound. */
 tutti_status tutti_packing_of_servers(const tutti_network *g, const int32_t *server_of, double loss, tutti_packing *out,
                                       tutti_failure *err);
 

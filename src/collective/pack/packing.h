@@ -2,15 +2,13 @@
 /* packing.h: a packing: trees packed into a network, along which a broadcast or an allreduce travels.
  *
  * Every tree spans all ranks and carries `weight` units of rate. An edge goes from parent to child, straight or through
- * switches. A packing fits when no arc of the network carries more than its capacity; what the trees carry together is
- * its rate, to be held against `bound`, which no packing for this use can pass. Rate, bound and unit are in the unit of
- * the network's capacities and exact.
- *   broadcast   trees from one root, parents to children.              bound: min over v of maxflow(root, v)
- *   allreduce   sums go up and results down the same tree, so an edge   bound: min over partitions P of c(dP) / (|P| -
- *               1)
- *               loads both directions.                                 (Tutte; Nash-Williams); with switches see
- *               packers.h
- *   all-gather  trees from every rank, equal rates.                    bound: p times min over S of c+(S) / |S|
+ * switches. A packing fits when no arc of the network carries more than its capacity. Its rate is the sum of the trees'
+ * weights; `bound` is a limit that no packing for this use can pass. Rate, bound and unit are in the unit of the
+ * network's capacities and exact.
+ *   broadcast   trees from one root, parents to children. bound: min over v of maxflow(root, v)
+ *   allreduce   sums go up and results down the same tree, so an edge loads both directions. bound: min over partitions
+ *               P of c(dP) / (|P| - 1) (Tutte; Nash-Williams); with switches see packers.h
+ *   all-gather  trees from every rank, equal rates. bound: p times min over S of c+(S) / |S|
  * After Blink (Wang et al., MLSys 2020), which packs trees into NVLinks, and ForestColl (Zhao et al.), which packs
  * exactly. Threads: owner; frozen once built. */
 #ifndef TUTTI_PACKING_H
@@ -28,7 +26,7 @@ typedef enum {
 } tutti_packing_use;
 const char *tutti_packing_use_name(tutti_packing_use use); /* "broadcast", "allreduce", "all-gather" */
 
-enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* of a network that a topology or a text stands for */
+enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* limit for networks from topologies and texts */
 
 typedef struct {
     int64_t num, den; /* den >= 1, reduced */
@@ -41,13 +39,13 @@ static inline double tutti_ratio_value(tutti_ratio r)
 
 typedef struct {
     int32_t src, dst;        /* parent and child, ranks */
-    int32_t first_via, nvia; /* switches on the way, in packing.via */
+    int32_t first_via, nvia; /* switches on the way: a range of packing.via */
 } tutti_tree_edge;
 
 typedef struct {
     int32_t root;
-    int64_t weight;     /* units */
-    int32_t first_edge; /* nranks - 1 edges in packing.edges, each after the one that reaches its parent */
+    int64_t weight;     /* in units */
+    int32_t first_edge; /* nranks - 1 edges in packing.edges, each after the edge that reaches its parent */
 } tutti_packed_tree;
 
 typedef struct {
@@ -64,26 +62,26 @@ typedef struct {
 
 void tutti_packing_init(tutti_packing *p, tutti_packing_use use, const tutti_network *g);
 void tutti_packing_release(tutti_packing *p);
-/* Opens a tree; then nranks - 1 edges, parents first. */
+/* Opens a tree; the caller then adds nranks - 1 edges, parents first. */
 void tutti_packing_tree(tutti_packing *p, int32_t root, int64_t weight);
 void tutti_packing_edge(tutti_packing *p, int32_t src, int32_t dst, const int32_t *via, int32_t nvia);
-/* Tree `tree` of another packing over the same network, with this weight. */
+/* Adds tree `tree` of another packing over the same network, with this weight. */
 void tutti_packing_copy(tutti_packing *p, const tutti_packing *from, int32_t tree, int64_t weight);
-/* Joins equal trees, drops those of weight 0, heaviest first. */
+/* Joins equal trees, drops those of weight 0, and puts the heaviest first. */
 void tutti_packing_tidy(tutti_packing *p);
 
-int64_t tutti_packing_weight(const tutti_packing *p); /* of all trees */
+int64_t tutti_packing_weight(const tutti_packing *p); /* returns the sum over all trees */
 double tutti_packing_rate(const tutti_packing *p);
-double tutti_packing_gap(const tutti_packing *p);    /* 1 - rate / bound; exactly 0 if they are equal */
-int32_t tutti_packing_depth(const tutti_packing *p); /* edges on the longest way down */
-/* Weight on each arc of the network; an edge over a hop that is no arc: false. */
+double tutti_packing_gap(const tutti_packing *p);    /* returns 1 - rate / bound; exactly 0 if they are equal */
+int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of edges on the longest way down */
+/* Computes the weight on each arc of the network. False: an edge uses a hop that is no arc. */
 bool tutti_packing_loads(const tutti_packing *p, const tutti_network *g, int64_t *load);
 
-/* Is it one? Every tree spans from its root, every hop is an arc, no arc is overloaded, roots are those of the use, the
- * rate does not pass the bound. TUTTI_ERR_FAILED says what is wrong with which tree or arc. */
+/* Checks a packing: every tree spans from its root, every hop is an arc, no arc is overloaded, roots are those of the
+ * use, the rate does not pass the bound. TUTTI_ERR_FAILED names the tree or arc and the fault. */
 tutti_status tutti_packing_check(const tutti_packing *p, const tutti_network *g, tutti_failure *err);
 
-/* Text form, docs/packing.md: print(parse(print(p))) == print(p). The text is the caller's (free()). */
+/* Returns the text form (docs/packing.md): print(parse(print(p))) == print(p). The text is the caller's (free()). */
 char *tutti_packing_print(const tutti_packing *p);
 tutti_status tutti_packing_parse(const char *name, const char *text, size_t nbytes, tutti_packing *out,
                                  tutti_failure *err);
