@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part_source.h: where a checker takes parts from: a frozen schedule, or parts that a test has changed.
  *
- * A frozen schedule is a source, and so are parts that are no schedule yet: mutants in tests, imported files before
- * they are frozen, the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
+ * A frozen schedule is a source. So are parts that are no schedule yet: mutants in tests, imported files before they
+ * are frozen, the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
  *
  * Threads: owner. */
 #ifndef TUTTI_PART_SOURCE_H
@@ -16,21 +16,24 @@ typedef struct {
     void (*part)(const void *owner, int32_t rank, tutti_part *out);
     void (*release)(tutti_part *part);
     const void *owner;
-    /* Words for counter-examples; NULL = what the part itself says. Boundaries are fractions first/of. */
+    /* Describes a step for counter-examples; NULL = the part's own words. Boundaries are fractions first/of. */
     void (*describe_step)(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
     void (*describe_cell)(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out, size_t size);
-    /* Messages that a channel holds before a send has to wait. 0: a send is complete when it was received. */
+    /* Messages that a channel holds before a send has to wait. 0: a send completes when its message is received. */
     int32_t capacity;
-    /* Inputs of each rank, a leaf each, where a sum is not canonical. 0: one. */
+    /* Number of inputs of each rank, each a leaf, if a sum is not canonical. 0 means 1. */
     int32_t leaves_a_rank;
-    bool rounds_sums; /* what a reduce leaves is rounded: equal sums rounded at other places are other expressions */
-    bool inputs_are_symbols; /* no memory: any rank may read those of any other */
-    /* Of an allreduce: the i-th slice of its output that a rank owes; false: there are no more. NULL: all of it. */
+    bool rounds_sums; /* results of a reduce are rounded: equal sums that are rounded at other places are different
+                       * expressions */
+    bool inputs_are_symbols; /* inputs have no memory: any rank may read those of any other */
+    /* Allreduce: returns the i-th slice of its output that a rank owes; false: there are no more. NULL: every rank owes
+     * the whole output. */
     bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
-    /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of
-     * as many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
+    /* For memory that holds different elements one after the other: returns true if the buffer shares the memory of
+     * *where, a slice of the same length in another buffer of that rank, which itself has memory of its own. NULL: no
+     * buffer shares memory. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
-    const tutti_headway *headway; /* hears now and then that the judging goes on, without counts; NULL = nobody */
+    const tutti_headway *headway; /* is called now and then while the judging goes on, without counts; NULL = none */
 } tutti_part_source;
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);
