@@ -12,14 +12,14 @@ static inline int64_t tutti_slice_bytes(const tutti_slice *s, int64_t n)
     return (end - begin) * TUTTI_ELEMENT_BYTES;
 }
 
-/* Of a step's slices, which are all of one size; 0 where it has none. */
+/* Returns the bytes of a step's slices, which are all of one size; 0 if it has none. */
 static inline int64_t tutti_step_bytes(const tutti_part *part, const tutti_step *step, int64_t n)
 {
     if (!(step->nins + step->nouts)) return 0;
     return tutti_slice_bytes(part->slices + (step->nins ? step->first_in : step->first_out), n);
 }
 
-/* Bytes that a core adds: k - 1 times a reduce of k inputs; a copy counts as one addition. */
+/* Returns the bytes that a core adds: a reduce of k inputs adds k - 1 times; a copy counts as one addition. */
 static inline double tutti_step_added(const tutti_step *step, int64_t bytes)
 {
     const bool copies = step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_PUT;

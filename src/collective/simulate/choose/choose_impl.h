@@ -8,10 +8,10 @@
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_schedule *compiled, *lowered; /* NULL: cannot, or has too many steps */
-    int64_t nsteps;                     /* about, all ranks */
+    tutti_schedule *compiled, *lowered; /* NULL: it cannot be made, or has too many steps */
+    int64_t nsteps;                     /* an estimate for all ranks */
     bool too_many;
-    int32_t most_fan_in; /* the policy's */
+    int32_t most_fan_in; /* limit of the policy */
     char refusal[200];
 } tutti_contender;
 
@@ -25,7 +25,7 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
 void tutti_contenders_close(tutti_contenders *c);
 tutti_status tutti_contender_simulate(const tutti_contender *c, const tutti_topology *t, int64_t n,
                                       tutti_simulation *out, tutti_failure *err);
-/* Is a so much shorter than b that it is no matter of rounding? */
+/* Returns true if a is shorter than b by more than rounding. */
 static inline bool tutti_is_faster(double a, double b)
 {
     return a < b * (1 - 1e-3);

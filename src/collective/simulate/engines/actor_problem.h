@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_problem.h: a schedule for one element count with the routes of its messages, as processes play it: what the
- * event player plays, and, as a file, what tutti asks tutti-simgrid. Private to src/collective/simulate.
+/* actor_problem.h: a schedule for one element count with the routes of its messages, as processes play it. The event
+ * player plays it in memory; as a file it is the question of tutti to tutti-simgrid. Private to
+ * src/collective/simulate.
  *
- * The file: a head, then the arrays of the head's counts, in the order of tutti_actor_problem, in this machine's byte
- * order, each beginning at a multiple of 8 bytes. Both programs come from one build; the magic says which layout.
+ * The file: a head, then the arrays that the head counts, in the order of tutti_actor_problem, in this machine's byte
+ * order, each beginning at a multiple of 8 bytes. Both programs come from one build; the magic number names the layout.
  *
- * A rank plays its steps as one process: steps of a sequence stand one behind the other, `begins` at the first of each.
- * A line is what (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message travels
- * as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is a way that a pair has beside
- * others (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
+ * A rank plays its steps as one process. Steps of a sequence stand one behind the other, with `begins` set at the first
+ * of each. A line is what (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message
+ * travels as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is one of several routes
+ * of a pair (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
 #define TUTTI_ACTOR_PROBLEM_H
 
@@ -18,11 +19,11 @@
 
 enum tutti_actor_kind {
     TUTTI_ACTOR_NOP,
-    TUTTI_ACTOR_SEND,   /* completes when it is received */
-    TUTTI_ACTOR_RECV,   /* the message travels as soon as both are there */
-    TUTTI_ACTOR_SIGNAL, /* travels at once, with the bytes that were put before it; completes at once */
-    TUTTI_ACTOR_WAIT,   /* for the signal of the same ordinal */
-    TUTTI_ACTOR_WORK,   /* of the rank's one core */
+    TUTTI_ACTOR_SEND,   /* completes when its message is received */
+    TUTTI_ACTOR_RECV,   /* its message travels once both ends are there */
+    TUTTI_ACTOR_SIGNAL, /* travels at once, with the bytes that were put before it, and completes at once */
+    TUTTI_ACTOR_WAIT,   /* waits for the signal of the same ordinal */
+    TUTTI_ACTOR_WORK,   /* work of the rank's one core */
     TUTTI_ACTOR_LOAD,   /* bytes out of or into other ranks' memory, all at once, then work */
 };
 
@@ -38,10 +39,10 @@ typedef struct {
 
 typedef struct {
     int32_t src, dst, channel;
-    int32_t eager;       /* of signals */
-    int32_t first_alias; /* nparts of them */
+    int32_t eager;       /* number of signals */
+    int32_t first_alias; /* nparts aliases from here */
     int32_t unused;
-    double latency_s; /* of the longest way */
+    double latency_s; /* latency of its longest route */
 } tutti_actor_line;
 
 typedef struct {
@@ -52,40 +53,42 @@ typedef struct {
 typedef struct {
     uint8_t kind, begins;
     uint16_t nloads;
-    int32_t at;        /* line, or first load */
-    int32_t first_dep; /* of the rank's */
+    int32_t at;        /* its line, or its first load */
+    int32_t first_dep; /* among the rank's deps */
     int32_t ndeps;
-    double amount; /* bytes, or seconds of work */
-    int32_t stage; /* posted in this order where several could be */
+    double amount; /* bytes of the message, or seconds of work */
+    int32_t stage; /* steps that could be posted together are posted in this order */
     int32_t unused;
 } tutti_actor_step;
 
 typedef struct {
     int64_t first_step, first_dep;
-    double late_s; /* it does nothing before */
+    double late_s; /* the rank begins nothing before */
 } tutti_actor_rank;
 
 typedef struct {
     char magic[8];
     int32_t nranks, naliases, nparts;
     int32_t
-        tcp; /* 0: shares are max-min and latencies are waited for here; 1: SimGrid's model of TCP, latencies in it */
-    double soft_s;      /* of a rank for each message that it sends, and for each that it takes */
-    double precision_s; /* what ends closer together than this ends together */
+        tcp; /* 0: shares are max-min, and the player waits for latencies; 1: SimGrid's model of TCP, with latencies in
+              * it */
+    double soft_s;      /* work of a rank for each message that it sends, and for each that it takes */
+    double precision_s; /* ends that are closer together than this count as one */
     int64_t nlinks, npairs, nhops, nlines, nloads, ndeps, nsteps;
 } tutti_actor_head;
 
 typedef struct {
     const tutti_actor_head *head;
     const tutti_actor_step *steps;
-    const tutti_actor_rank *ranks; /* nranks + 1 */
+    const tutti_actor_rank *ranks; /* nranks + 1 entries */
     const tutti_actor_link *links;
     const tutti_actor_pair *pairs;
     const tutti_actor_line *lines;
     const tutti_actor_load *loads;
-    const int32_t *hops, *aliases, *deps; /* aliases: nlines * nparts; deps: steps of the rank, from its first */
+    const int32_t *hops, *aliases, *deps; /* aliases: nlines * nparts; deps: steps of the rank, counted from its
+                                           * first */
 } tutti_actor_problem;
 
-/* The answer: "ok SECONDS", then one line of seconds a rank; or "error WORDS". */
+/* The answer of the program: "ok SECONDS", then a line of seconds for each rank; or "error WORDS". */
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "actor_problem.h"
 
-/* Arrays lie in the bytes. False: why says what is wrong with them; every index of a problem that was read is in its
- * range. */
+/* Makes the arrays, which lie in the given bytes. False: `why` says what is wrong with the bytes. In a problem that was
+ * read every index is in its range. */
 bool tutti_actor_read(const void *bytes, size_t nbytes, tutti_actor_problem *out, char why[200]);
 
 #endif

@@ -2,33 +2,34 @@
 /* engines.h: the engines that say how long a schedule takes on a topology, one row each; they check each other.
  *
  * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp); those are
- * seldom above the round evaluator, whose rounds end in barriers. Where no routes collide and every rank has the same
- * to do, all but simgrid-tcp are equal. docs/simulation.md says what each leaves out. Threads: shared. */
+ * seldom above the round evaluator, whose rounds end in barriers. If no routes collide and every rank has the same
+ * work, all engines but simgrid-tcp agree. docs/simulation.md says what each leaves out. Threads: shared. */
 #ifndef TUTTI_ENGINES_H
 #define TUTTI_ENGINES_H
 
 #include "../simulate.h"
 
 typedef struct {
-    const tutti_schedule *schedule; /* as it runs there: lowered where ranks map each other's memory */
-    const char *algorithm;          /* whose formula is asked; NULL: a program from elsewhere */
+    const tutti_schedule *schedule; /* as it runs on the topology: lowered if ranks map each other's memory */
+    const char *algorithm;          /* algorithm of the formula; NULL: a program from elsewhere, which has none */
     const tutti_topology *topology;
-    int64_t n;            /* elements of f32 */
-    double limit_s;       /* of a helper program */
-    const double *late_s; /* of each rank: when it begins; NULL: all at once */
+    int64_t n;            /* number of elements, f32 */
+    double limit_s;       /* time limit of a helper program */
+    const double *late_s; /* when each rank begins; NULL: all at once */
 } tutti_engine_question;
 
 typedef struct {
     const char *name, *about;
-    /* False: why not, a sentence. What can may yet fail: a helper has a deadline, a schedule may hang. */
+    /* Returns false if the engine cannot answer; `why` gets a sentence. An answer may still fail: a helper has a
+     * deadline, a schedule may hang. */
     bool (*can)(const tutti_engine_question *q, char why[200]);
     tutti_status (*simulate)(const tutti_engine_question *q, double *seconds, tutti_failure *err);
 } tutti_engine;
 
 int tutti_engine_count(void);
 const tutti_engine *tutti_engine_at(int i);
-const tutti_engine *tutti_engine_find(const char *name); /* NULL = none is called so */
-/* can, then simulate: TUTTI_ERR_USAGE with its words where it cannot. */
+const tutti_engine *tutti_engine_find(const char *name); /* NULL = no engine has this name */
+/* Calls `can`, then `simulate`. If it cannot, TUTTI_ERR_USAGE with its words. */
 tutti_status tutti_engine_ask(const tutti_engine *e, const tutti_engine_question *q, double *seconds,
                               tutti_failure *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.h: messages that come and go on a network at any time, with max-min fair shares of its links while they are
- * under way. Where the topology has an incast, ports into hosts are slower while several come in.
+/* flows.h: messages that begin and end on a network at any time, with max-min fair shares of its links while they are
+ * under way. If the topology has an incast, ports into hosts are slower while several messages come in.
  *
- * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and
+ * Routes are given once; each carries one message at a time. The player of events asks when the next message ends, and
  * takes it then. Cost: solutions of shares (max_min.h), some hundreds at most while a message travels, and O(log n) for
  * the end of each of n. Threads: owner. */
 #ifndef TUTTI_FLOWS_H
@@ -15,93 +15,96 @@
 
 typedef struct tutti_flows tutti_flows;
 typedef struct {
-    int32_t src, dst; /* ranks */
-    int32_t channel;  /* where that says which way */
+    int32_t src, dst; /* numbers of ranks */
+    int32_t channel;  /* selects one of several routes of a pair */
 } tutti_flow_route;
 
-/* A network, no host; nranks fit it. */
+/* Makes flows over a network (no host) that has room for nranks. */
 tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n);
 void tutti_flows_destroy(tutti_flows *f); /* NULL is accepted */
 /* From now on a message that began before others gets more of the links that it shares with them, up to a quarter. A
- * connection that has been idle finds its rate while others hold theirs: of two TCP streams (reno) the later one had
- * 0.43 to 0.48 of a link for as long as both lasted. With shares that are equal who begins in step stays in step for
- * ever, which no such stream does. */
+ * connection that was idle finds its rate while others hold theirs: of two TCP streams (reno) the later one had 0.43 to
+ * 0.48 of a link while both lasted. With equal shares, messages that begin in step would stay in step for ever, which
+ * TCP streams do not. */
 void tutti_flows_prefer_earlier(tutti_flows *f);
-/* Seconds behind its last byte until a message is there; a message of no bytes takes them alone. */
+/* Returns the seconds from a message's last byte until it has arrived; a message of no bytes takes only these. */
 double tutti_flows_latency(const tutti_flows *f, int64_t route);
-/* Time never goes back, and is not before what was taken last. False: the route has no links, what it carries is there
- * at once. */
+/* Sends a message. `now` never goes back, and is not before the last end that was taken. False: the route has no links,
+ * so the message has arrived at once. */
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now);
-/* Whether the last byte of some message is sent by then; nothing that was not sent before matters. */
+/* Returns true if the last byte of some message is sent by then, given the messages sent so far. */
 bool tutti_flows_end_by(tutti_flows *f, double by);
-/* After true: that message, which is over; *arrives: the way's latency later. */
+/* Call it after end_by returned true: returns the message that has ended; *arrives is that time plus the route's
+ * latency. */
 int64_t tutti_flows_take(tutti_flows *f, double *arrives);
 
-/* The time of a schedule at any size from one simulation.
+/* Lines: the time of a schedule at any size from one simulation.
  *
- * All that moves and is added grows with the vector, shares of links go by ratios, and what a message waits for does
- * not depend on its size. So where slices are whole numbers of elements the time of rounds is a straight line over the
- * size: its value at zero is the waiting. On a host it is two, below and above the size at which all buffers no longer
- * fit in the caches. Between whole numbers a message is off by at most one element. What buckets of shaped links save
- * (token_buckets.h) is no line: it is known at TUTTI_LINE_SIZES sizes and taken for straight between them, 7 % of the
- * time at most where they run dry. tests/collective/test_lines.c holds lines against tutti_simulate_schedule.
+ * All bytes that move or are added grow with the vector, shares of links are ratios, and dependencies of messages do
+ * not depend on their size. So if slices are whole numbers of elements, the time of rounds is a straight line over the
+ * size; its value at zero is the waiting. On a host there are two lines, below and above the size at which all buffers
+ * no longer fit in the caches. Between whole numbers a message is off by at most one element. The time that buckets of
+ * shaped links save (token_buckets.h) is no line: it is known at TUTTI_LINE_SIZES sizes and taken as straight between
+ * them, off by 7 % of the time at most where buckets run dry. tests/collective/test_lines.c compares lines with
+ * tutti_simulate_schedule.
  *
- * Rows that rotate (algorithms.h) are known from one rank's part, or those of one host: 4,096 ranks that all send to
- * all cost what one does. Threads: shared (a plain value, pure functions). */
+ * Rows that rotate (algorithms.h) are known from one rank's part, or those of one host, so 4,096 ranks that all send to
+ * all cost as much as one rank. Threads: shared (a plain value, pure functions). */
 
 typedef struct {
-    tutti_simulation at; /* where the vector has `elements` */
+    tutti_simulation at; /* the simulation at a vector of `elements` */
     double elements;
-    double least_s, wait_s, link_s, work_s; /* of lower_s, which is the largest of: the first; wait + link; work */
+    double least_s, wait_s, link_s, work_s; /* parts of lower_s, which is the largest of: least; wait + link; work */
 } tutti_time_line_part;
 
 enum { TUTTI_LINE_SIZES = 48, TUTTI_LINE_SMALLEST = 64, TUTTI_LINE_DOUBLES = 2 };
 typedef struct {
     tutti_time_line_part below, above;
-    double turn; /* elements: up to there it is `below`; network: INFINITY */
+    double turn; /* elements: up to this size the line `below` holds; network: INFINITY */
     double saved_s
-        [TUTTI_LINE_SIZES]; /* by shaped links, at TUTTI_LINE_SMALLEST elements and on, TUTTI_LINE_DOUBLES to twice as
-                             * many; beyond, as at the last */
+        [TUTTI_LINE_SIZES]; /* time saved by shaped links, from TUTTI_LINE_SMALLEST elements on, TUTTI_LINE_DOUBLES
+                             * sizes to each doubling; beyond the last size its value holds */
 } tutti_time_line;
 
 enum { TUTTI_LINE_STEPS = 64 << 20 };
-/* As tutti_simulate_schedule; also TUTTI_ERR_USAGE, at once: parts of more than TUTTI_LINE_STEPS steps would have to be
- * looked at, or millions of messages at a time. */
+/* Simulates as tutti_simulate_schedule does. Also TUTTI_ERR_USAGE, at once: the parts to look at have more than
+ * TUTTI_LINE_STEPS steps, or millions of messages travel at a time. */
 tutti_status tutti_simulate_line(const tutti_schedule *s, const tutti_topology *t, tutti_time_line *out,
                                  tutti_failure *err);
 void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation *out);
 
-/* One bucket for all links of a network that is shaped (token_buckets.h), for those who know of an exchange only how
- * long it takes: what its links have idled before it. It begins empty. Threads: owner. */
+/* One bucket for all links of a shaped network (token_buckets.h), for callers that know only how long an exchange
+ * takes. The bucket fills while the links idle before the exchange, and begins empty. Threads: owner. */
 
 typedef struct {
-    double now_s, most_s; /* of transfers at the full rate; most_s = 0: wires */
+    double now_s, most_s; /* in seconds of transfer at the full rate; most_s = 0: links are not shaped */
 } tutti_credit;
 
 tutti_credit tutti_credit_begin(const tutti_topology *t);
-/* All wait for so long, then so much is transferred: what is left of the transfer. */
+/* All links idle for waits_s, then transfer for transfer_s. Returns what is left of the transfer. */
 double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
-/* What comes next of what is due some time: a binary heap. Threads: owner.
+/* A binary heap of things that are due at some time; the earliest comes first. Threads: owner.
  *
- * Of what is due at once the smaller number comes first, so that the order is a function of what was added. */
+ * Among things that are due at once the smaller number comes first, so that the order is a function of what was
+ * added. */
 
 typedef struct {
     double when;
     int64_t of; /* the caller's number */
 } tutti_due;
 
-/* Begins as zeros; at[0] comes next, where n > 0. */
+/* Begins as zeros; if n > 0, at[0] is the next. */
 typedef struct {
     tutti_due *at;
     int64_t n, room;
 } tutti_due_heap;
 
 void tutti_due_heap_add(tutti_due_heap *h, tutti_due it); /* O(log n) */
-void tutti_due_heap_drop(tutti_due_heap *h);              /* the next one; O(log n) */
-/* Anew, of `n` that the caller wrote to `at` in any order, where room was reserved. O(n) */
+void tutti_due_heap_drop(tutti_due_heap *h);              /* removes the next one; O(log n) */
+/* Orders the first `n` entries of `at`, which the caller wrote in any order after reserving room. O(n) */
 void tutti_due_heap_order(tutti_due_heap *h, int64_t n);
-void tutti_due_heap_reserve(tutti_due_heap *h, int64_t n); /* room for so many */
+void tutti_due_heap_reserve(tutti_due_heap *h, int64_t n); /* makes room for n entries */
 void tutti_due_heap_release(tutti_due_heap *h);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_zone.h: what tutti-simgrid wants of SimGrid: a network whose routes are ours, actors on it, and sets of
+/* actor_zone.h: the interface of tutti-simgrid to SimGrid: a network with our routes, actors on it, and sets of
  * messages that an actor waits for. Behind it is the one C++ file of this project (actor_zone.cc).
  *
  * Threads: one process, actors take turns (SimGrid's contexts). */
@@ -13,22 +13,22 @@ extern "C" {
 #endif
 
 typedef struct tutti_zone tutti_zone;
-typedef struct tutti_wait_set tutti_wait_set; /* of one actor */
+typedef struct tutti_wait_set tutti_wait_set; /* messages of one actor */
 
-/* The network of p (which outlives it) in SimGrid. One a process. */
+/* Builds the network of p in SimGrid. p outlives it. One a process. */
 tutti_zone *tutti_zone_create(const tutti_actor_problem *p);
-/* Every rank plays; returns when nobody can go on: each that has not returned from `play` hangs. */
+/* Lets every rank call `play`; returns when no rank can go on: a rank that has not returned from `play` hangs. */
 void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32_t rank, tutti_wait_set *set),
                     void *with);
 
-/* Of the running actor. A tag says what has ended: a message that is received does so head.nparts times, all others
- * once. */
+/* Start a message of the running actor. A tag names what has ended: that of a received message comes head.nparts times,
+ * all others once. */
 void tutti_zone_send(tutti_zone *z, tutti_wait_set *set, int32_t line, double bytes, int32_t tag);
 void tutti_zone_receive(tutti_zone *z, tutti_wait_set *set, int32_t line, int32_t tag);
 void tutti_zone_signal(tutti_zone *z, int32_t line, double bytes);
 void tutti_zone_load(tutti_zone *z, tutti_wait_set *set, const tutti_actor_load *load, int32_t tag);
 int64_t tutti_wait_set_size(const tutti_wait_set *set);
-/* The tag of one that has ended, or -1: none until the time has come; until < 0 waits for one. */
+/* Returns the tag of one that has ended, or -1: none by `until`; until < 0 waits for one. */
 int32_t tutti_wait_set_next(tutti_wait_set *set, double until);
 double tutti_zone_now(void);
 void tutti_zone_sleep_until(double until);
