@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_exchange.h: times one exchange of a group beside its memory bound, as every rank of the group. Threads:
+/* bench_exchange.h: times one exchange of a group beside its memory bound; every rank of the group takes part. Threads:
  * owner. */
 #ifndef TUTTI_BENCH_EXCHANGE_H
 #define TUTTI_BENCH_EXCHANGE_H
@@ -7,24 +7,25 @@
 #include "../exchange/executor.h"
 
 typedef struct {
-    const char *algorithm; /* "auto": what the model of this host prefers */
+    const char *algorithm; /* "auto": the one that this host's model prefers */
     tutti_collective collective;
     int slots;
-    long long bytes; /* of the whole vector; a multiple of 4 is used */
-    long iterations; /* in all; 0 = about a quarter of a second */
+    long long bytes; /* bytes of the whole vector; rounded to a multiple of 4 */
+    long iterations; /* number of invocations in all; 0 = about a quarter of a second */
     bool check, in_place;
-    const tutti_device *device; /* whose memory it is between; NULL: the host's */
+    const tutti_device *device; /* device whose memory is exchanged; NULL: the host's */
 } tutti_bench_case;
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     double seconds;       /* median over rounds of the slowest rank's mean */
-    double bound_seconds; /* a loop with the same reads and writes on the same kind of memory, run in turn with it */
-    long long wrong;      /* elements, all ranks together; -1 = not checked */
-    long long copies;     /* bytes that rank 0's part copies only in order to be sent, here or where they arrive */
+    double bound_seconds; /* time of a loop with the same reads and writes on the same kind of memory, run in turn with
+                           * it */
+    long long wrong;      /* wrong elements of all ranks together; -1 = not checked */
+    long long copies;     /* bytes that rank 0's part copies only in order to be sent, on either side */
 } tutti_bench_result;
 
-/* Collective: same case on every rank; every rank gets the result. */
+/* Times one case. Collective: every rank gives the same case and gets the result. */
 tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *what, tutti_bench_result *out,
                                   tutti_failure *err);
 
