@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify.h: the matrix of schedules that must be right: every row of the table of algorithms x collective x variant x
  * rank count, unlowered and lowered for every wire class. `tutti coll verify-all` and the conformance test prove the
- * same one.
+ * same matrix.
  *
- * What is in it:
+ * Contents:
  *   up to 33 ranks   every variant, in place or not, canonical sums or not
- *   above            the row's own parameters, fast sums, not in place; what has more than TUTTI_VERIFY_STEPS steps
- *                    (rows that send p^2 messages) at 1,024 ranks only, and lowered only for the row's first collective
+ *   above            the row's own parameters, without canonical sums, not in place. A schedule with more than
+ *                    TUTTI_VERIFY_STEPS steps (rows that send p^2 messages) appears at 1,024 ranks only, and lowered
+ *                    only for the row's first collective
  *   on topologies    rows that need one, on the topologies of verify_topologies.c, with as many ranks as those have
  *                    seats
- * What the last rules leave out stands in `left_out`, with its size.
+ * `left_out` lists the cases that these rules leave out, with their sizes.
  *
  * Threads: frozen once made. */
 #ifndef TUTTI_COLLECTIVE_VERIFY_H
@@ -24,30 +25,31 @@
 enum { TUTTI_VERIFY_STEPS = 1500000, TUTTI_VERIFY_MOST = 1024 };
 
 typedef struct {
-    int row;                              /* of the table of algorithms */
+    int row;                              /* index in the table of algorithms */
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* "k-nomial,radix=4" */
     tutti_compile_request request;
     tutti_wire_class wire;
-    int64_t nsteps; /* of all ranks, unlowered, guessed from rank 0 */
+    int64_t nsteps; /* steps of all ranks, unlowered, estimated from rank 0 */
 } tutti_verify_case;
 
 typedef struct {
     tutti_verify_case *cases; /* rank counts ascending */
     int64_t ncases, capacity;
     tutti_topology *topologies;
-    tutti_strbuf left_out; /* a line each; may be empty (text NULL) */
+    tutti_strbuf left_out; /* one line for each; may be empty (text NULL) */
 } tutti_verify_matrix;
 
-/* ranks: NULL = 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024. Costs part 0 of every schedule. */
+/* Makes the matrix. ranks: NULL = 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024. Costs part 0 of every
+ * schedule. */
 void tutti_verify_create(const int32_t *ranks, int nranks, tutti_verify_matrix *out);
 void tutti_verify_release(tutti_verify_matrix *m);
 
-/* Compiles, lowers and proves one; TUTTI_ERR_FAILED with the counter-example. */
+/* Compiles, lowers and proves one case; TUTTI_ERR_FAILED with the counter-example. */
 tutti_status tutti_verify_prove(const tutti_verify_case *c, tutti_check_report *report, tutti_failure *err);
-/* "ring allreduce of 4 ranks, mapped" with what else tells it apart. */
+/* Writes the name of a case: "ring allreduce of 4 ranks, mapped" with its other differences. */
 void tutti_verify_name(const tutti_verify_case *c, char out[200]);
 
-/* verify_topologies.c: parsed; *n of them. The caller's (free()). */
+/* Returns the parsed topologies; *n of them. The caller's (free()). */
 tutti_topology *tutti_verify_topologies(int *n);
 
 #endif
