@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_impl.h: what the files of the wire tcp share. Threads: as wire.h.
+/* tcp_impl.h: shared by the files of the wire tcp. Threads: as wire.h.
  *
- * A pair of ranks has one or more connections, all in one epoll set. What travels is frames: a head, and behind the
- * heads of puts and answers their bytes, which the target receives where they belong, because it has read the head
- * before.
+ * A pair of ranks has one or more connections, all in one epoll set. Frames travel on them: a head, followed by the
+ * bytes of a put or answer. The target reads the head first, and then receives the bytes at their final place.
  *
  *   dialer                                 listener
  *     | connect                               |
@@ -12,12 +11,12 @@
  *     | frames <----------------------> frames|
  *     | bye                               bye |   after it, an end is no death
  *
- * Invariants. (1) Nothing is allocated for who has not shown the token. (2) No byte is received but into enrolled
- * memory, or into memory of a read that waits for it. (3) Frames of one connection arrive in order; puts of all of them
- * are numbered together.
+ * Invariants. (1) Nothing is allocated for a caller that has not shown the token. (2) Bytes are received only into
+ * enrolled memory, or into memory of a read that waits for them. (3) Frames of one connection arrive in order; puts of
+ * all connections are numbered together.
  *
  * Files: tcp_wire.c (life, progress), tcp_settings.c (environment), tcp_interfaces.c (addresses, the card, the ways to
- * a peer), tcp_listen.c and tcp_dial.c (connections), tcp_frame.c (what a head may say), tcp_send.c, tcp_pin.c (sends
+ * a peer), tcp_listen.c and tcp_dial.c (connections), tcp_frame.c (validates heads), tcp_send.c, tcp_pin.c (sends
  * without a copy), tcp_receive.c, tcp_messages.c (puts, words, reads). */
 #ifndef TUTTI_TCP_IMPL_H
 #define TUTTI_TCP_IMPL_H
@@ -33,10 +32,10 @@ enum {
     TUTTI_TCP_MAGIC = 0x31747574, /* "tut1" */
     TUTTI_TCP_VERSION = 1,
     TUTTI_TCP_TOKEN = 16,
-    TUTTI_TCP_MOST_CONNECTIONS = 16, /* of a pair */
-    TUTTI_TCP_MOST_ADDRESSES = 16,   /* of a host */
-    TUTTI_TCP_MOST_CALLERS = 64,     /* accepted and not known yet */
-    TUTTI_TCP_MOST_PINNED = 64,      /* sends of a connection that the kernel still reads from */
+    TUTTI_TCP_MOST_CONNECTIONS = 16, /* most connections of a pair */
+    TUTTI_TCP_MOST_ADDRESSES = 16,   /* most addresses of a host */
+    TUTTI_TCP_MOST_CALLERS = 64,     /* most accepted connections whose rank is not known yet */
+    TUTTI_TCP_MOST_PINNED = 64,      /* most sends of a connection that the kernel still reads from */
 };
 
 /* --- what travels: wire format, in the byte order of both sides (the magic word refuses everything else) --- */
@@ -45,27 +44,28 @@ typedef enum {
     TUTTI_TCP_PUT = 1,
     TUTTI_TCP_WORD,
     TUTTI_TCP_READ,    /* asks for bytes */
-    TUTTI_TCP_ANSWER,  /* has some of them */
-    TUTTI_TCP_REFUSAL, /* there is no such memory */
+    TUTTI_TCP_ANSWER,  /* carries some of them */
+    TUTTI_TCP_REFUSAL, /* says that there is no such memory */
     TUTTI_TCP_BYE,
 } tcp_kind;
 
 typedef struct {
     uint32_t magic;
-    uint32_t head_sum; /* of this head with head_sum 0; both sums are 0 where nobody asked for them */
+    uint32_t head_sum; /* checksum of this head with head_sum 0; both sums are 0 unless one side asked for them */
     uint32_t kind;
     uint32_t body_sum;
-    uint64_t address; /* put, word, read: in memory of who gets it; answer: bytes into what was asked for */
-    uint64_t number;  /* of this put; word, read: of the last put before it */
-    uint64_t word;    /* word: its value; read, answer, refusal: which read */
-    uint64_t nbytes;  /* put, answer: that follow; read: wanted */
+    uint64_t address; /* put, word, read: in memory of the receiver of the frame; answer: offset in the bytes that were
+                       * asked for */
+    uint64_t number;  /* put: its number; word, read: number of the last put before it */
+    uint64_t word;    /* word: its value; read, answer, refusal: number of the read */
+    uint64_t nbytes;  /* put, answer: bytes that follow; read: bytes wanted */
 } tcp_head;
 _Static_assert(sizeof(tcp_head) == 48, "the head of a frame is wire format");
 
 typedef struct {
     uint32_t magic, version;
-    uint8_t token[TUTTI_TCP_TOKEN]; /* hello: the listener's; welcome: the dialer's */
-    int32_t rank;                   /* of who speaks */
+    uint8_t token[TUTTI_TCP_TOKEN]; /* hello: the listener's token; welcome: the dialer's */
+    int32_t rank;                   /* rank of the sender */
     uint32_t connection, nconnections;
     uint32_t spare;
 } tcp_hello;
@@ -74,10 +74,10 @@ _Static_assert(sizeof(tcp_hello) == 40, "hello and welcome are wire format");
 /* --- addresses --- */
 
 typedef struct {
-    uint8_t family, prefix; /* 4 or 6; bits of its network */
+    uint8_t family, prefix; /* family 4 or 6; prefix: bits of its network */
     uint8_t bytes[16];
-    char name[16]; /* of the interface */
-    uint32_t mbit; /* 0: the system does not say */
+    char name[16]; /* name of the interface */
+    uint32_t mbit; /* 0: unknown */
 } tcp_address;
 
 /* What peers need to connect. */
@@ -86,8 +86,8 @@ typedef struct {
     uint8_t token[TUTTI_TCP_TOKEN];
     uint64_t netns;
     char boot_id[40];
-    uint32_t checksum;     /* wanted? One side is enough */
-    uint32_t nconnections; /* 0: by rule */
+    uint32_t checksum;     /* true if the rank wants checksums; one side is enough */
+    uint32_t nconnections; /* 0: a rule decides */
     uint32_t port, naddresses;
     tcp_address addresses[TUTTI_TCP_MOST_ADDRESSES];
 } tcp_card;
@@ -95,43 +95,43 @@ typedef struct {
 /* One way to a peer. */
 typedef struct {
     tcp_address to;
-    int own; /* the address of ours to leave from, -1: as the routes say */
+    int own; /* number of this rank's address to leave from, -1: the routes decide */
 } tcp_way;
 
-/* The environment's, in the order of the words of TUTTI_NET_ZEROCOPY. */
+/* The values of the environment, in the order of the words of TUTTI_NET_ZEROCOPY. */
 typedef enum { TUTTI_TCP_ZEROCOPY_AUTO, TUTTI_TCP_ZEROCOPY_OFF, TUTTI_TCP_ZEROCOPY_ON } tcp_zerocopy;
 
 typedef struct {
     const char *interfaces; /* NULL: any */
-    int64_t nconnections;   /* 0: by rule */
+    int64_t nconnections;   /* 0: a rule decides */
     bool checksum;
     int zerocopy;
-    const char *congestion; /* NULL: by rule */
-    const char *ports;      /* "40000-40099"; NULL: the kernel's choice */
+    const char *congestion; /* NULL: a rule decides */
+    const char *ports;      /* "40000-40099"; NULL: the kernel chooses */
 } tcp_settings;
 
 /* --- connections --- */
 
 typedef struct tcp_wire tcp_wire;
 
-/* What an event belongs to: the first member of who has a descriptor in the epoll set. */
+/* The kind of object that an event belongs to: the first member of each object with a descriptor in the epoll set. */
 typedef enum { TUTTI_TCP_LISTENER, TUTTI_TCP_CALLER, TUTTI_TCP_CONNECTION } tcp_role;
 typedef struct {
     tcp_role role;
     int fd; /* -1: none */
 } tcp_source;
 
-/* Who has connected and not said yet who it is. */
+/* A connection whose rank is not known yet. */
 typedef struct {
-    tcp_source source; /* first */
+    tcp_source source; /* first member */
     int64_t since_ns;
     size_t got;
     tcp_hello hello;
 } tcp_caller;
 
-/* A put: its parcels that are not sent yet, or still read by the kernel. */
+/* A put: the parcels that are not sent yet, or that the kernel still reads. */
 typedef struct {
-    tutti_put base; /* first */
+    tutti_put base; /* first member */
     int64_t nparcels;
     bool lost;
 } tcp_flight;
@@ -141,57 +141,57 @@ typedef struct tcp_parcel {
     struct tcp_parcel *next;
     tcp_head head;
     const char *from;
-    size_t nbytes, gone; /* gone: of head and bytes */
-    tcp_flight *flight;  /* NULL: nobody waits for it */
+    size_t nbytes, gone; /* gone: bytes of head and body that are sent */
+    tcp_flight *flight;  /* NULL: no put waits for it */
     bool pins;           /* its bytes go without a copy */
-    int npinned;         /* calls that the kernel still reads from */
+    int npinned;         /* number of calls that the kernel still reads from */
 } tcp_parcel;
 
 typedef enum { TUTTI_TCP_DOWN, TUTTI_TCP_DIALING, TUTTI_TCP_GREETING, TUTTI_TCP_UP, TUTTI_TCP_OVER } tcp_state;
 
-/* Whether sending without a copy pays here. */
+/* Whether sending without a copy pays on this connection. */
 typedef enum { TUTTI_TCP_PIN_UNKNOWN, TUTTI_TCP_PIN_ASKED, TUTTI_TCP_PIN_YES, TUTTI_TCP_PIN_NO } tcp_pinning;
 
 typedef struct {
-    tcp_source source; /* first */
+    tcp_source source; /* first member */
     tcp_wire *w;
     int rank, index;
     tcp_state state;
     /* dialing */
     int way;
     int64_t since_ns;
-    size_t got; /* of the welcome */
+    size_t got; /* bytes of the welcome so far */
     tcp_hello welcome;
-    char why[112]; /* it is not up; "" = nothing has gone wrong yet */
+    char why[112]; /* why it is not up; "" = nothing has gone wrong yet */
     /* sending */
     tcp_parcel *first, *last;
-    size_t queued; /* bytes */
+    size_t queued; /* bytes in the queue */
     bool waits_for_room, corked;
-    bool is_shallow; /* the kernel takes no more than soon goes */
+    bool is_shallow; /* the kernel takes only as many bytes as will leave soon */
     tcp_pinning pinning;
     uint32_t next_pin;
-    tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* by the number of the call */
+    tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* indexed by the number of the call */
     /* receiving */
-    tcp_head in, next_in; /* of the frame whose bytes come; of the one behind it */
-    size_t in_got;        /* of `in`, or, while bytes come, 0 */
-    char *to;             /* where the next byte belongs; NULL: nowhere any more */
-    size_t left;          /* bytes of the frame to come */
+    tcp_head in, next_in; /* in: head of the frame whose bytes come; next_in: head of the next frame */
+    size_t in_got;        /* bytes of `in` so far, or of next_in while bytes come */
+    char *to;             /* place of the next byte; NULL: it is dropped */
+    size_t left;          /* bytes of the frame still to come */
 } tcp_connection;
 
 typedef struct {
     tcp_connection *connections;
     int nconnections, nup;
-    bool dials;   /* we dial it; else it dials us */
+    bool dials;   /* this rank dials the peer; else the peer dials */
     bool left;    /* it has said bye */
-    bool is_here; /* in our network namespace: over loopback */
+    bool is_here; /* it is in this rank's network namespace: use loopback */
     tcp_card *card;
     tcp_way ways[TUTTI_TCP_MOST_ADDRESSES];
-    int nways, nrails; /* nrails: of the first ones, on which the connections are dealt out */
+    int nways, nrails; /* nrails: number of first ways on which the connections are dealt out */
     tutti_wire_order order;
 } tcp_peer;
 
 struct tcp_wire {
-    tutti_wire wire; /* first */
+    tutti_wire wire; /* first member */
     tutti_arena arena;
     tcp_settings settings;
     int poll; /* the epoll set */
@@ -199,45 +199,45 @@ struct tcp_wire {
     tcp_caller callers[TUTTI_TCP_MOST_CALLERS];
     tcp_card card;
     tcp_peer *peers;
-    bool checksum; /* of every frame: somebody asked for it */
-    int ncorked;   /* connections */
-    int nawaited;  /* peers that are not connected yet */
+    bool checksum; /* every frame has a checksum, because one side asked for it */
+    int ncorked;   /* number of corked connections */
+    int nawaited;  /* number of peers that are not connected yet */
     int64_t watched_ns;
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
-    char trouble[80]; /* why nobody can be accepted; "" = nothing has gone wrong */
-    char words[200];  /* of tutti_tcp_describe */
+    char trouble[80]; /* why no connection can be accepted; "" = nothing has gone wrong */
+    char words[200];  /* memory of tutti_tcp_describe */
 };
 
 /* --- tcp_wire.c --- */
-/* In the epoll set, for reading; room: also for writing. False: errno. */
+/* Adds or changes a descriptor of the epoll set, for reading; room: also for writing. False: errno. */
 bool tutti_tcp_watch(tcp_wire *w, tcp_source *s, bool room, bool is_new);
-/* All connections to this one's peer are over; the words, and what the system says of `problem` (0: nothing), are
- * why. */
+/* Ends all connections to the peer of this one. The words, and the system's text for `problem` (0: none), say why. */
 void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* This one alone, which its peer has ended in good order. */
+/* Ends this connection alone, which its peer has ended in good order. */
 void tutti_tcp_end(tcp_connection *c, bool over);
 
 /* --- tcp_settings.c --- */
 tutti_status tutti_tcp_read_settings(tutti_arena *arena, tcp_settings *out, tutti_failure *err);
-/* "40000-40099" */
+/* Reads a range such as "40000-40099". */
 bool tutti_tcp_read_ports(const char *text, int *first, int *last);
 
 /* --- tcp_interfaces.c --- */
-/* The number in /sys/class/net/INTERFACE/FILE ("speed": Mbit/s, "dev_port"); 0: there is none, or it is negative. */
+/* Returns the number in /sys/class/net/INTERFACE/FILE ("speed": Mbit/s, "dev_port"); 0: there is none, or it is
+ * negative. */
 uint32_t tutti_tcp_interface_figure(const char *interface, const char *file);
-/* Addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but
+/* Lists addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but
  * loopback. */
 tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_TCP_MOST_ADDRESSES], uint32_t *n,
                                       tutti_failure *err);
 tutti_status tutti_tcp_fill_card(tcp_wire *w, tutti_failure *err);
-/* Whether both are of one network namespace. */
+/* Returns true if both cards are of one network namespace. */
 bool tutti_tcp_is_here(const tcp_card *a, const tcp_card *b);
-/* The ways to a peer, best first. */
+/* Finds the ways to a peer, best first. */
 void tutti_tcp_find_ways(const tcp_wire *w, tcp_peer *p);
 socklen_t tutti_tcp_sockaddr(const tcp_address *a, uint32_t port, struct sockaddr_storage *out);
 void tutti_tcp_address_text(const tcp_address *a, char out[64]);
-/* "eth0 10.77.0.1, 10 Gbit/s, 2 connections a pair": what the connections use. */
+/* Describes what the connections use: "eth0 10.77.0.1, 10 Gbit/s, 2 connections a pair". */
 const char *tutti_tcp_describe(tutti_wire *base);
 
 /* --- tcp_listen.c --- */
@@ -245,47 +245,47 @@ tutti_status tutti_tcp_listen(tcp_wire *w, tutti_failure *err);
 void tutti_tcp_stop_listening(tcp_wire *w);
 void tutti_tcp_accept(tcp_wire *w);
 void tutti_tcp_hear(tcp_wire *w, tcp_caller *caller);
-/* Who has said nothing for seconds goes. */
+/* Drops callers that have said nothing for seconds. */
 void tutti_tcp_drop_silent_callers(tcp_wire *w, int64_t now_ns);
-/* So many connections to `rank`, none of them up yet. */
+/* Expects nconnections connections to `rank`, none of them up yet. */
 void tutti_tcp_expect(tcp_wire *w, int rank, int nconnections);
-/* A connection is there and both sides know each other. */
+/* Takes over a connection on which both sides know each other. */
 void tutti_tcp_adopt(tcp_connection *c, int fd);
 
 /* --- tcp_dial.c --- */
 void tutti_tcp_dial(tcp_connection *c, int64_t now_ns);
-/* Its descriptor has something to say. */
+/* Goes on after an event of the connection's descriptor. */
 void tutti_tcp_go_on_dialing(tcp_connection *c);
-/* Tries again what was refused, and elsewhere what does not answer. */
+/* Tries refused connections again, and tries another way where there is no answer. */
 void tutti_tcp_dial_again(tcp_wire *w, int64_t now_ns);
-/* How this wire wants its sockets. */
+/* Sets the options of a socket of this wire. */
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here);
 
 /* --- tcp_frame.c --- */
 void tutti_tcp_seal(const tcp_wire *w, tcp_head *head, const void *bytes);
-/* NULL: it may be a frame of a peer; else why not. */
+/* Returns NULL if the head may be one of a peer's frames; else why not. */
 const char *tutti_tcp_judge_head(const tcp_wire *w, const tcp_head *head);
 bool tutti_tcp_body_is_whole(const tcp_wire *w, const tcp_head *head, const void *bytes);
 
 /* --- tcp_send.c --- */
-/* Sends what there is room for now, keeps the rest. *flight: NULL, or a flight that counts the parcels; made when one
- * is kept. more: another frame follows at once. */
+/* Sends as much as there is room for and keeps the rest. *flight: NULL, or a flight that counts the parcels; it is made
+ * when a parcel is kept. more: another frame follows at once. */
 void tutti_tcp_post(tcp_connection *c, const tcp_head *head, const void *from, tcp_flight **flight, bool more);
-/* Sends what waits. */
+/* Sends the frames that wait. */
 bool tutti_tcp_flush(tcp_connection *c);
-/* Sends what the kernel holds back because more was to follow. */
+/* Sends the bytes that the kernel holds back because more was to follow. */
 void tutti_tcp_push(tcp_connection *c);
 void tutti_tcp_end_parcel(tcp_parcel *p, bool over);
 void tutti_tcp_land(tcp_flight *f, bool over);
-/* Forgets what waits: nobody reads it any more. */
+/* Drops the frames that wait: the peer does not read any more. */
 void tutti_tcp_drop_parcels(tcp_connection *c, bool over);
 
 /* --- tcp_pin.c --- */
-/* Whether so many bytes shall go without a copy. */
+/* Returns true if nbytes should be sent without a copy. */
 bool tutti_tcp_may_pin(tcp_connection *c, size_t nbytes);
-/* As send, of a parcel's bytes, without a copy if the kernel can. */
+/* Sends bytes of a parcel as send() does, without a copy if the kernel can. */
 ssize_t tutti_tcp_send_pinned(tcp_connection *c, tcp_parcel *p, const char *from, size_t nbytes, int flags);
-/* Takes what the kernel says of earlier ones. */
+/* Handles the kernel's reports about earlier ones. */
 void tutti_tcp_unpin(tcp_connection *c);
 
 /* --- tcp_receive.c --- */
@@ -296,7 +296,7 @@ tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const voi
 bool tutti_tcp_has_room(tutti_wire *base, int rank);
 tutti_put *tutti_tcp_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word);
 tutti_put *tutti_tcp_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
-/* A frame is here, with all its bytes where they belong. */
+/* Handles a frame that has arrived with all its bytes in their place. */
 void tutti_tcp_settle(tcp_wire *w, int rank, const tcp_head *h);
 
 #endif

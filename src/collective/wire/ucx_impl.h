@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
+/* ucx_impl.h: shared by the files of the wire ucx. Threads: as wire.h.
  *
  * Files: ucx_wire.c (context, endpoints, progress), ucx_devices.c (which devices are meant), ucx_lanes.c (which
- * transports there are), ucx_messages.c (what travels), ucx_library.c (where its functions are). */
+ * transports there are), ucx_messages.c (the messages), ucx_library.c (loads the functions). */
 #ifndef TUTTI_UCX_IMPL_H
 #define TUTTI_UCX_IMPL_H
 
@@ -13,7 +13,7 @@
 #include "wire_impl.h"
 #include "wire_order.h"
 
-/* Of libucp and, the last one, libucs. */
+/* Functions of libucp and, the last one, of libucs. */
 #define TUTTI_UCX_FUNCTIONS(_)                                                                                         \
     _(ucp_init_version)                                                                                                \
     _(ucp_get_version)                                                                                                 \
@@ -44,51 +44,51 @@ typedef struct {
     TUTTI_UCX_FUNCTIONS(TUTTI_LIBRARY_POINTER)
 } ucx_functions;
 
-enum { TUTTI_UCX_MESSAGE = 0 }; /* the one active message */
+enum { TUTTI_UCX_MESSAGE = 0 }; /* number of the one active message */
 
 typedef enum {
     TUTTI_UCX_PUT,
     TUTTI_UCX_WORD,
     TUTTI_UCX_READ,    /* asks for bytes */
-    TUTTI_UCX_ANSWER,  /* has them */
-    TUTTI_UCX_REFUSAL, /* there is no such memory */
+    TUTTI_UCX_ANSWER,  /* carries them */
+    TUTTI_UCX_REFUSAL, /* says that there is no such memory */
 } ucx_kind;
 
-/* Of every message: wire format. */
+/* Head of every message: wire format. */
 typedef struct {
-    uint64_t address; /* of put, word, read: in memory of who gets the message */
-    uint64_t number;  /* of this put; word, read: of the last put before it */
-    uint64_t word;    /* read, answer, refusal: which read */
-    uint64_t nbytes;  /* read */
+    uint64_t address; /* put, word, read: in memory of the receiver of the message */
+    uint64_t number;  /* put: its number; word, read: number of the last put before it */
+    uint64_t word;    /* word: its value; read, answer, refusal: number of the read */
+    uint64_t nbytes;  /* for reads */
     int32_t rank;
     uint32_t kind;
 } ucx_head;
 
 /* What peers need to connect: wire format. */
 typedef struct {
-    uint64_t host;   /* equal: one kernel, one network namespace, one TUTTI_HOST_ID */
-    uint64_t shares; /* UCX can copy between processes here */
-    char address[];  /* of the worker */
+    uint64_t host;   /* equal for ranks of one kernel, one network namespace and one TUTTI_HOST_ID */
+    uint64_t shares; /* UCX can copy between processes on this host */
+    char address[];  /* address of the worker */
 } ucx_card;
 
 typedef struct {
     ucp_ep_h endpoint; /* NULL: not connected */
-    bool handles;      /* errors: UCX tells of its end */
-    bool one_sided;    /* long puts are fetched by a transport that needs nobody's help */
+    bool handles;      /* errors: UCX reports when the connection ends */
+    bool one_sided;    /* long puts are fetched by a transport that needs no help of the peer */
     tutti_wire_order order;
 } ucx_peer;
 
 typedef struct {
-    tutti_wire wire; /* first */
+    tutti_wire wire; /* first member */
     ucx_functions ucx;
     ucp_context_h context;
     ucp_worker_h worker;
     ucx_card *card;
     size_t card_bytes;
     ucx_peer *peers;
-    char transports[64]; /* "sysv+posix+cma"; of all peers */
-    char devices[96];    /* "eth0 10.77.0.1+mlx5_0:1": of those that leave the host */
-    char words[200];     /* of describe */
+    char transports[64]; /* transports to all peers, such as "sysv+posix+cma" */
+    char devices[96];    /* devices of the transports that leave the host: "eth0 10.77.0.1+mlx5_0:1" */
+    char words[200];     /* memory of `describe` */
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
 } ucx_wire;
@@ -97,17 +97,18 @@ typedef struct {
 tutti_status tutti_ucx_load(ucx_functions *out, tutti_failure *err);
 
 /* --- ucx_devices.c --- */
-/* What UCX calls the interfaces of a list such as "eth0,ib0": "eth0,ib0,mlx5_0:1", with the cards behind them. */
+/* Writes UCX's names for the interfaces of a list such as "eth0,ib0": "eth0,ib0,mlx5_0:1", with the cards behind
+ * them. */
 void tutti_ucx_name_devices(const char *interfaces, tutti_strbuf *out);
-/* "eth0 10.77.0.1" of an interface that has an address; other devices as they are. */
+/* Writes "eth0 10.77.0.1" for an interface that has an address; other devices keep their name. */
 void tutti_ucx_describe_device(const char *device, char out[80]);
 
 /* --- ucx_lanes.c --- */
-/* The context's transports to other hosts are TCP's alone. */
+/* Returns true if TCP is the only transport to other hosts. */
 bool tutti_ucx_leaves_host_by_tcp(const ucx_wire *w);
 void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes);
 bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b);
-/* What UCX found for an endpoint that was just made. */
+/* Notes the transports that UCX chose for an endpoint that was just made. */
 void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p);
 
 /* --- ucx_messages.c --- */
@@ -117,9 +118,9 @@ tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint
 tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
 tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out,
                              tutti_failure *err);
-/* The connection to a peer is over; the first reason stays. */
+/* Notes that the connection to a peer has ended; the first reason stays. */
 void tutti_ucx_break(ucx_wire *w, int rank, ucs_status_t status);
-/* The handler of the active message; arg: the wire. */
+/* Handles the active message; arg: the wire. */
 ucs_status_t tutti_ucx_take(void *arg, const void *header, size_t header_length, void *data, size_t length,
                             const ucp_am_recv_param_t *param);
 

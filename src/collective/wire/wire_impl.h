@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_impl.h: the rows that name themselves; wire_table.c has all of them. Threads: constants. */
+/* wire_impl.h: the rows of single wires; wire_table.c lists all of them. Threads: constants. */
 #ifndef TUTTI_WIRE_IMPL_H
 #define TUTTI_WIRE_IMPL_H
 
