@@ -21,7 +21,8 @@ typedef struct {
     tutti_layout weights_layout;
 } dense_gemm;
 
-/* Weights in the order of the input; false: its blocks are not full, or it has none of our orders. */
+/* Describes weights in the order of the input. Returns false if blocks of that order are not full, or if the order is
+ * unknown. */
 static bool describe_weights(const tutti_kernel *k, tutti_param_desc *weights, tutti_layout *layout)
 {
     const tutti_value *in = &k->in[0];

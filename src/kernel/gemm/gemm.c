@@ -9,8 +9,8 @@
 #include "../crew.h"
 #include "gemm_impl.h"
 
-enum { MOST_SUMS = 32 * 32 };        /* of a register block */
-enum { LINE = 64, LINE_CELLS = 16 }; /* what caches hold together: bytes, cells */
+enum { MOST_SUMS = 32 * 32 };        /* sums of a register block */
+enum { LINE = 64, LINE_CELLS = 16 }; /* what a cache holds as one line: bytes, cells */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -24,7 +24,7 @@ static int64_t up(int64_t n, int64_t by)
 
 /* ---- packed operands ---- */
 
-/* Stands before the cells: what the operand was packed for. */
+/* Stands before the cells and says what the operand was packed for. */
 typedef struct {
     const tutti_gemm_row *row;
     int64_t operand, side, k, block_k;
@@ -53,12 +53,12 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* n of the side from i on, of nk from p on. */
+/* n elements of the side from i on, and nk of k from p on. */
 typedef struct {
     int64_t i, n, p, nk;
 } matrix_part;
 
-/* Its panels. */
+/* Packs its panels. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         const matrix_part *m, tutti_gemm_cell *to)
 {
@@ -70,7 +70,7 @@ static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, c
                                                         panel * tutti_gemm_steps(row, m->nk));
 }
 
-/* Where the panels from i on of the block at p begin: i is a multiple of the panel. */
+/* Returns where the panels from i on of the block at p begin. i is a multiple of the panel. */
 static int64_t packed_at(const tutti_gemm_plan *plan, tutti_gemm_operand which, int64_t i, int64_t p, int64_t nk)
 {
     const int64_t width = up(side_of(plan, which), panel_of(plan, which)) * panel_of(plan, which);
@@ -82,7 +82,8 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_source matrix = tutti_gemm_source_of(g, which, from, 0);
     const packed_label label = label_of(plan, which);
-    assert(which == TUTTI_GEMM_A ? g->packed_a : g->packed_b); /* else it may have been turned */
+    /* the operand of a product that is not packed may have been turned */
+    assert(which == TUTTI_GEMM_A ? g->packed_a : g->packed_b);
     memcpy(packed, &label, sizeof label);
     tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
     for (int64_t p = 0; p < g->k; p += plan->block_k) {
@@ -94,31 +95,32 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 
 /* ---- a rectangle of C ---- */
 
-/* Of one product. */
+/* What a thread does of one product. */
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
-    tutti_gemm_source next_b; /* of the product behind this one; from nowhere: there is none, or it is packed */
-    const tutti_gemm_cell *packed_a, *packed_b; /* NULL: not packed before */
+    tutti_gemm_source next_b; /* B of the product behind this one; its place is NULL if there is none, or if it is
+                               * packed */
+    const tutti_gemm_cell *packed_a, *packed_b; /* NULL if it was not packed before */
     const float *bias;
     char *c;
     int64_t m0, m1, n0, n1;
-    tutti_gemm_cell *block_a, *block_b; /* this thread's own */
+    tutti_gemm_cell *block_a, *block_b; /* memory of this thread */
 } rectangle;
 
-/* Some of k: from p on. */
+/* A part of k, from p on. */
 typedef struct {
     int64_t p, nk, steps;
     bool is_first, is_last;
 } depth;
 
-/* Cells of an operand, as a register block reads them. */
+/* Cells of an operand in the form that a register block reads. */
 typedef struct {
     const tutti_gemm_cell *at;
-    int64_t apart_i, apart_p, panel; /* panel: from one to the next */
+    int64_t apart_i, apart_p, panel; /* panel: distance from one panel to the next */
     const tutti_gemm_cell
-        *last; /* where the last panel, which is not full, is packed, of others that lie in the matrix; NULL: with
-               * them */
+        *last; /* where the last panel is packed if it is not full and the others lie in the matrix; NULL if it lies
+                * with them */
 } panels;
 
 static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
@@ -129,7 +131,7 @@ static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand whic
     return (panels){at, 1, side, side * d->steps, NULL};
 }
 
-/* Of the side from i on: packed before, packed now into `block`, or as they lie in the matrix. */
+/* Finds the panels of the side from i on: packed before, packed now into `block`, or where they lie in the matrix. */
 static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
@@ -143,7 +145,7 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    const int64_t pair = plan->row->pair; /* neighbours of k: what is apart is rows */
+    const int64_t pair = plan->row->pair; /* k's neighbours lie side by side, so rows are apart */
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
     if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
@@ -163,8 +165,7 @@ typedef struct {
     int64_t i, j, rows, columns;
 } place;
 
-/* Sums that went through memory of their own come to C: as they are, or, when all of k is in them, with bias and
- * map. */
+/* Brings sums from memory of their own to C: as they are, or with bias and map once all of k is in them. */
 static void put_sums(const rectangle *r, const float *sums, const place *at, bool is_last)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -183,7 +184,7 @@ static void put_sums(const rectangle *r, const float *sums, const place *at, boo
     r->plan->row->finish(&f);
 }
 
-/* Rows and columns of C^T: sums go on from C, and come to it, turned over. */
+/* Multiplies rows and columns of C^T: sums are taken from C and brought back, transposed. */
 static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -203,7 +204,7 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     put_sums(r, turned, &(place){at->j, at->i, at->columns, at->rows}, d->is_last);
 }
 
-/* Sums go to C itself where its vectors are whole and nothing is done to them any more. */
+/* True if sums go to C itself: its vectors are whole, and no bias or map is to follow. */
 static bool goes_to_c(const rectangle *r, const depth *d, int64_t columns)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -211,7 +212,7 @@ static bool goes_to_c(const rectangle *r, const depth *d, int64_t columns)
            (!d->is_last || !(g->bias || g->map));
 }
 
-/* Register blocks whose sums go to C. */
+/* Multiplies register blocks whose sums go to C. */
 static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -222,7 +223,7 @@ static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *
     r->plan->row->multiply(b, rows, columns);
 }
 
-/* One whose sums go through memory of their own. */
+/* Multiplies a register block whose sums go through memory of their own. */
 static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -244,7 +245,7 @@ static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block
     put_sums(r, own, at, d->is_last);
 }
 
-/* ---- what is brought near while something else is multiplied ---- */
+/* ---- prefetching while something else is multiplied ---- */
 
 static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t lines)
 {
@@ -257,12 +258,12 @@ static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t nce
                                 .apart = lines * LINE};
 }
 
-/* n of the side from i on, of k what d says, so many lines a part. */
+/* Describes n elements of the side from i on, and of k what d says, to be fetched by parts of this number of lines. */
 static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
     const bool by_k = s->apart_p == 1;
-    const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines; /* of k, in bytes or numbers */
+    const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines; /* distance along k, in bytes or elements */
     const int64_t parts = along ? up(by_k ? d->nk * size : d->nk, along) : 1;
     tutti_gemm_fetched f = {.at = (const char *)s->from + i * apart + d->p * down, .of_side = parts, .of_this = parts};
     f.i = by_k ? apart : parts * down;
@@ -286,12 +287,12 @@ static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand wh
     return fetch_matrix(is_a ? &r->a : &r->b, i, n, d, lines);
 }
 
-/* The register blocks of a block of C, in the order that row->b_stays says: a panel of one operand stays while all of
- * the other's pass by. */
+/* The order of the register blocks of a block of C. A panel of one operand stays in the cache while all panels of the
+ * other pass; row->b_stays says which one stays. */
 typedef struct {
     int64_t i0, i1, j0, j1;
     bool b_stays;
-    int64_t nstaying, npassing; /* panels */
+    int64_t nstaying, npassing; /* numbers of panels */
 } sweep;
 
 static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
@@ -301,14 +302,15 @@ static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64
     return (sweep){i0, i1, j0, j1, b_stays, b_stays ? across : down, b_stays ? down : across};
 }
 
-/* Panel `stays` of one operand, `passes` of the other. */
+/* Finds the place of panel `stays` of one operand and panel `passes` of the other. */
 static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t passes, int64_t *i, int64_t *j)
 {
     *i = s->i0 + (s->b_stays ? passes : stays) * r->plan->row->rows;
     *j = s->j0 + (s->b_stays ? stays : passes) * r->plan->row->columns;
 }
 
-/* Sums of the register block behind that one; NULL: there is none, or they do not go to C one by one. */
+/* Returns the sums of the register block behind that one, or NULL if there is none or if sums do not go to C one by
+ * one. */
 static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int64_t passes)
 {
     int64_t i, j;
@@ -319,7 +321,7 @@ static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int
     return floats_at(r, i, j);
 }
 
-/* Of an A that is read where it lies: panels behind the one at hand, while that is read for the first time. */
+/* If A is read where it lies: fetches the panels behind the current one while that one is read for the first time. */
 static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, const sweep *s, int64_t stays)
 {
     const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;
@@ -329,7 +331,7 @@ static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, con
     return f;
 }
 
-/* Rows i0 .. i1, columns j0 .. j1 of C. Blocks of one size whose sums go to C are multiplied together. */
+/* Multiplies rows i0 .. i1 and columns j0 .. j1 of C. Blocks of one size whose sums go to C are multiplied together. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, const panels *b, const sweep *s,
                             tutti_gemm_fetched next)
 {
@@ -372,7 +374,7 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
     return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
 }
 
-/* The block of B behind this one, which may be the first of the product behind. */
+/* Fetches the block of B behind this one, which may be the first block of the next product. */
 static tutti_gemm_fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
@@ -416,7 +418,7 @@ typedef struct {
     char *workspace;
 } job;
 
-/* Part `which` of `of`, in whole panels. */
+/* Cuts n into `of` parts of whole panels and returns the limits of part `which`. */
 static void cut(int64_t n, int64_t panel, int64_t which, int64_t of, int64_t *from, int64_t *to)
 {
     const int64_t whole = up(n, panel);
@@ -431,7 +433,7 @@ static const tutti_gemm_cell *find_packed(const tutti_gemm_plan *plan, tutti_gem
     const char *at =
         (const char *)packed + (one ? 0 : (size_t)product * (is_a ? plan->packed_a_bytes : plan->packed_b_bytes));
     const packed_label label = label_of(plan, which);
-    assert(memcmp(at, &label, sizeof label) == 0); /* packed for another product */
+    assert(memcmp(at, &label, sizeof label) == 0); /* else it was packed for another product */
     return (const tutti_gemm_cell *)(const void *)(at + TUTTI_GEMM_ALIGNED);
 }
 
@@ -455,7 +457,7 @@ static rectangle rectangle_of(const job *w, int64_t product, bool is_last)
     return r;
 }
 
-/* Team t: its products, and its rectangle of each. */
+/* Multiplies the products of team t, and of each the rectangle of the team. */
 static void multiply_team(const job *w, int64_t t)
 {
     const tutti_gemm_plan *plan = w->plan;

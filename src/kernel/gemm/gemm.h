@@ -34,75 +34,79 @@
 
 typedef enum {
     TUTTI_GEMM_AS_IS,
-    TUTTI_GEMM_RELU, /* of a NaN: NaN */
+    TUTTI_GEMM_RELU, /* NaN stays NaN */
     TUTTI_GEMM_GELU, /* x (1 + erf(x / sqrt 2)) / 2 */
 } tutti_gemm_map;
 
 typedef enum { TUTTI_GEMM_NO_BIAS, TUTTI_GEMM_BIAS_OF_ROWS, TUTTI_GEMM_BIAS_OF_COLUMNS } tutti_gemm_bias;
 
-/* What is multiplied. All matrices are row-major: A (m, k), or (k, m) where it is transposed, B (k, n), or (n, k), C
- * (m, n). */
+/* A product. All matrices are row-major: A is (m, k), or (k, m) if it is transposed; B is (k, n), or (n, k); C is (m,
+ * n). */
 typedef struct {
-    int64_t m, n, k; /* k = 0: C = map(bias) */
+    int64_t m, n, k; /* k = 0 gives C = map(bias) */
     bool transpose_a, transpose_b;
-    int64_t stride_a, stride_b, stride_c; /* elements from one row in memory to the next; 0 = rows lie side by side */
+    int64_t stride_a, stride_b, stride_c; /* elements from one row in memory to the next; 0 means that rows lie side by
+                                           * side */
     tutti_dtype type_a, type_b, type_c;   /* f32, bf16 or f16 */
-    tutti_dtype multiplied;  /* f32, or bf16: operands of other types are rounded to it as they are packed */
-    bool packed_a, packed_b; /* these operands come as tutti_gemm_pack left them */
-    int64_t batch;           /* so many products; 0 = 1 */
+    tutti_dtype multiplied;  /* f32, or bf16: operands of other types are rounded to it when they are packed */
+    bool packed_a, packed_b; /* the operand was packed by tutti_gemm_pack */
+    int64_t batch;           /* number of products; 0 means 1 */
     int64_t apart_a, apart_b,
-        apart_c;          /* elements from one product's matrix to the next one's; 0 = the same matrix (not of C).
-                                           * Of a packed operand: 0 or not 0 = one packed after the other */
-    bool accumulate;      /* C += A B: C is f32, without bias and map */
+        /* elements from one product's matrix to the next one's; 0 means the same matrix for all (not for C). Packed
+         * operands of which there is one for each product lie one behind the other: then any value but 0 */
+        apart_c;
+    bool accumulate;      /* C += A B: C is f32, and there is no bias or map */
     tutti_gemm_bias bias; /* m or n floats, the same for the whole batch */
     tutti_gemm_map map;
     int nthreads;    /* at least 1 */
-    const char *row; /* NULL = the fastest that this processor and TUTTI_ISA allow */
+    const char *row; /* name of the row; NULL means the fastest that this processor and TUTTI_ISA allow */
 } tutti_gemm;
 
 typedef enum { TUTTI_GEMM_A, TUTTI_GEMM_B } tutti_gemm_operand;
 
 struct tutti_gemm_row;
-/* How it is multiplied: frozen by tutti_gemm_plan_make, to be read by others for what is documented here. */
+/* How a product is multiplied. tutti_gemm_plan_make fills it in; it does not change, and others may read what is
+ * documented here. */
 typedef struct {
-    tutti_gemm gemm; /* nothing in it is 0 any more that had a default */
-    bool
-        is_turned; /* C^T = B^T A^T is multiplied: in `gemm` A and B, m and n have changed places; C and the bias lie as
-                    * they did */
+    tutti_gemm gemm; /* the product, with every default filled in */
+    bool is_turned; /* C^T = B^T A^T is multiplied: in `gemm`, A and B, and m and n, have changed places; C and the bias
+                    * lie as before */
     const struct tutti_gemm_row *row;
     int64_t block_m, block_n, block_k;     /* sides of the blocks that caches hold */
-    int nteams_batch, nteams_m, nteams_n;  /* threads by products, rows and columns */
-    bool streams;                          /* sums go past the caches: C is more than they hold */
-    bool copies_a, copies_b;               /* packed while multiplying; else read where it lies, or packed before */
-    size_t packed_a_bytes, packed_b_bytes; /* of one matrix, by tutti_gemm_pack */
+    int nteams_batch, nteams_m, nteams_n;  /* numbers of threads along products, rows and columns */
+    bool streams;                          /* sums bypass the caches, because C is larger than they are */
+    bool copies_a, copies_b;               /* the operand is packed while multiplying; else it is read where it lies, or
+                                            * was packed before */
+    size_t packed_a_bytes, packed_b_bytes; /* bytes of one matrix, packed by tutti_gemm_pack */
     size_t block_a_bytes, thread_bytes;
-    size_t workspace_bytes; /* 64-byte aligned memory that a run may write; 0: none */
+    size_t workspace_bytes; /* bytes of 64-byte aligned memory that a run may write; 0 means none */
 } tutti_gemm_plan;
 
-/* TUTTI_ERR_USAGE: sizes below 1 (k: 0), strides shorter than a row, types or combinations that do not exist, a row
- * that is not here. */
+/* Plans a product. TUTTI_ERR_USAGE if a size is below 1 (k: below 0), if a stride is shorter than a row, if there is no
+ * such combination of types, or if the row does not run here. */
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err);
 
-/* Packs one whole operand of one product, which the plan takes packed, as it lies in `from`, into packed_*_bytes of
- * memory aligned to 64 bytes. What comes out is a value of its own: it may be given to any plan of the same row with
- * the same sides of this operand, whatever the other one's, the batch and the threads; but where k is over 512 (of
- * bf16: 1024, of tiles: 2048), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
+/* Packs one whole operand of one product (which the plan takes packed) from `from` into packed_*_bytes of memory that
+ * is aligned to 64 bytes. `from` may go afterwards. Any plan of the same row with the same sides of this operand may
+ * use the packed one, whatever the other operand, the batch and the threads. There is one exception: if k is over 512
+ * (bf16: 1024, tiles: 2048), a plan whose C has 16 bits needs its own. */
 void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed);
 
 typedef struct {
-    const void *a, *b; /* matrices, or packed ones; each begins at an element of its type */
-    const float *bias; /* NULL without one */
-    void *c;           /* overlaps none of them */
+    const void *a, *b; /* matrices, or packed operands; each begins at an element of its type */
+    const float *bias; /* NULL if there is none */
+    void *c;           /* must not overlap any of them */
 } tutti_gemm_operands;
-/* A packed operand that another row or other sides were packed for is a bug of the caller, and asserted. */
+/* Runs a plan. It is a bug of the caller, and asserted, to give an operand that was packed for another row or other
+ * sides. */
 void tutti_gemm_run(const tutti_gemm_plan *plan, const tutti_gemm_operands *operands, void *workspace);
 
-/* Names of the rows, fastest first, NULL behind the last; whether one can run here. */
+/* Return the names of the rows, fastest first, with NULL behind the last; and whether a row can run here. */
 const char *tutti_gemm_row_name(int i);
 bool tutti_gemm_row_is_here(const char *name);
-/* Whether any row that is here multiplies that type. */
+/* True if a row that runs here multiplies that type. */
 bool tutti_gemm_multiplies(tutti_dtype type);
-/* The type that it multiplies. */
+/* Returns the type that the row multiplies. */
 tutti_dtype tutti_gemm_row_type(const char *name);
 const char *tutti_gemm_plan_row(const tutti_gemm_plan *plan);
 

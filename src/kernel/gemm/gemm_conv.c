@@ -20,13 +20,13 @@
 #include "gemm.h"
 
 typedef struct {
-    tutti_gemm_plan forward, data, params, more_params; /* more_params: of the second sample on */
+    tutti_gemm_plan forward, data, params, more_params; /* more_params: for the second and later samples */
     tutti_layout out_layout;
-    tutti_dtype type; /* of activations, and what is multiplied */
+    tutti_dtype type; /* the type of activations, and the type that is multiplied */
     bool channels_last;
-    int64_t batch, positions, in, out;    /* positions: of a sample's output */
-    int64_t stride, height, width, right; /* of the input; right: positions of a row of the output */
-    size_t picked_at; /* in scratch: the input's positions that are read; of a stride of 1 none are */
+    int64_t batch, positions, in, out;    /* positions: those of one sample's output */
+    int64_t stride, height, width, right; /* height and width of the input; right: positions in a row of the output */
+    size_t picked_at; /* offset in scratch of the input's positions that are read; unused if the stride is 1 */
     int nthreads;
 } state;
 
@@ -39,7 +39,7 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     if (at->kernel != 1 || at->pad || at->groups != 1 || k->in[0].dtype != type || !tutti_gemm_multiplies(type))
         return false;
     for (int p = 0; p < k->nparams; p++)
-        if (k->params[p].layout) return false; /* another row's order */
+        if (k->params[p].layout) return false; /* the order of another row */
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 
@@ -74,7 +74,7 @@ double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request
     return OF_LIBRARY[pass] * tutti_onednn_seconds(k, r, pass);
 }
 
-/* Rows and columns of the operands from what is multiplied: those of a product of positions or of samples. */
+/* Sets rows and columns of the operands: of products of positions, or of samples. */
 static void describe(const state *s, const tutti_conv_attrs *at, tutti_gemm *forward, tutti_gemm *data,
                      tutti_gemm *params)
 {
@@ -139,7 +139,7 @@ static char *picked(const state *s, const tutti_kernel_args *a)
     return (char *)a->scratch + s->picked_at;
 }
 
-/* Where the input's number that output row y of all samples begins with lies. */
+/* Returns where the input element lies that output row y of all samples begins with. */
 static size_t row_at(const state *s, int64_t y)
 {
     const int64_t down = s->positions / s->right;
@@ -158,7 +158,7 @@ static const void *pick(const state *s, const tutti_kernel_args *a)
     return picked(s, a);
 }
 
-/* Zeros where nothing was read. */
+/* Writes zeros at positions that were not read. */
 static void put_back(const state *s, const tutti_kernel_args *a)
 {
     const size_t nbytes = row_bytes(s), step = (size_t)s->stride * nbytes,
@@ -230,7 +230,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_gemm_run(&s->forward, &o, a->scratch);
 }
 
-/* A sum in the order of positions. */
+/* Adds numbers in the order of positions. */
 static float add_numbers(tutti_dtype type, const char *from, int64_t n, float sum)
 {
     enum { BLOCK = 1024 };

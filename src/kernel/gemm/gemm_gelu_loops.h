@@ -5,8 +5,8 @@
 
 #include "../lanes/lane_math_loops.h"
 
-/* x Phi(x) of a negative x is what erfc leaves, which is e^(-x^2 / 2) times a polynomial of 1 / (1 + 0.3 |x|); of a
- * positive one it is subtracted from x. So there is no cancellation where GELU is near 0. */
+/* For a negative x, x Phi(x) is computed from erfc: e^(-x^2 / 2) times a polynomial of 1 / (1 + 0.3 |x|). For a
+ * positive x that is subtracted from x. So there is no cancellation where GELU is near 0. */
 INLINE vector gelu_of(vector x)
 {
     static const float c[] = {0.119623266f,   0.120845489f, 0.0993473828f, 0.130415618f,

@@ -14,59 +14,61 @@ enum { TUTTI_GEMM_ALIGNED = 64 };
 
 typedef uint32_t tutti_gemm_cell;
 
-/* A matrix to pack: element (i, p) lies at from + (i * apart_i + p * apart_p) elements, one of the two is 1. */
+/* A matrix to pack: element (i, p) lies at from + (i * apart_i + p * apart_p) elements. One of the two distances is
+ * 1. */
 typedef struct {
     const void *from;
     tutti_dtype type;
     int64_t apart_i, apart_p;
 } tutti_gemm_source;
 
-/* Rows that lie anywhere, such as those of windows (gemm_windows.h): number q of a row lies at q / block * apart + q %
- * block from where it begins. Where a row is longer than `block`, that is a multiple of a vector's numbers, and so is
- * where packing begins. */
+/* Rows that lie anywhere, such as those of windows (gemm_windows.h). Element q of a row lies at q / block * apart + q %
+ * block from the row's begin. If a row is longer than `block`, `block` is a multiple of a vector's elements, and so is
+ * the element at which packing begins. */
 typedef struct {
-    const void *const *rows; /* NULL among them: zeros */
+    const void *const *rows; /* a NULL row is a row of zeros */
     tutti_dtype type;
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Memory that will be packed, or read as it was packed: so many parts, each a line for every row->fetch steps of k of a
- * register block. */
+/* Memory that will be packed, or read as it was packed. It is fetched in `left` parts: a part is a line for every
+ * row->fetch steps of k of a register block. */
 typedef struct {
     const char *at;
-    int64_t i, p;             /* bytes from a line to the next one, and from 16 of them to the next 16 */
-    int64_t left;             /* parts */
-    int64_t of_side, of_this; /* of 16 of the side, and how many of them are left */
-    int64_t apart, along;     /* bytes from 16 of the side to the next, from part to part of them */
-    int64_t blocks;           /* register blocks that are left before it is wanted */
+    int64_t i, p;             /* bytes from a line to the next one, and from 16 lines to the next 16 */
+    int64_t left;             /* number of parts that are left */
+    int64_t of_side, of_this; /* parts of 16 elements of the side, and how many of them are left */
+    int64_t apart, along;     /* bytes from 16 elements of the side to the next 16, and from part to part within them */
+    int64_t blocks;           /* register blocks that are left before the memory is needed */
 } tutti_gemm_fetched;
 
-/* Some of a block of k, for register blocks of C of one size, one behind the other: cells lie where the distances say,
- * sums begin at `begin` and go to `sums`. */
+/* A part of a block of k, for consecutive register blocks of C of one size. Cells lie at the given distances; sums
+ * begin with the values at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p,
-        b_p; /* cells from one row, one step of k to the next (of A in tiles: one tile); columns lie side by side */
+        b_p; /* cells from one row, and from one step of k, to the next (for A in tiles: one tile); columns lie side by
+              * side */
     int64_t steps;      /* cells of k */
-    const float *begin; /* NULL: at 0 */
+    const float *begin; /* NULL means 0 */
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    int64_t more; /* register blocks behind the first, each so many cells of A and B, and floats of begin and sums,
-               * further */
+    int64_t more; /* number of register blocks behind the first, and their distances: cells of A and B, floats of begin
+                   * and sums */
     int64_t next_a, next_b, next_c;
-    const float *next_sums; /* behind the last; NULL: not known */
+    const float *next_sums; /* sums of the block behind the last; NULL if unknown */
     tutti_gemm_fetched
-        *fetch;   /* brought near meanwhile: two, the second where of the first nothing is; NULL: nothing */
-    bool streams; /* sums go past the caches: they are lines of memory, and many */
+        *fetch;   /* memory to fetch meanwhile: the second is used when nothing of the first is left; NULL means none */
+    bool streams; /* sums bypass the caches: they are many whole lines of memory */
 } tutti_gemm_block;
 
-/* What becomes of finished sums. */
+/* What is done with finished sums. */
 typedef struct {
     int64_t rows, columns;
     const float *sums;
     int64_t sums_apart;
-    const float *row_bias, *column_bias; /* from the block's first on; NULL: none */
+    const float *row_bias, *column_bias; /* from the block's first row or column on; NULL means none */
     tutti_gemm_map map;
     tutti_dtype type;
     void *to;
@@ -76,55 +78,61 @@ typedef struct {
 typedef struct tutti_gemm_row {
     const char *name;
     tutti_dtype multiplied;
-    int rows, columns, vector; /* of a register block; columns that are computed together at least */
+    int rows, columns, vector; /* rows and columns of a register block; the least number of columns that are computed
+                                * together */
     int pair;                  /* numbers of k in a cell */
-    int step;                  /* numbers of k that are multiplied at once: panels are filled up to multiples */
-    int block_k;               /* numbers of k in a block: the same for all plans, because operands are packed by it */
-    int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0: none is */
+    int step;                  /* numbers of k that are multiplied at once; panels are filled up to multiples of it */
+    int block_k;               /* numbers of k in a block: the same in all plans, because operands are packed by it */
+    int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0 means that none is */
     bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
-    bool b_stays;        /* a panel of B stays in the first-level cache while A's pass by; else the other way round */
-    bool turns;          /* few rows of C whose B has k's neighbours side by side are multiplied as C^T = B^T A^T */
-    bool reads_in_place; /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
+    bool b_stays;              /* a panel of B stays in the first-level cache while panels of A pass; else the other way
+                          * round */
+    bool turns;          /* a product with few rows of C, whose B has k's neighbours side by side, is multiplied as C^T
+                          * = B^T A^T */
+    bool reads_in_place; /* a matrix whose elements are cells already need not be packed: a_i, a_p, b_p may have any
+                          * value */
     bool (*is_here)(void);
-    /* n of the side and nk of k into panels of `side`, so many cells apart; none of the side: one panel of zeros. */
+    /* Packs n elements of the side and nk of k into panels of `side` that lie at the given distance in cells. n = 0
+     * writes one panel of zeros. */
     void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
     void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
-    /* From rows that lie anywhere into one panel. Into a panel of A, n of them as its side, k being their numbers from
-     * one on; into one of B, of the side that this pointer says, and of A unless it is in tiles, nk of them as steps, n
-     * of whose numbers become as many cells of each. */
+    /* Packs rows that lie anywhere into one panel. For a panel of A, n rows are its side, and k are their elements from
+     * `from` on. For a panel of B, nk rows are steps, and n elements of each become its cells; the same for A unless it
+     * is in tiles. */
     void (*pack_rows)(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
                       tutti_gemm_cell *to);
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
-    /* rows x columns of C a block, columns rounded up to whole vectors: that much of sums is written, and of begin
-     * read. */
+    /* Multiplies rows x columns of C a block. Columns are rounded up to whole vectors: that much of sums is written,
+     * and of begin is read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
-    /* rows x columns of sums turned over, for products that are. Rows lie `apart` numbers from each other on both
-     * sides; both are read and written in squares of vectors. */
+    /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other on both sides;
+     * both are read and written in squares of vectors. */
     void (*turn)(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart);
-    /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
+    /* Called before and after a thread's calls of multiply; may be NULL. state: 64 bytes. */
     void (*enter)(void *state);
     void (*leave)(const void *state);
 } tutti_gemm_row;
 
-extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* f32: gemm_vector.c */
-extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* bf16 */
-extern const tutti_gemm_row *const tutti_gemm_rows[];                                 /* of each type, fastest first */
+extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* rows of f32: gemm_vector.c */
+extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* rows of bf16 */
+/* of each type, the fastest first */
+extern const tutti_gemm_row *const tutti_gemm_rows[];
 extern const int tutti_gemm_nrows;
 
-/* The fastest row that is here; NULL: none multiplies that type. */
+/* Returns the fastest row that runs here, or NULL if none multiplies that type. */
 const tutti_gemm_row *tutti_gemm_fastest(tutti_dtype multiplied);
-/* Matrix `product` of an operand as a source of cells. */
+/* Returns matrix number `product` of an operand as a source of cells. */
 tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operand which, const void *matrix,
                                        int64_t product);
-/* Cells along k of a panel that has nk of it. */
+/* Returns the number of cells along k in a panel of nk numbers. */
 int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk);
-/* Whether it is panels of B that stay in the first-level cache: where sums are turned over it is A's. */
+/* True if panels of B stay in the first-level cache; in a turned product it is panels of A. */
 bool tutti_gemm_b_stays(const tutti_gemm_plan *plan);
-/* Of a whole operand, with its label. */
+/* Returns the bytes of a whole packed operand, its label included. */
 int64_t tutti_gemm_packed_bytes(const tutti_gemm_plan *plan, tutti_gemm_operand which);
 
 #endif

@@ -15,10 +15,10 @@
 
 #include "gemm_pack_loops.h"
 
-enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells that caches hold together */ };
+enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells in a cache line */ };
 enum {
     SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE
-}; /* the next sums are so many lines that they are asked for one by one */
+}; /* number of lines of the next sums that are still fetched one by one */
 _Static_assert(!SPREADS || GEMM_FETCH == 1, "each step then asks for a line of both");
 
 #ifdef __clang__
@@ -49,13 +49,13 @@ INLINE vector gemm_cells(const tutti_gemm_cell *cells)
     return load((const float *)(const void *)cells);
 }
 
-/* Where a step of k is, and what each step adds. */
+/* The place of a step of k, and the distances to the next step. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p, b_p;
 } gemm_place;
 
-/* One step of k, then on to the next. Constants: rows, vectors. */
+/* Does one step of k and moves on to the next. rows and vectors are constants. */
 INLINE void gemm_step(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place *at, const int rows, const int vectors)
 {
     vector columns[GEMM_VECTORS];
@@ -71,14 +71,13 @@ INLINE void gemm_step(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place *at, const
     at->b += at->b_p;
 }
 
-/* Lines of memory that are asked for, one behind the other: after 16 of them `on` is added once. */
+/* Lines of memory to fetch, one behind the other. After 16 of them, `on` is added once. */
 typedef struct {
     const char *at;
     int64_t i, on, left;
 } gemm_lines;
 
-/* The next part of one of the two, none of it too early: as late as the register blocks that are left before it is
- * wanted allow. */
+/* Takes the next part of one of the two, as late as the register blocks that are left allow. */
 INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
     if (f->left == 0 || f->blocks > f->left + 2) return false;
@@ -144,8 +143,8 @@ INLINE void gemm_put(vector sum[GEMM_ROWS][GEMM_VECTORS], float *to, int64_t apa
     }
 }
 
-/* All steps of k of a register block. Memory that will be wanted is asked for a line a step, first the next sums': more
- * at once would have to wait for each other. */
+/* Does all steps of k of a register block. Each step fetches one line of memory, first those of the next sums. More
+ * fetches at once would have to wait for each other. */
 INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t steps, gemm_lines lines,
                      const float *next, int64_t next_apart, const int rows, const int vectors)
 {
@@ -165,14 +164,14 @@ INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t
         UNROLLED
         for (int q = 0; q < GEMM_FETCH; q++) {
             gemm_step(sum, &at, rows, vectors);
-            __asm__ volatile("" ::: "memory"); /* else the compiler reads ahead, and runs out of registers */
+            __asm__ volatile("" ::: "memory"); /* else the compiler reads ahead and runs out of registers */
         }
     }
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
 }
 
-/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning
- * to the end. */
+/* Constants: rows, vectors, and a_i or a_p if they are 1. The loop is unrolled early, so that all sums stay in
+ * registers. */
 INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
 {
     gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};
@@ -193,7 +192,8 @@ INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int
     }
 }
 
-/* Cells of A for one step lie side by side (packed, or transposed in place), or those of one row do. */
+/* The two cases: the cells of A for one step lie side by side (packed, or transposed in place), or the cells of one row
+ * do. */
 #define GEMM_BLOCK(rows, vectors)                                                                                      \
     static void gemm_steps_##rows##_##vectors(const tutti_gemm_block *block)                                           \
     {                                                                                                                  \
@@ -222,7 +222,7 @@ static void gemm_leave(const void *state)
     stream_fence();
 }
 
-/* What rows of register blocks have in common; is_here is the file's. */
+/* Fields that all rows of register blocks share. `is_here` is the file's own. */
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .fetch = GEMM_FETCH, .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack,  \

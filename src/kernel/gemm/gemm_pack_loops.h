@@ -12,8 +12,8 @@
 
 /* ---- packing ---- */
 
-/* WIDTH cells of neighbours of the side, from numbers of one k, or of it and the next, which lies `next` on (0: it is
- * zero). */
+/* Takes WIDTH cells that are neighbours along the side, from one k, or from it and the next k, which lies `next`
+ * further on (0 means that it is zero). */
 INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64_t n, tutti_dtype type)
 {
     const vector first = n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);
@@ -24,7 +24,7 @@ INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* WIDTH cells of neighbours of k, n numbers of them. */
+/* Takes WIDTH cells that are neighbours along k, from n numbers. */
 INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1) return n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);
@@ -38,7 +38,7 @@ INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dty
     return (vector)join_halves(narrow_bf16(first), narrow_bf16(second));
 }
 
-/* Whole vectors go over the end of a row that is narrower than one: the next row is written after it. */
+/* Stores whole vectors, beyond the end of a row that is narrower: the next row is written later. */
 INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool is_last)
 {
     float *numbers = (float *)(void *)to;
@@ -48,7 +48,7 @@ INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool
         store_some(numbers, cells, side);
 }
 
-/* Steps of a full panel of floats, without a question; how many. Constant: vectors of a step. */
+/* Copies steps of a full panel of floats without tests, and returns how many. Constant: vectors of a step. */
 INLINE int64_t gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, int64_t side, const int vectors,
                                tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -60,8 +60,8 @@ INLINE int64_t gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, 
     return nsteps;
 }
 
-/* Four steps at a time of a full panel of three quarters of a vector, which are three vectors: each from where two rows
- * would have it. */
+/* Copies four steps at a time of a full panel whose width is three quarters of a vector. Four such rows are three
+ * vectors, each made from two rows. */
 INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, tutti_gemm_cell *to, tutti_dtype type)
 {
     enum { QUARTER = WIDTH / 4, ALL = (1 << WIDTH) - 1 };
@@ -82,8 +82,8 @@ INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, 
     return p;
 }
 
-/* As many steps of a full panel as go so; how many. Of a panel narrower than a vector, which takes a few numbers of the
- * next row along, all but the last one. */
+/* Copies as many steps of a full panel as possible and returns how many. In a panel narrower than a vector each store
+ * also writes some numbers of the next row, so the last step is left. */
 INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                               tutti_dtype type)
 {
@@ -95,7 +95,7 @@ INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_
     return gemm_copy_steps(source, nk - 1, side, 1, to, type);
 }
 
-/* The side's neighbours lie side by side. */
+/* Packs a source whose neighbours along the side lie side by side. */
 INLINE void gemm_pack_across(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                              tutti_dtype type)
 {
@@ -110,7 +110,7 @@ INLINE void gemm_pack_across(const tutti_gemm_source *source, int64_t n, int64_t
         }
 }
 
-/* Those of k do: squares are transposed. */
+/* Packs a source whose neighbours along k lie side by side: squares are transposed. */
 INLINE void gemm_pack_along(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                             tutti_dtype type)
 {
@@ -129,12 +129,12 @@ INLINE void gemm_pack_along(const tutti_gemm_source *source, int64_t n, int64_t 
         }
 }
 
-/* Panel by panel; where the side's neighbours lie side by side, a few of k at a time: so memory is read in long
- * rows. */
+/* Packs panel by panel. If neighbours along the side lie side by side, it packs a few of k at a time, so that memory is
+ * read in long rows. */
 INLINE void gemm_pack_panels(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                              int64_t apart, tutti_dtype type)
 {
-    enum { SOME = 8 }; /* many rows at once would be fetched one by one */
+    enum { SOME = 8 }; /* more rows at once would be fetched one by one */
     const bool across = source->apart_i == 1;
     const int64_t size = (int64_t)tutti_dtype_bytes(type), some = across ? SOME : nk;
     tutti_gemm_source part = *source;
@@ -193,7 +193,7 @@ static void gemm_finish(const tutti_gemm_finish *f)
     }
 }
 
-/* By squares; what is not there of the last ones is zero. */
+/* Transposes by squares. The missing numbers of the last squares are zero. */
 static void gemm_turn(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart)
 {
     for (int64_t i = 0; i < rows; i += WIDTH)

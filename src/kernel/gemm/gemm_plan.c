@@ -84,7 +84,7 @@ static tutti_status pick_row(const tutti_gemm *g, const tutti_gemm_row **row, tu
     return TUTTI_OK;
 }
 
-/* ---- what can be asked for ---- */
+/* ---- checks of the request ---- */
 
 static bool is_real(tutti_dtype type)
 {
@@ -113,7 +113,7 @@ static tutti_status check(const tutti_gemm *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What 0 stands for. */
+/* Fills in defaults for zeros. */
 static void fill_in(tutti_gemm *g)
 {
     if (!g->stride_a) g->stride_a = g->transpose_a ? g->m : g->k;
@@ -124,12 +124,16 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- roles ---- */
 
-/* B is read where it lies by no row if k's neighbours lie side by side, A is: where A is smaller by far, B is
- * multiplied from the left. Of rows where that was measured: of vectors where rows of C fill panels, and k is long
- * against what it takes to turn sums over. */
+/* True if the product is better turned (B multiplied from the left). A row reads A where it lies if k's neighbours lie
+ * side by side, but not B; so turning pays if A is much smaller. For rows of vectors, it was measured to pay if rows of
+ * C fill panels and k is long against the cost of transposing sums. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
-    enum { FEW_ROWS = 128, FEW_ROWS_OF_VECTORS = 64, MOST_WASTE = 4 /* so many parts of the rows are not there */ };
+    enum {
+        FEW_ROWS = 128,
+        FEW_ROWS_OF_VECTORS = 64,
+        MOST_WASTE = 4 /* one part in MOST_WASTE of the rows may be missing */
+    };
     if (!row->turns || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
     if (g->k % row->step || g->stride_b % row->pair || g->n < 4 * g->m) return false;
     if (row->a_in_tiles) return g->m <= FEW_ROWS;
@@ -163,9 +167,8 @@ bool tutti_gemm_b_stays(const tutti_gemm_plan *plan)
     return plan->row->b_stays && !plan->is_turned;
 }
 
-/* Where panels of B stay while those of A pass by, a block of a few of a thread's rows, what is left over, would let
- * all of B pass once more for them: blocks become as large as the nearest number of them makes them, at most half as
- * large again. */
+/* Evens out the blocks of rows. Panels of B stay while panels of A pass; a last block of few rows would let all of B
+ * pass once more. So blocks get the size that the nearest number of blocks gives, at most half as large again. */
 static void even_rows(tutti_gemm_plan *plan)
 {
     const int64_t m = (plan->gemm.m + plan->nteams_m - 1) / plan->nteams_m,
@@ -174,9 +177,9 @@ static void even_rows(tutti_gemm_plan *plan)
     if (n > 0) plan->block_m = round_up((m + n - 1) / n, plan->row->rows);
 }
 
-/* Of a register block's vectors the block of A takes half of the second-level cache, that of B a part of the third,
- * which cores share. Tiles of both pass faster than the third one reads: there the block of B takes half of the second,
- * beside a quarter of A. Sums of 16 bits are rounded once: there all of k is one block. */
+/* Chooses the blocks. With vectors, the block of A takes half of the second-level cache and the block of B a part of
+ * the third, which cores share. Tiles read faster than the third level delivers: there the block of B takes half of the
+ * second level, beside a quarter for A. Sums of 16 bits are rounded once, so all of k is one block then. */
 static void choose_blocks(tutti_gemm_plan *plan)
 {
     enum { MOST_B = 4 << 20 };
@@ -184,7 +187,7 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const tutti_gemm_row *row = plan->row;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
-    /* of vectors: to turn sums over and back costs as much as some 50 of k */
+    /* with vectors, transposing sums and back costs as much as about 50 of k */
     const int64_t block_k = plan->is_turned && !row->a_in_tiles ? 2 * row->block_k : row->block_k;
     plan->block_k = g->type_c == TUTTI_F32 || g->k < block_k ? block_k : round_up(g->k, row->step);
     const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
@@ -197,11 +200,13 @@ static void choose_blocks(tutti_gemm_plan *plan)
 
 enum {
     PAGE = 1024
-}; /* floats of a way of the first-level cache: rows that far apart fall on each other, there and in the second one */
+}; /* floats in a way of the first-level cache: rows at that distance compete for the same sets, there and in the second
+    * level */
 
-/* Where C has few rows, a block of B is read a few times only, and how it comes from memory counts: then it stays in
- * half of the second-level cache, beside a block of k of all rows of A, of which a copy is made again for each block of
- * B. Of a B whose rows fall on each other long pieces are packed at once. Not of tiles, which nobody measured. */
+/* Keeps the block of B near if C has few rows. Then a block of B is read only a few times, and the read from memory
+ * counts. So it stays in half of the second-level cache, beside a block of k of all rows of A, which is copied again
+ * for each block of B. Long pieces of a B whose rows compete for sets are packed at once. Tiles were not measured and
+ * keep their blocks. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -216,7 +221,8 @@ static void keep_b_near(tutti_gemm_plan *plan)
 
 /* ---- threads ---- */
 
-/* Products first; then the cut of C that packs least twice, which is the one whose parts are most nearly square. */
+/* Spreads threads over products first. The rest cut C so that as little as possible is packed twice: into the parts
+ * that are most nearly square. */
 static void choose_teams(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -243,7 +249,7 @@ tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *g, tutti_gemm_operand w
                                        int64_t product)
 {
     const bool is_a = which == TUTTI_GEMM_A,
-               along = is_a ? !g->transpose_a : g->transpose_b; /* k's neighbours lie side by side */
+               along = is_a ? !g->transpose_a : g->transpose_b; /* true if k's neighbours lie side by side */
     const int64_t stride = is_a ? g->stride_a : g->stride_b, apart = is_a ? g->apart_a : g->apart_b;
     tutti_gemm_source s = {
         .type = is_a ? g->type_a : g->type_b, .apart_i = along ? stride : 1, .apart_p = along ? 1 : stride};
@@ -256,8 +262,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* So few rows of C read B that packing it would not pay (measured: docs/kernels.md): fewer where B's panels are to stay
- * in the first-level cache and every fourth of their rows falls on the same lines. */
+/* True if so few rows of C read B that packing it does not pay (measured: docs/kernels.md). The limit is lower if B's
+ * panels are to stay in the first-level cache and every fourth of their rows competes for the same sets. */
 static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
 {
     enum { FEW_ROWS = 128, FEWER = 95, FEWEST = 47 };
@@ -266,9 +272,9 @@ static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
     return g->m / plan->nteams_m <= (!falls ? FEW_ROWS : g->k > plan->block_k ? FEWEST : FEWER);
 }
 
-/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level
- * cache (the six of a product that is turned over leave two of eight ways), B where that is seldom done. Pairs of bf16
- * are cells where k's neighbours lie side by side and no row ends amid one. */
+/* True if the operand is copied. A matrix whose elements are cells already is read in place: A unless its rows compete
+ * for sets of the first-level cache (the six rows of a turned product leave two of eight ways), B if it is read seldom.
+ * Pairs of bf16 are cells if k's neighbours lie side by side and no row ends within a pair. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -294,12 +300,15 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
     return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
 }
 
-/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the
- * last are written. Not by vectors of half a line, which memory takes one by one (Zen 3: 64 of k took a fifth longer
- * so). */
+/* True if C bypasses the caches: its first rows would have left the third level before the last are written. Not with
+ * vectors of half a line, which memory takes one by one (Zen 3: with k = 64 it took a fifth longer). */
 static bool streams(const tutti_gemm_plan *plan)
 {
-    enum { LINE = 16, MOST = 32 << 20 }; /* floats; bytes: what is reported is of all processors together */
+    enum {
+        LINE = 16,
+        MOST = 32 << 20
+    }; /* LINE: floats; MOST: bytes, because the reported size is that of all
+                                          * processors together */
     const tutti_gemm *g = &plan->gemm;
     const int64_t third = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), MOST);
     const int64_t passing =
@@ -314,7 +323,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
 {
     enum {
         FEW_PANELS = 4
-    }; /* of a B in place: rows of memory that far apart are read again before they are forgotten */
+    }; /* for a B in place: rows of memory at that distance are read again before they leave the cache */
     tutti_gemm_plan made = {.gemm = *gemm};
     tutti_status st = check(gemm, err);
     if (st == TUTTI_OK) st = pick_row(gemm, &made.row, err);
@@ -336,7 +345,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     if (made.copies_a)
         made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
     else if (row->a_in_tiles && !g->packed_a && g->m % row->vector)
-        made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows); /* the last panel */
+        made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows); /* for the last panel */
     made.thread_bytes = made.block_a_bytes;
     if (made.copies_b) made.thread_bytes += (size_t)block_bytes(&made, least(made.block_n, g->n), row->columns);
     made.workspace_bytes = made.thread_bytes * (size_t)(made.nteams_batch * made.nteams_m * made.nteams_n);

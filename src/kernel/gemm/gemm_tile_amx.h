@@ -6,7 +6,7 @@
 #include "tile_config.h"
 
 typedef struct {
-    char nothing; /* the processor has them */
+    char nothing; /* the processor holds the tiles */
 } tiles;
 
 #define tile_clear(t, n)             TILE_DO(t, _tile_zero(n))
@@ -19,7 +19,7 @@ typedef struct {
         statement;                                                                                                     \
     } while (0)
 
-/* Whoever computed on this thread before (oneDNN) finds its tiles configured as they were. */
+/* Keeps the configuration of tiles that a library (oneDNN) left on this thread, to restore it afterwards. */
 static void tile_enter(void *before)
 {
     tile_config all = {.palette = 1};

@@ -36,7 +36,7 @@ static int64_t tile_round_up(int64_t cells)
     return (cells + TILE - 1) / TILE * TILE;
 }
 
-/* WIDTH x WIDTH cells, from row i and cell p of k on: a vector a row. */
+/* Takes WIDTH x WIDTH cells from row i and cell p of k on, a vector for each row. */
 INLINE void tile_take(const tutti_gemm_source *s, int64_t i, int64_t p, int64_t n, int64_t nk, vector square[WIDTH],
                       tutti_dtype type)
 {
@@ -84,7 +84,7 @@ static void tile_pack_b(const tutti_gemm_source *s, int64_t n, int64_t nk, int s
         memset(to + packed * side, 0, (size_t)over * sizeof *to);
 }
 
-/* A row of cells is a vector of each of its tiles. */
+/* Packs rows. A row of cells is a vector in each of its tiles. */
 INLINE void tile_pack_rows_of(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                               tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -108,7 +108,7 @@ static void tile_pack_rows(const tutti_gemm_scattered *s, int64_t n, int64_t fro
 
 /* ---- products ---- */
 
-/* two_rows, two_columns: constants. */
+/* two_rows and two_columns are constants. */
 INLINE void tile_products(tiles *t, const tutti_gemm_block *block, const bool two_rows, const bool two_columns)
 {
     const tutti_gemm_cell *a = block->a, *b = block->b;
@@ -160,7 +160,7 @@ static void multiply_one(const tutti_gemm_block *block, int64_t rows, int64_t co
     const bool is_whole = rows == TILE_BLOCK && whole == TILE_BLOCK;
     tiles t;
     if (block->begin && !is_whole) copy_rows(own, TILE_BLOCK, block->begin, block->begin_apart, rows, whole);
-    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not know what tiles load */
+    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not see what tiles load */
     if (block->begin)
         tile_begin(&t, is_whole ? block->begin : own, is_whole ? block->begin_apart : TILE_BLOCK);
     else

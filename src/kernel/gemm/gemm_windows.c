@@ -25,7 +25,7 @@ bool tutti_windows_in_planes(const tutti_windows *w, const tutti_gemm_row *row)
 
 /* ---- runs of channels ---- */
 
-/* Where the first channel lies that a tap sees in each window. */
+/* Points at the first channel that a tap sees in each window. */
 static void point(const tutti_windows *w, const char *memory, int64_t position, int64_t n, int64_t tap, const void **at)
 {
     const int64_t each = (int64_t)tutti_dtype_bytes(w->type), bytes = w->at.block * each;
@@ -59,7 +59,7 @@ void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, 
     row->pack_rows(&s, n, w->channel + from, nk, row->rows, to);
 }
 
-/* Tap by tap. */
+/* Packs tap by tap. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to)
 {
@@ -78,7 +78,7 @@ void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row,
 /* ---- planes ---- */
 
 typedef struct {
-    int64_t lines, part, parts; /* of a channel; numbers of a part of a line, and how many parts there are */
+    int64_t lines, part, parts; /* lines of a channel; numbers in a part of a line, and the number of parts */
 } planes_of;
 
 static planes_of shape_of(const tutti_windows *w)
@@ -94,7 +94,7 @@ static int64_t plane_numbers(const tutti_windows *w)
     return w->channels * p.lines * p.parts * p.part;
 }
 
-/* Before the planes: where each number of the first window lies. */
+/* Bytes of the table that stands before the planes: the place of each number of the first window. */
 static size_t table_bytes(const tutti_windows *w)
 {
     return (size_t)(w->taps_down * w->taps_right * w->channels) * sizeof(void *);
@@ -105,7 +105,7 @@ size_t tutti_windows_plane_bytes(const tutti_windows *w)
     return table_bytes(w) + (size_t)plane_numbers(w) * tutti_dtype_bytes(w->type);
 }
 
-/* One part of a line: every stride-th number, from column `x` of the padded line on. */
+/* Copies one part of a line: every stride-th number from column `x` of the padded line on. */
 static void fill_part(const tutti_windows *w, const char *line, int64_t x, int64_t n, char *to)
 {
     const size_t each = tutti_dtype_bytes(w->type), apart = (size_t)w->at.block * each;
@@ -148,7 +148,7 @@ void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64
         }
 }
 
-/* From one line of windows to the next. */
+/* Returns the distance from one line of windows to the next. */
 static int64_t line_step(const tutti_windows *w)
 {
     const planes_of p = shape_of(w);

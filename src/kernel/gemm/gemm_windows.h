@@ -13,36 +13,36 @@
 #include "gemm_impl.h"
 
 typedef struct {
-    tutti_blocks at; /* of the activations */
+    tutti_blocks at; /* blocks of the activations */
     tutti_dtype type;
-    int64_t channel, channels; /* the first, how many: those of a group */
+    int64_t channel, channels; /* the first channel of a group, and how many channels it has */
     int64_t taps_down, taps_right, stride;
     int64_t top, left;   /* the window of line y begins at line y * stride - top; may be below 0 */
-    int64_t down, right; /* windows of a sample */
+    int64_t down, right; /* windows of a sample, down and to the right */
 } tutti_windows;
 
-enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* numbers of a window that is read from planes */
+enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* the most numbers in a window that is read from planes */
 
-/* Whether this row packs windows by runs of channels; by planes. */
+/* True if this row packs windows by runs of channels; by planes. */
 bool tutti_windows_in_runs(const tutti_windows *w, const tutti_gemm_row *row);
 bool tutti_windows_in_planes(const tutti_windows *w, const tutti_gemm_row *row);
 
-/* Into a panel of A: windows `position` .. + n of all samples, of tap number `tap` the channels from `from` on, nk of
- * them. */
+/* Packs into a panel of A: windows `position` .. + n of all samples; of tap number `tap`, nk channels from `from`
+ * on. */
 void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *memory, int64_t position,
                              int64_t n, int64_t tap, int64_t from, int64_t nk, tutti_gemm_cell *to);
-/* Windows as steps of k: `position` .. + n of all samples, and where the channels of one tap lie of each. */
+/* Windows as steps of k: windows `position` .. + n of all samples, and where the channels of one tap lie in each. */
 enum { TUTTI_WINDOWS_MOST_STEPS = 1024 };
 typedef struct {
-    int64_t position, n, tap; /* tap: below 0: none yet */
+    int64_t position, n, tap; /* tap: negative before the first */
     const void *at[TUTTI_WINDOWS_MOST_STEPS];
 } tutti_windows_steps;
-/* Into a panel of B whose columns are the numbers of windows from one on, n of them. */
+/* Packs into a panel of B, whose columns are n numbers of the windows from `from` on. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 
-/* Planes of one sample: bytes of them; filled; the same panels from them. There a panel of A is all of k, of windows of
- * one sample; one of B is of one line of windows. */
+/* Planes of one sample: their bytes; how to fill them; and the same panels from them. A panel of A then holds all of k,
+ * for windows of one sample; a panel of B holds one line of windows. */
 size_t tutti_windows_plane_bytes(const tutti_windows *w);
 void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64_t sample, void *planes);
 void tutti_windows_pack_plane_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *planes,

@@ -6,13 +6,13 @@
 
 enum { GEMM_MOST_SIDE = 32 };
 
-/* Where number q of a row lies. */
+/* Returns where element q of a row lies. */
 INLINE int64_t gemm_scattered_at(const tutti_gemm_scattered *s, int64_t q)
 {
     return q < s->block ? q : q / s->block * s->apart + q % s->block;
 }
 
-/* WIDTH cells of neighbours of k, n numbers of them: of two vectors of numbers the second one may lie apart. */
+/* Takes WIDTH cells that are neighbours along k, from n numbers. The second of two vectors of numbers may lie apart. */
 INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1 || second == first + WIDTH || n <= WIDTH) return gemm_take_along(from, first, n, type);
@@ -26,7 +26,7 @@ INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, i
     return (vector)join_halves(narrow_bf16(take(from, first, type)), narrow_bf16(upper));
 }
 
-/* The side is rows, k runs along them: squares are transposed. */
+/* Packs with rows as the side and k along them: squares are transposed. */
 INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                                      tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -45,7 +45,7 @@ INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, i
         }
 }
 
-/* WIDTH cells from number `at` on of a row, and of the next one where cells are pairs; n of them. NULL: zeros. */
+/* Takes n of WIDTH cells from element `at` of a row on, and of the next row if cells are pairs. A NULL row is zeros. */
 INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int64_t n, tutti_dtype type)
 {
     vector first = {0}, second = {0};
@@ -56,12 +56,12 @@ INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int6
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* Numbers of a row that lie side by side: where, how many, and which cells of a step they become. */
+/* Elements of a row that lie side by side: where, how many, and which cells of a step they become. */
 typedef struct {
     int64_t at, n, to;
 } gemm_piece;
 
-/* Numbers from one on, n of them, cut where blocks and vectors end. */
+/* Cuts n elements from `from` on where blocks and vectors end. */
 static inline int gemm_pieces(const tutti_gemm_scattered *s, int64_t from, int64_t n, gemm_piece *to)
 {
     int made = 0;
@@ -73,7 +73,7 @@ static inline int gemm_pieces(const tutti_gemm_scattered *s, int64_t from, int64
     return made;
 }
 
-/* Two whole vectors of each step. */
+/* Packs steps of exactly two whole vectors. */
 INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, int64_t nk, int64_t side,
                           tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -85,8 +85,8 @@ INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, 
     }
 }
 
-/* k is rows, the side runs along them: n cells of each step are written, and no others. Whole vectors are stored where
- * what they write beyond a piece is written after them: stores of some lanes take several times as long on Zen 4. */
+/* Packs with rows as steps of k and the side along them: writes n cells of each step and no others. Where a later store
+ * overwrites the excess, a whole vector is stored, because masked stores take several times as long on Zen 4. */
 INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
                                       tutti_gemm_cell *to, tutti_dtype type)
 {

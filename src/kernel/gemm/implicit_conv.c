@@ -21,19 +21,19 @@
 enum { LINE = 64 };
 
 typedef struct {
-    tutti_windows_product forward, *data; /* data: stride * stride of them */
+    tutti_windows_product forward, *data; /* data: an array of stride * stride */
     tutti_windows_gradient params;
     tutti_blocks in, out;
     tutti_layout out_layout, weights_layout;
     tutti_dtype type;
-    int64_t group_in, group_out, window; /* window: numbers of one */
-    bool is_direct;                      /* weights lie as they are wanted */
+    int64_t group_in, group_out, window; /* window: numbers in one window */
+    bool is_direct;                      /* weights lie in the wanted order already */
     bool leaves_out;                     /* some class of positions sees no tap */
-    int64_t *offsets;                    /* if not: where they lie */
-    size_t weights_at, sums_at;          /* in scratch, behind what passes need */
+    int64_t *offsets;                    /* where weights lie if not in the wanted order */
+    size_t weights_at, sums_at;          /* offsets in scratch, behind what passes need */
 } state;
 
-/* ---- what fits ---- */
+/* ---- fitting ---- */
 
 static tutti_windows windows_of(const tutti_conv_attrs *at, const tutti_blocks *in, const tutti_blocks *out,
                                 tutti_dtype type)
@@ -50,7 +50,7 @@ static tutti_windows windows_of(const tutti_conv_attrs *at, const tutti_blocks *
                            .right = out->width};
 }
 
-/* Groups begin where blocks do. */
+/* True if groups begin where blocks do. */
 static bool divides(const tutti_blocks *b, int64_t groups)
 {
     return groups == 1 || b->nblocks == 1 || b->channels / groups % b->block == 0;
@@ -61,7 +61,7 @@ static bool is_written(const tutti_blocks *b, const tutti_gemm_row *row)
     return b->nblocks == 1 || b->block % row->vector == 0;
 }
 
-/* The order of the output is the request's, or that of the input. */
+/* Finds the orders. The output takes the request's order, or that of the input. */
 static bool orders_of(const tutti_kernel *k, const tutti_kernel_request *r, tutti_blocks *in, tutti_blocks *out,
                       tutti_layout *layout, tutti_value *v)
 {
@@ -164,12 +164,12 @@ static void plan_forward(const tutti_kernel *k, state *s, const tutti_gemm_row *
     tutti_windows_product_plan(&s->forward);
 }
 
-/* Of one dimension: the positions of the input that are `rest` beyond a multiple of the stride from where the padding
- * begins, and the taps that they see: from tap `rest` on every stride-th, the last of them at the smallest position of
- * the output. */
+/* One dimension of a class: the positions of the input that lie `rest` beyond a multiple of the stride, counted from
+ * where the padding begins, and the taps that they see: every stride-th from tap `rest` on. The last tap belongs to the
+ * smallest position of the output. */
 typedef struct {
     int64_t taps, first, positions,
-        before; /* before: of the first position's window the output's begins so far before it */
+        before; /* before: the output's window begins this number of positions before the first position's window */
 } class_of;
 
 static class_of find_class(const tutti_conv_attrs *at, int64_t rest, int64_t size)
@@ -245,7 +245,7 @@ static size_t plan_back(const tutti_kernel *k, state *s)
     return larger(most, s->params.scratch_bytes);
 }
 
-/* Where each output's weights lie, each input's of it, each tap's of that. */
+/* Finds the offsets of each output's weights, of each input's within those, and of each tap's within those. */
 static void find_offsets(const tutti_kernel *k, int64_t *to)
 {
     const int64_t *dim = k->params[0].shape.dim;
@@ -258,7 +258,8 @@ static void find_offsets(const tutti_kernel *k, int64_t *to)
             *to++ = tutti_layout_offset(layout, 2, y) + tutti_layout_offset(layout, 3, x);
 }
 
-/* Weights of bf16 products stay row-major, as the library keeps them, so that passes of either join. */
+/* Orders the weights. Those of bf16 products stay row-major, as the library keeps them, so that passes of both can
+ * join. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
 {
     state *s = k->state;
@@ -268,7 +269,7 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
         (tutti_layout){.stride = {s->window, 1, dim[3] * dim[1], dim[1]}, .padded = {dim[0], dim[1], dim[2], dim[3]}};
     tutti_param_desc wanted = *p;
     wanted.layout = &s->weights_layout, wanted.elements = count;
-    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* row-major is the same */
+    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* row-major is the same order then */
     if (r->training && !r->params_as && s->type == TUTTI_F32 && !alike) *p = wanted;
     s->is_direct = (alike && !p->layout) || tutti_param_order_hash(p) == tutti_param_order_hash(&wanted);
     s->sums_at = k->scratch_bytes;
@@ -321,7 +322,7 @@ static float *floats_at(const tutti_kernel_args *a, size_t at)
     return (float *)(void *)((char *)a->scratch + at);
 }
 
-/* The taps of one output and one input. */
+/* Moves the taps of one output and one input. */
 static void move_taps(const float *from, float *to, const int64_t *tap_at, int64_t ntaps, int64_t apart, bool back)
 {
     if (back)
@@ -330,8 +331,8 @@ static void move_taps(const float *from, float *to, const int64_t *tap_at, int64
         for (int64_t t = 0; t < ntaps; t++) to[t * apart] = from[tap_at[t]];
 }
 
-/* Weights in their order to the wanted one, or back: squares of outputs and inputs, which lie near each other in all
- * orders. */
+/* Moves weights from their order to the wanted one, or back, by squares of outputs and inputs, which lie near each
+ * other in all orders. */
 static void move_weights(const tutti_kernel *k, const float *from, float *to, bool back)
 {
     enum { SIDE = 16 };
@@ -381,7 +382,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     }
 }
 
-/* Block by block of each sample, in the order of positions. */
+/* Adds block by block of each sample, in the order of positions. */
 static void sum_bias(const state *s, const tutti_kernel_args *a)
 {
     const tutti_blocks *b = &s->out;

@@ -7,15 +7,15 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* As LDTILECFG reads it. */
+/* The layout that LDTILECFG reads. */
 typedef struct {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } tile_config;
 
-/* What the compiler's intrinsics say of these instructions is a pointer's width: without the empty one before it a
- * configuration may not have been written yet (gcc 12), and after it may be thought not to have changed. */
+/* gcc 12's intrinsics tell the compiler of a pointer's width only. The empty statement before makes sure that the
+ * configuration has been written, and the one after that it counts as changed. */
 static inline void tile_config_take(const tile_config *config)
 {
     __asm__ volatile("" : : "r"(config) : "memory");

@@ -6,8 +6,8 @@
 #include "../crew.h"
 #include "../lanes/lane_impl.h"
 
-/* Of `from`: so many rows are one write of a strip, so many columns stay in the first-level cache and in the pages that
- * are known. */
+/* Sides of a tile of `from`: TILE_ROWS rows are one write of a strip; TILE_COLUMNS columns stay in the first-level
+ * cache and in the TLB. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -15,7 +15,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Strips [begin, end) of TILE_COLUMNS columns. */
+/* Transposes strips [begin, end) of TILE_COLUMNS columns. */
 static void turn_strips(void *arg, int64_t begin, int64_t end, int thread)
 {
     const tutti_transposition *m = arg;

@@ -14,10 +14,10 @@ typedef struct {
     int64_t rows, columns; /* of `from` */
 } tutti_transposition;
 
-/* to (columns, rows) = the transpose of from (rows, columns), both row-major, of f32, bf16 or f16; they do not overlap.
- * Where the types differ numbers are converted, rounded once. Squares of vectors are turned in registers, tiles of
- * squares are done one after the other, so that lines of both matrices are read and written whole. Cost: that of
- * reading one and writing the other. */
+/* Writes the transpose of from (rows, columns) to `to` (columns, rows). Both are row-major, of f32, bf16 or f16, and do
+ * not overlap. If the types differ, numbers are converted and rounded once. Squares of vectors are transposed in
+ * registers, tile by tile, so that lines of both matrices are read and written whole. Cost: reading one and writing the
+ * other. */
 void tutti_transpose(const tutti_transposition *t, int nthreads);
 
 #endif

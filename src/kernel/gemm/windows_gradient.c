@@ -32,7 +32,7 @@ static size_t lines(int64_t nbytes)
     return (size_t)up(nbytes, LINE) * LINE;
 }
 
-/* Cells of k of a block of so many windows, or lines of them. */
+/* Returns the cells of k in a block of n windows, or of n lines of them. */
 static int64_t cells_of(const tutti_windows_gradient *g, int64_t n)
 {
     return g->in_planes ? n * tutti_gemm_steps(g->row, g->from.right) : tutti_gemm_steps(g->row, n);
@@ -82,7 +82,7 @@ static tutti_gemm_cell *cells_at(char *own, size_t at)
     return (tutti_gemm_cell *)(void *)(own + at);
 }
 
-/* Where channel c of dout lies of a window. */
+/* Returns where channel c of dout lies in a window. */
 static int64_t dout_at(const tutti_windows_gradient *g, int64_t position, int64_t c)
 {
     const tutti_blocks *d = &g->dout;
@@ -90,7 +90,7 @@ static int64_t dout_at(const tutti_windows_gradient *g, int64_t position, int64_
            c % d->block;
 }
 
-/* n channels of dout from one on, side by side, of so many windows. */
+/* Gathers n channels of dout from `channel` on, side by side, for each window. */
 static void gather(const job *w, const steps *k, int64_t channel, int64_t n, char *strip)
 {
     const tutti_windows_gradient *g = w->g;
@@ -105,7 +105,7 @@ static void gather(const job *w, const steps *k, int64_t channel, int64_t n, cha
     }
 }
 
-/* Channels of a panel of A that lie in several blocks: block by block. */
+/* Packs channels of a panel of A that lie in several blocks, block by block. */
 static void pack_blocks(const job *w, const steps *k, int64_t channel, int64_t n, tutti_gemm_cell *to)
 {
     const tutti_windows_gradient *g = w->g;
@@ -122,7 +122,8 @@ static void pack_blocks(const job *w, const steps *k, int64_t channel, int64_t n
     g->row->pack_steps(&s, channel, n, k->n, g->row->rows, to);
 }
 
-/* The channels of a panel of A: where those of a window lie side by side, from where they are. */
+/* Packs the channels of a panel of A. If the channels of a window lie side by side, they are packed from where they
+ * lie. */
 static void pack_dout(const job *w, char *own, const steps *k, int64_t panel, tutti_gemm_cell *to)
 {
     const tutti_windows_gradient *g = w->g;
@@ -141,7 +142,7 @@ static void pack_dout(const job *w, char *own, const steps *k, int64_t panel, tu
     g->row->pack_a(&s, n, k->n, g->row->rows, to, 0);
 }
 
-/* A block of k: windows in runs, or lines of a sample whose planes are there. */
+/* A block of k: runs of windows, or lines of a sample whose planes are filled. */
 typedef struct {
     steps all;
     int64_t line, nlines, cells;
@@ -174,7 +175,7 @@ static void pack_rows(const job *w, char *own, const block *k, int64_t panel)
     }
 }
 
-/* Register blocks of one size of a panel of dout are multiplied together. */
+/* Multiplies register blocks of one size of a panel of dout together. */
 static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_t j1, bool is_first)
 {
     const tutti_windows_gradient *g = w->g;

@@ -25,7 +25,7 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- k: units of channels of a tap; from planes all of it is one ---- */
+/* ---- k is cut into units, the channels of a tap; from planes, all of k is one unit ---- */
 
 typedef struct {
     int64_t tap, channel, channels;
@@ -43,7 +43,7 @@ static unit unit_at(const tutti_windows_product *p, int64_t u)
     return (unit){u / p->nchunks, channel, least(p->chunk, all - channel)};
 }
 
-/* Cells of k before unit u. */
+/* Returns the number of cells of k before unit u. */
 static int64_t cells_before(const tutti_windows_product *p, int64_t u)
 {
     const tutti_gemm_row *row = p->row;
@@ -62,7 +62,7 @@ static int64_t block_cells(const tutti_windows_product *p, int64_t u)
 
 static void cut_k(tutti_windows_product *p)
 {
-    enum { WHOLE = 64 }; /* channels that every row packs without a rest */
+    enum { WHOLE = 64 }; /* a number of channels that every row packs without a rest */
     const int64_t most_numbers = MOST_CELLS * p->row->pair, channels = p->from.channels;
     p->nchunks = p->in_planes ? 1 : up(channels, most_numbers);
     p->chunk = p->nchunks == 1 ? channels : up(up(channels, p->nchunks), WHOLE) * WHOLE;
@@ -86,7 +86,7 @@ static void cut_c(tutti_windows_product *p)
     p->nblocks = p->in_planes ? p->blocks_sample * p->from.at.batch : p->blocks_sample;
 }
 
-/* The factors of a window's numbers lie evenly. */
+/* True if the weights of a window's numbers lie at even distances. */
 static bool runs_on(const tutti_windows_product *p)
 {
     const tutti_windows_weights *w = &p->weights;
@@ -129,7 +129,7 @@ typedef struct {
     char *to, *threads;
 } job;
 
-/* Panels of weights: [block of k][panel][k][column]. */
+/* Returns the place of panels of weights: [block of k][panel][k][column]. */
 static tutti_gemm_cell *b_at(const job *w, int64_t first, int64_t panel)
 {
     const tutti_windows_product *p = w->p;
@@ -157,7 +157,7 @@ static void pack_weights(void *arg, int64_t begin, int64_t end, int thread)
         }
 }
 
-/* Windows from `position` on, panels_m panels at most, the block of k from unit `first` on. */
+/* Packs windows from `position` on, at most panels_m panels, for the block of k from unit `first` on. */
 static void pack_windows(const job *w, const void *planes, int64_t position, int64_t end, int64_t first,
                          tutti_gemm_cell *to)
 {
@@ -177,7 +177,7 @@ static void pack_windows(const job *w, const void *planes, int64_t position, int
     }
 }
 
-/* How many windows from `position` of all samples on lie one distance apart where they go. */
+/* Returns how many windows from `position` of all samples on lie at one distance from each other in the output. */
 static int64_t lie_evenly(const tutti_windows_product *p, int64_t position)
 {
     const int64_t right = p->from.right, plane = p->from.down * right;
@@ -195,8 +195,7 @@ static int64_t place_of(const tutti_windows_product *p, int64_t position)
     return position / plane * to->at.sample_step + (y * to->at.width + x) * to->at.block;
 }
 
-/* Finished sums of windows and columns: so many windows as lie evenly, so many columns as lie in one block, at a
- * time. */
+/* Puts finished sums of windows and columns, by pieces of windows that lie at one distance and columns of one block. */
 static void put_sums(const job *w, const float *sums, int64_t position, int64_t rows, int64_t column, int64_t columns)
 {
     const tutti_windows_product *p = w->p;
@@ -223,8 +222,8 @@ static void put_sums(const job *w, const float *sums, int64_t position, int64_t 
     }
 }
 
-/* Panels of columns j0 .. j1 of windows position .. end, one block of k; A is packed. Where sums of all of them are
- * kept, register blocks of one size are multiplied together. */
+/* Multiplies panels of columns j0 .. j1 of windows position .. end, for one block of k; A is packed. If the sums of all
+ * of them are kept, register blocks of one size are multiplied together. */
 static void multiply_panels(const job *w, char *own, int64_t position, int64_t end, int64_t j0, int64_t j1,
                             int64_t first)
 {
@@ -272,7 +271,7 @@ static void multiply_windows(const job *w, char *own, int64_t position, int64_t 
         }
 }
 
-/* Blocks of windows; of planes each lies in one sample, whose planes are filled when it is come to. */
+/* Multiplies blocks of windows. With planes, each block lies in one sample, whose planes are filled when it begins. */
 static void multiply_blocks(void *arg, int64_t begin, int64_t end, int thread)
 {
     const job *w = arg;
