@@ -4,7 +4,7 @@
 #include "lane_value.h"
 
 typedef struct {
-    bool one_order; /* of all inputs */
+    bool one_order; /* all inputs lie in one order */
     int nthreads;
 } add;
 

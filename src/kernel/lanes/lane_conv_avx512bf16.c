@@ -9,7 +9,7 @@
 typedef uint16_t conv_number;
 enum { CONV_PAIR = 2 };
 
-/* x[0] and x[1] in every lane, wherever they lie. */
+/* Loads x[0] and x[1] into every lane, wherever they lie. */
 INLINE vector conv_factor(const uint16_t *x)
 {
     int32_t pair;
@@ -17,7 +17,8 @@ INLINE vector conv_factor(const uint16_t *x)
     return (vector)_mm512_set1_epi32(pair);
 }
 
-/* x[0] and a zero: what lies behind it may be an infinity, which times zero is no zero, or beyond the end. */
+/* Loads x[0] and a zero. The number behind x[0] may be an infinity, which times zero is not zero, or may lie beyond the
+ * end. */
 INLINE vector conv_factor_alone(const uint16_t *x)
 {
     return (vector)_mm512_set1_epi32(*x);
@@ -43,14 +44,14 @@ INLINE vector conv_take_some(const uint16_t *x, int64_t n)
     return (vector)load_some_words(x, n);
 }
 
-/* The first number of each pair and a zero. */
+/* Takes the first number of each pair, and a zero. */
 INLINE vector conv_take_lower(const uint16_t *x)
 {
     return (vector)(load_words(x) & 0xffff);
 }
 
-/* Sums, of which none is subnormal: they come out of products that take such for zero. So what rounds as those do
- * rounds as narrow_bf16 would. */
+/* Stores sums. No sum is subnormal, because products take such numbers for zero. So the rounding of this instruction
+ * gives what narrow_bf16 gives. */
 INLINE void conv_put(uint16_t *to, vector v)
 {
     store_halves(to, (halves)_mm512_cvtneps_pbh((__m512)v));
@@ -66,7 +67,7 @@ INLINE words conv_upper(vector v, tutti_dtype type)
     return type == TUTTI_F32 ? round_bf16(v) : (words)v;
 }
 
-/* n numbers of a below those of b; b NULL = zeros. */
+/* Joins n numbers of a with those of b, which go into the upper halves. b = NULL means zeros. */
 INLINE void conv_join_rows(const void *a, const void *b, int64_t n, uint16_t *to, tutti_dtype type)
 {
     int64_t i = 0;

@@ -11,11 +11,11 @@
 
 #include "lane_loops.h"
 
-enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* in a vector */
+enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* numbers in a vector */
 
 /* --- forward --- */
 
-/* Sum (i, left) += x[i * apart ..] * weights[left * weights_apart ..], lane by lane; n numbers of a vector. */
+/* Adds x[i * apart ..] * weights[left * weights_apart ..] to sum (i, left), lane by lane; n numbers of a vector. */
 INLINE void conv_left_add(vector *sums, const conv_number *x, int64_t apart, const conv_number *weights,
                           int64_t weights_apart, int64_t n, int positions, int nleft)
 {
@@ -32,7 +32,7 @@ INLINE void conv_left_add(vector *sums, const conv_number *x, int64_t apart, con
     }
 }
 
-/* bias: of (position, channel). */
+/* bias holds the bias of each (position, channel). */
 INLINE void conv_left_tile(const tutti_conv_call *c, int64_t y, int64_t x, vector bias, int positions, int nleft)
 {
     const int64_t taps = c->kernel * c->channels;
@@ -54,7 +54,7 @@ INLINE void conv_left_tile(const tutti_conv_call *c, int64_t y, int64_t x, vecto
         for (int left = 0; left < nleft; left++) out[left] = numbers[i * nleft + left];
 }
 
-/* A last tile that a row does not fill begins earlier, as in conv_lanes_rows. */
+/* A last tile that does not fill its row begins earlier, as in conv_lanes_rows. */
 INLINE void conv_left_rows(const tutti_conv_call *c, int nleft)
 {
     const int n = WIDTH / nleft < CONV_LONG ? WIDTH / nleft : CONV_LONG;
@@ -69,7 +69,7 @@ INLINE void conv_left_rows(const tutti_conv_call *c, int nleft)
 
 /* --- gradient of the weights --- */
 
-/* Of vectors of taps at x, by a step's factors. */
+/* Adds the products of vectors of taps at x with the factors of a step. */
 INLINE void conv_left_step(vector sums[TUTTI_CONV_LEFT_VECTORS][TUTTI_CONV_LEFT], const conv_number *x,
                            const float *dout, int nleft, bool alone)
 {
@@ -82,7 +82,7 @@ INLINE void conv_left_step(vector sums[TUTTI_CONV_LEFT_VECTORS][TUTTI_CONV_LEFT]
     }
 }
 
-/* Taps from `at` on of a row of the window, the first `known` of which are there already. */
+/* Computes taps from `at` on of a row of the window. The first `known` of them are done already. */
 INLINE void conv_left_taps(const tutti_conv_call *c, int64_t row, int64_t at, int64_t known, int nleft)
 {
     const int64_t step = c->channels * CONV_PAIR * CONV_PAIR;

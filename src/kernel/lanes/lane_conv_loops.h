@@ -19,27 +19,26 @@
 
 enum {
     CONV_VECTORS = 3,
-    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* vectors of a tile, half a one with them */
-    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* those of the weights' gradient, whose tiles are CONV_TAPS high */
-    CONV_SHORT = 4,                      /* positions of a tile, where its sums stay in registers CONV_LONG */
+    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* vectors of a tile, half a vector included */
+    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* the same for the weights' gradient, whose tiles are CONV_TAPS high */
+    CONV_SHORT = 4,                      /* positions of a tile; CONV_LONG if its sums stay in registers */
     CONV_LONG = TUTTI_CONV_WIDTH,
-    CONV_SUMS = WIDTH < 16 ? 12 : 24, /* vectors in registers */
+    CONV_SUMS = WIDTH < 16 ? 12 : 24, /* vectors that stay in registers */
     CONV_TAPS = TUTTI_CONV_TAPS
 };
 
 #include "lane_conv_left.h"
 
-/* Lanes (output channels, or taps) from the first on, in some vectors and so many lanes of half a one. */
+/* Lanes (output channels, or taps) from the first on: some whole vectors, and the lanes of half a vector. */
 typedef struct {
     int64_t first, rest;
 } conv_lanes;
 
-/* Sum i of a tile is that of x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers that x has: CONV_PAIR a
- * step. */
+/* Sum i of a tile adds x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers of x, CONV_PAIR a step. */
 typedef struct {
     const conv_number *x;
     int64_t apart, step, numbers;
-    const float *lanes; /* what fills a lane is as long as a float */
+    const float *lanes; /* the content of a lane is as long as a float */
     int64_t lanes_apart;
 } conv_run;
 
@@ -49,7 +48,7 @@ typedef struct {
     half_vector half[CONV_LONG];
 } conv_sums;
 
-/* x[i * apart] * lanes, for each i. */
+/* Adds x[i * apart] * lanes, for each i. */
 INLINE void conv_add(conv_sums *sums, const conv_number *x, int64_t apart, const float *lanes, conv_lanes l, int n,
                      int nvectors, bool has_rest, bool alone)
 {
@@ -89,7 +88,7 @@ INLINE void conv_begin(conv_sums *sums, const float *bias, int64_t rest, int n, 
 INLINE half_vector rectify_half(half_vector v)
 {
     const half_vector zero = {0};
-    return (half_vector)((__typeof__(v <= zero))v & ~(v <= zero)); /* a NaN stays one */
+    return (half_vector)((__typeof__(v <= zero))v & ~(v <= zero)); /* NaN stays NaN */
 }
 
 /* --- forward --- */
@@ -117,7 +116,7 @@ INLINE void conv_tile(const tutti_conv_call *c, int64_t y, int64_t x, conv_lanes
     }
 }
 
-/* A last tile that a row does not fill begins earlier and computes some positions twice. */
+/* A last tile that does not fill its row begins earlier and computes some positions twice. */
 INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors, bool has_rest)
 {
     const int fit = CONV_SUMS / (nvectors + has_rest), n = fit >= CONV_LONG ? CONV_LONG : WIDTH < 16 ? fit : CONV_SHORT;
@@ -130,7 +129,7 @@ INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the weights --- */
 
-/* Taps from `at` on of a row of the window, the first `known` of which are there already. */
+/* Computes taps from `at` on of a row of the window. The first `known` of them are done already. */
 INLINE void conv_taps(const tutti_conv_call *c, int64_t row, int64_t at, int known, conv_lanes l, int nvectors,
                       bool has_rest)
 {
@@ -168,7 +167,7 @@ INLINE void conv_lanes_taps(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the input --- */
 
-/* Of a row of the window, at positions (y, x), (y + 1, x) .., the first `known` of which are there already. */
+/* Computes a row of the window at positions (y, x), (y + 1, x), ... The first `known` of them are done already. */
 INLINE void conv_spread(const tutti_conv_call *c, int64_t row, int64_t y, int64_t x, int known, conv_lanes l,
                         int nvectors, bool has_rest)
 {
@@ -220,8 +219,8 @@ INLINE int64_t conv_most(conv_pass pass)
     return pass == CONV_WEIGHT_GRADIENT ? CONV_MOST_TAPS : CONV_MOST;
 }
 
-/* How many whole vectors of so many lanes the next tile takes: tiles of one size, as far as that goes, since small ones
- * wait for loads. */
+/* Returns how many whole vectors the next tile takes, for nlanes lanes. Tiles have one size as far as possible, because
+ * small tiles wait for loads. */
 INLINE int64_t conv_whole(int64_t nlanes, int64_t most)
 {
     const int64_t vectors = (nlanes + WIDTH - 1) / WIDTH, tiles = (vectors + most - 1) / most;
@@ -230,7 +229,7 @@ INLINE int64_t conv_whole(int64_t nlanes, int64_t most)
 
 INLINE void conv_all(const tutti_conv_call *call, int64_t nlanes, conv_pass pass)
 {
-    const tutti_conv_call copy = *call, *c = &copy; /* in registers */
+    const tutti_conv_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     const int64_t most = conv_most(pass);
     for (int64_t first = 0; first < nlanes;) {
         const int64_t n = conv_whole(nlanes - first, most), left = nlanes - first - n * WIDTH;
@@ -256,7 +255,7 @@ INLINE void conv_left_do(const tutti_conv_call *c, conv_pass pass, int nleft)
         conv_left_weights(c, nleft);
 }
 
-/* The channels that fill vectors or part of one, then those that are left. */
+/* Computes the channels that fill vectors or part of one, then the channels that are left. */
 INLINE void conv_channels(const tutti_conv_call *c, conv_pass pass)
 {
     conv_all(c, c->out_channels - c->nleft, pass);

@@ -21,7 +21,7 @@ INLINE vector take_n(const void *from, int64_t at, int64_t n, tutti_dtype type)
     return n == WIDTH ? take(from, at, type) : take_some(from, at, n, type);
 }
 
-/* Where numbers lie on both sides: the first, and how many from line to line. */
+/* The place of numbers on both sides: the first one, and the distance from line to line. */
 typedef struct {
     const void *from;
     void *to;
@@ -29,7 +29,7 @@ typedef struct {
     bool adds;
 } copy_place;
 
-/* ni numbers a line. */
+/* Copies lines of ni numbers. */
 INLINE void copy_lines(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     for (int64_t j = 0; j < nj; j++, p.from_at += p.from_step, p.to_at += p.to_step) {
@@ -40,7 +40,7 @@ INLINE void copy_lines(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tut
     }
 }
 
-/* Number (i, j) lies at i + j * step on the one side and at i * step + j on the other. */
+/* Transposes a square: number (i, j) lies at i + j * step on one side and at i * step + j on the other. */
 INLINE void turn_square(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     vector v[WIDTH];
@@ -66,7 +66,7 @@ INLINE void turn(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dty
 INLINE void copy_typed(const tutti_lane_view *from, const tutti_lane_view *to, const int64_t n[2], bool adds,
                        tutti_dtype in, tutti_dtype out)
 {
-    const int line = from->step[0] == 1 ? 0 : 1; /* along which numbers follow each other in `from` */
+    const int line = from->step[0] == 1 ? 0 : 1; /* the dimension along which numbers of `from` lie side by side */
     const bool alike = to->step[line] == 1;
     const copy_place p = {.from = from->memory,
                           .to = to->memory,

@@ -13,13 +13,14 @@ INLINE longs every(uint64_t x)
     return (longs){0} + x;
 }
 
-/* 1 where the lower half of a word is at least `least`. */
+/* Returns 1 in lanes whose lower half is at least `least`. */
 INLINE longs is_at_least(longs word, uint64_t least)
 {
     return 1 ^ ((word & 0xffffffffu) - least) >> 63;
 }
 
-/* Four bytes for each of COUNTERS counters. Upper halves hold anything: products look at lower ones alone. */
+/* Draws four bytes for each of COUNTERS counters. Upper halves may hold anything: products read the lower halves
+ * alone. */
 INLINE void draw_some(uint64_t key, uint64_t a, longs b, uint64_t least, uint8_t *lives)
 {
     typedef uint32_t fours __attribute__((vector_size(COUNTERS * sizeof(uint32_t))));
@@ -74,7 +75,7 @@ INLINE void drop_typed(const tutti_drop_call *c, tutti_dtype type)
 
 static void drop(const tutti_drop_call *call)
 {
-    const tutti_drop_call copy = *call; /* in registers */
+    const tutti_drop_call copy = *call; /* a copy, to keep it in registers */
     BY_TYPE(copy.type, drop_typed, &copy)
 }
 

@@ -11,12 +11,12 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-enum { DRAWS = 1 << 12 }; /* counters that a thread draws at once */
+enum { DRAWS = 1 << 12 }; /* number of counters that a thread draws at once */
 
 typedef struct {
     tutti_blocks at;
-    int64_t n, sample; /* numbers in memory; of a sample, row-major */
-    bool planes;       /* memory is row-major */
+    int64_t n, sample; /* numbers in memory; numbers of a sample, row-major */
+    bool planes;       /* the memory is row-major */
     float scale;
     uint32_t least;
     int nthreads;
@@ -38,7 +38,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     s->nthreads = r->nthreads < 1 ? 1 : r->nthreads;
     s->scale = (float)(1 / (1 - at->rate));
     s->least = (uint32_t)ceilf((float)at->rate * 0x1p24f)
-               << 8; /* the upper 24 bits, times 2^-24, are at least the rate */
+               << 8; /* true if the upper 24 bits, times 2^-24, are at least the rate */
     if (!r->training) return TUTTI_OK;
     k->saved_bytes = (size_t)s->n;
     if (!s->planes) k->scratch_bytes = (size_t)(s->nthreads * (s->sample + 4));
@@ -52,8 +52,8 @@ typedef struct {
     void *to;
 } job;
 
-/* Counters [first, first + n) of a sample, which has room for all four bytes of each, or not for those of the last
- * one. */
+/* Draws counters [first, first + n) of a sample. `room` says whether there is room for all four bytes of the last
+ * counter. */
 static void draw(const job *j, int64_t sample, int64_t first, int64_t n, uint8_t *lives, int64_t room)
 {
     const dropout *s = j->k->state;
@@ -92,7 +92,7 @@ static void draw_planes(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Bytes of a sample from row-major into the value's order. */
+/* Brings the bytes of a sample from row-major into the value's order. */
 static void order_lives(const dropout *s, const uint8_t *from, uint8_t *to)
 {
     const tutti_blocks *b = &s->at;

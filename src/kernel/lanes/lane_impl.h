@@ -14,44 +14,44 @@
 
 /* --- batch normalisation (lane_norm.c) --- */
 
-/* Channels lie in memory like a pattern that repeats: one number of each, then the next position. After `period` units
- * the pattern begins anew; so many units are a row, and there is a table of a row's length for everything that is one
- * value a channel. */
+/* Channels lie in memory as a repeating pattern: one number of each channel, then the next position. The pattern begins
+ * anew after `period` units, which are a row. For each value that a channel has, there is a table as long as a row. */
 typedef struct {
-    tutti_dtype type; /* of all that follow */
+    tutti_dtype type; /* type of all the following memory */
     int64_t period;
-    const void *in, *added; /* added: NULL = none */
+    const void *in, *added; /* added: the addend, or NULL */
     void *out, *dout, *din;
-    const void *given, *more; /* the gradient that gradient_sums finds; with bits it may be a sum: more, else NULL */
-    void *bits;               /* one a number of the output: it is positive. Kept where something is added and relu is
-                               * set; NULL in evaluation */
-    bool relu;                /* of what is normalised and added */
-    bool streams;             /* out and din are written past the caches: units of them are aligned */
-    int64_t ahead;            /* bytes that are fetched before they are come to */
+    const void *given, *more; /* given: the gradient that gradient_sums reads. With bits it may be the sum of two: more
+                               * is the other one, else NULL */
+    void *bits;               /* one bit for each number of the output: it is positive. Kept if something is added and
+                               * relu is set; NULL in evaluation */
+    bool relu;                /* a ReLU of the normalised number, addend included */
+    bool streams;             /* out and din bypass the caches; their units are aligned */
+    int64_t ahead;            /* bytes by which prefetching is ahead */
 } tutti_norm_call;
 
-/* What there is of each channel, for each unit of a row in turn: so many units, one of each kind. In the padding all
- * but the mean is 0. */
+/* Values of each channel, for each unit of a row in turn: all units of one kind, then of the next. In the padding all
+ * are 0 but the mean. */
 enum {
     TUTTI_NORM_MEAN,
-    TUTTI_NORM_SCALE, /* normalised: (x - mean) * scale + shift */
+    TUTTI_NORM_SCALE, /* normalised = (x - mean) * scale + shift */
     TUTTI_NORM_SHIFT,
-    TUTTI_NORM_TILT, /* input gradient: gradient * scale + ((x - mean) * tilt + drop) */
+    TUTTI_NORM_TILT, /* input gradient = gradient * scale + ((x - mean) * tilt + drop) */
     TUTTI_NORM_DROP,
-    TUTTI_NORM_SUM, /* scratch of the sums */
+    TUTTI_NORM_SUM, /* scratch for the sums */
     TUTTI_NORM_PRODUCT,
     TUTTI_NORM_KINDS,
 };
 typedef struct {
     float *table;
-    double *sum;     /* a row's: of x - mean, of gradients */
-    double *product; /* of (x - mean)^2, of gradient * (x - mean) */
+    double *sum;     /* sums of a row: of x - mean, or of gradients */
+    double *product; /* sums of (x - mean)^2, or of gradient * (x - mean) */
 } tutti_norm_lanes;
 
-/* Numbers that follow each other, from the beginning of a row. */
+/* Numbers that lie side by side, from the beginning of a row. */
 typedef struct {
     int64_t at, n;
-    int64_t unit; /* the number of its first unit among the bits */
+    int64_t unit; /* the index of its first unit among the bits */
 } tutti_norm_span;
 
 typedef void tutti_norm_loop(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s);
@@ -63,20 +63,20 @@ typedef struct {
     tutti_norm_loop *gradient;      /* writes din */
 } tutti_norm_loops;
 
-/* --- a number from those at the same place (lane_eltwise.c, lane_add.c), numbers [begin, end) --- */
+/* --- elementwise: a number from the numbers at the same place (lane_eltwise.c, lane_add.c), for [begin, end) --- */
 
 typedef struct {
     tutti_dtype type;
-    const void *x, *y; /* x may be `to`, and y */
+    const void *x, *y; /* x and y may be `to` */
     void *to;
     int64_t begin, end;
-    bool streams; /* `to` is written past the caches; units of it are aligned */
+    bool streams; /* `to` bypasses the caches; its units are aligned */
 } tutti_map_call;
 typedef void tutti_map_loop(const tutti_map_call *c);
 
 typedef struct {
-    tutti_map_loop *relu, *sigmoid, *tanh;                            /* of x */
-    tutti_map_loop *relu_gradient, *sigmoid_gradient, *tanh_gradient; /* x the output, y its gradient */
+    tutti_map_loop *relu, *sigmoid, *tanh;                            /* functions of x */
+    tutti_map_loop *relu_gradient, *sigmoid_gradient, *tanh_gradient; /* x is the output, y its gradient */
 } tutti_map_loops;
 
 typedef struct {
@@ -96,61 +96,61 @@ typedef struct {
     tutti_dtype type;
     int64_t at, step[2];
 } tutti_lane_view;
-/* adds: to what is there, which is f32. The views overlap nothing. */
+/* adds: adds to the numbers in `to`, which are f32. The views do not overlap. */
 typedef void tutti_copy_loop(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, bool adds);
 
 /* --- pools over planes whose positions hold several channels side by side (lane_pool.c) --- */
 
 typedef struct {
     tutti_dtype type;
-    int64_t lanes; /* channels side by side */
+    int64_t lanes; /* number of channels side by side */
     int64_t height, width, out_height, out_width, kernel, stride, pad;
-    const void *in;  /* the first number of a plane, forward the input's, backward the gradient of the output's */
-    void *to;        /* and of the output's, backward that of the input's gradient */
-    uint8_t *winner; /* a byte a number of the output: which element of the window is the largest; NULL = nobody asks */
+    const void *in;  /* the first number of a plane: forward of the input, backward of the output's gradient */
+    void *to;        /* the first number of a plane: forward of the output, backward of the input's gradient */
+    uint8_t *winner; /* for each number of the output, a byte: the index of the largest element of the window; NULL if
+                      * not needed */
     bool is_max;
 } tutti_pool_call;
-/* One row of what is written, the y-th. */
+/* Computes row y of what is written. */
 typedef void tutti_pool_loop(const tutti_pool_call *c, int64_t y);
 
-/* Sums over the positions of a plane: sum[l] for each lane. */
+/* Sums over the positions of a plane: sum[l] for each lane l. */
 typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum);
 
 /* --- convolutions of one sample (onednn_conv_lanes.c) --- */
 
-/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. A row of a window has kernel *
- * channels taps. What lies across lanes (out_channels, of the input's gradient those taps) and does not fill vectors of
- * the row is at most half a one.
+/* Stride 1, channels innermost, no padding: the caller has put zeros around the input. A row of a window has kernel *
+ * channels taps. Lanes hold out_channels (in the input's gradient: those taps); a part of them that does not fill a
+ * vector of the row is at most half a vector.
  *
- * Loops of bf16 multiply pairs, and the numbers of a pair lie beside each other in a word of 32 bits, the first one
- * below; where an odd number is left over, the second one is zero. What is no pair as it lies in memory, `join` makes
- * one:
+ * Loops of bf16 multiply pairs. The two numbers of a pair lie in one word of 32 bits, the first one in the lower half.
+ * If an odd number is left over, its partner is zero. `join` makes pairs of what does not lie in pairs:
  *
  *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
  *   weight gradient     in: each number and that of the next position; dout: two positions of a row
  *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels
  *
- * A few output channels that are left over behind whole vectors may be computed by lanes of taps instead, forward and
- * in the weights' gradient: nleft, as tutti_conv_left says. */
+ * A few output channels behind the last whole vector may be computed by lanes of taps instead, forward and in the
+ * weights' gradient: nleft of them, as tutti_conv_left says. */
 typedef struct {
     int64_t channels, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel;
     int64_t nleft;
-    bool relu; /* forward */
+    bool relu; /* in the forward pass */
     const void *in, *dout, *weights;
-    const void *left;  /* forward: weights of those channels (kernel, nleft, taps), numbers as they are */
-    const float *bias; /* NULL = none */
+    const void *left;  /* forward: weights of those channels (kernel, nleft, taps), not in pairs */
+    const float *bias; /* NULL if there is none */
     void *out;
-    float *dweights, *din; /* (kernel, taps, out_channels); as `in` lies; both are added to */
+    float *dweights, *din; /* (kernel, taps, out_channels); in the order of `in`; both are added to */
 } tutti_conv_call;
-/* At least: out_width, kernel * channels; of the input's gradient out_height. */
+/* The least out_width, the least kernel * channels, and, in the input's gradient, the least out_height. */
 enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
 typedef void tutti_conv_loop(const tutti_conv_call *c);
 
 enum {
     TUTTI_CONV_LEFT = 4,
     TUTTI_CONV_LEFT_VECTORS = 4
-}; /* so many channels at most, of at least so many vectors of taps a row */
+}; /* at most LEFT channels, for at least LEFT_VECTORS vectors of taps a row */
 static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_channels)
 {
     const int64_t left = out_channels % width;
@@ -160,8 +160,8 @@ static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_chann
 
 typedef struct {
     tutti_conv_loop *forward, *weight_gradient, *input_gradient;
-    /* Words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32; rows begin so many numbers apart, and an odd
-     * last one is joined with zeros. NULL = numbers are floats. */
+    /* Makes words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32. Rows begin `apart` numbers apart; an
+     * odd last row is joined with zeros. NULL if numbers are floats. */
     void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
 } tutti_conv_loops;
 
@@ -169,16 +169,16 @@ typedef struct {
 
 /* A vector of channels at each position of a sample. */
 typedef struct {
-    float *at;         /* those of position (0, 0) */
-    int64_t step, row; /* floats to the right neighbour, to the one below */
+    float *at;         /* the vector of position (0, 0) */
+    int64_t step, row; /* floats to the right neighbour, and to the neighbour below */
     int64_t height, width;
-    int64_t y, x;      /* where a tile begins */
-    const float *bias; /* added to outputs, of which the maximum with 0 is taken where relu says so; NULL = none */
+    int64_t y, x;      /* position where a tile begins */
+    const float *bias; /* added to outputs, of which relu takes the maximum with 0; NULL if there is none */
     bool relu;
 } tutti_winograd_plane;
 
-/* c (rows, lanes) = a (rows, sums) b (sums, lanes), or plus that: strides in floats. Lanes of b are in blocks of two
- * vectors; the last may be one. */
+/* Computes c (rows, lanes) = a (rows, sums) b (sums, lanes), or adds to c. Strides are in floats. Lanes of b are in
+ * blocks of two vectors; the last may be one vector. */
 typedef struct {
     int64_t nrows, nsums, nlanes;
     const float *a, *b;
@@ -189,17 +189,17 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
 
-/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from the plane's (y, x) on,
- * of the tile x tile of the output's gradient; and from them those of the output. What lies outside is zero and is not
- * written. Weights are kernel x kernel vectors `tap` floats apart. */
+/* Transforms of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 input positions from the plane's (y, x)
+ * on; of tile x tile positions of the output's gradient; and back to those of the output. What lies outside the plane
+ * is zero and is not written. Weights are kernel x kernel vectors `tap` floats apart. */
 typedef struct {
-    int64_t kernel, tile; /* 3 and 4, or 5 and 2: together 7 */
+    int64_t kernel, tile; /* 3 and 4, or 5 and 2: their sum is 7 */
     void (*input)(const tutti_winograd_plane *p, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, float *to, int64_t apart);
     void (*output)(const float *from, int64_t apart, const tutti_winograd_plane *p);
     void (*weights)(const float *from, int64_t tap, float *to, int64_t apart);
     void (*weight_gradient)(const float *from, int64_t apart, float *to, int64_t tap);
-    void (*square)(const float *from, float *to); /* as many vectors as have lanes, turned */
+    void (*square)(const float *from, float *to); /* transposes a square: as many vectors as a vector has lanes */
     void (*product)(const tutti_winograd_product *p);
 } tutti_winograd_loops;
 
@@ -207,14 +207,14 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD5_TILE = 2 };
 
-/* The same of tiles of 2 x 2 outputs; n channels, at most a vector. */
+/* The same for tiles of 2 x 2 outputs; n channels, at most a vector. */
 typedef struct {
     void (*input)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
     void (*output)(const float *from, int64_t apart, int64_t n, const tutti_winograd_plane *p);
     /* Adds the input's gradient of a tile to 6 x 6 whole vectors, `to_row` floats from row to row. */
     void (*spread)(const float *from, int64_t apart, int64_t n, float *to, int64_t to_row);
-    /* n lanes of each of so many vectors to memory, `step` floats apart. */
+    /* Stores n lanes of each of `positions` vectors, `step` floats apart. */
     void (*place)(const float *from, int64_t positions, int64_t n, float *to, int64_t step);
     void (*weights)(const float *from, int64_t tap, int64_t n, float *to, int64_t apart);
     void (*weight_gradient)(const float *from, int64_t apart, int64_t n, float *to, int64_t tap);
@@ -222,12 +222,12 @@ typedef struct {
 
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
-/* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no
- * channel. */
+/* n numbers. The neighbours of number i are first * step .. last * step after it; neighbours that lie in no channel are
+ * zero. */
 typedef struct {
     int64_t n, step;
     int first, last;
-    float k, alpha, beta; /* alpha: divided by the size */
+    float k, alpha, beta; /* alpha is divided by the size */
     const float *x, *dout;
     float *y;              /* the output, or the input's gradient */
     float *square, *ratio; /* scratch, with zeros on both sides as x has */
@@ -236,16 +236,16 @@ typedef void tutti_lrn_loop(const tutti_lrn_call *c);
 
 /* --- dropout (lane_dropout.c) --- */
 
-/* Random words as tutti_random draws them, four for each b of [first, first + n): a byte each, 1 = the word is at least
- * `least`. */
+/* Random words as tutti_random draws them, four for each b of [first, first + n): a byte each, 1 if the word is at
+ * least `least`. */
 typedef struct {
     uint64_t key, a, first;
     int64_t n;
     uint32_t least;
-    uint8_t *lives; /* 4 n of them */
+    uint8_t *lives; /* an array of 4 n */
 } tutti_draw_call;
 
-/* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */
+/* to[i] = from[i] * (lives[i] ? scale : 0), for numbers [begin, end) */
 typedef struct {
     tutti_dtype type;
     const void *from;
@@ -271,20 +271,20 @@ typedef struct {
     void (*drop)(const tutti_drop_call *c);
 } tutti_lane_row;
 
-TUTTI_ISA_DECLARE(tutti_lane_row, tutti_lane); /* lane_vector.c */
+TUTTI_ISA_DECLARE(tutti_lane_row, tutti_lane); /* in lane_vector.c */
 
 static inline const tutti_lane_row *tutti_lane_here(void)
 {
     return tutti_lane_rows[tutti_isa_here()];
 }
-/* The best of those whose vectors so many lanes fill (plain C's are allowed to be longer). */
+/* Returns the best row whose vectors this number of lanes fills (the vectors of plain C may be longer). */
 const tutti_lane_row *tutti_lane_for(int64_t lanes);
 
-/* Loops of bf16 by instructions that multiply it, where there are such; else NULL. */
+/* Returns loops of bf16 by instructions that multiply it, or NULL if there are none. */
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
 extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
-/* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next
+/* Returns where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next
  * unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
 {

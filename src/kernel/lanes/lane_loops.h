@@ -12,7 +12,7 @@
 
 enum { UNIT = 2 * WIDTH, FETCHED_LINE = 64 };
 
-/* --- WIDTH numbers in their order; n of them, others zero --- */
+/* --- WIDTH numbers in their order; `take_first` reads n of them and fills up with zeros --- */
 
 INLINE vector take(const void *from, int64_t at, tutti_dtype type)
 {
@@ -61,7 +61,7 @@ INLINE unit split(words w, tutti_dtype type)
     return (unit){widen_f16(lower_halves(w)), widen_f16(upper_halves(w))};
 }
 
-/* exact: what is in them is a number of the type already. */
+/* exact: the numbers in the unit are numbers of the type already, so nothing is rounded. */
 INLINE words join(unit u, tutti_dtype type, bool exact)
 {
     if (type == TUTTI_F16) return join_halves(narrow_f16(u.a), narrow_f16(u.b));
@@ -74,10 +74,10 @@ INLINE unit take_unit(const void *from, int64_t at, tutti_dtype type)
     return (unit){load((const float *)from + at), load((const float *)from + at + WIDTH)};
 }
 
-/* How a unit is written. */
+/* The way in which a unit is written. */
 typedef struct {
     tutti_dtype type;
-    bool exact, streams; /* streams: past the caches, to memory aligned as a unit */
+    bool exact, streams; /* streams: bypasses the caches, into memory aligned as a unit */
 } writing;
 
 INLINE void put_unit(void *to, int64_t at, unit u, writing how)
@@ -97,8 +97,8 @@ INLINE void put_unit(void *to, int64_t at, unit u, writing how)
     }
 }
 
-/* Into the second level, what a loop over units reads or writes so many bytes on: the processor's own fetching ends
- * with each page. */
+/* Fetches into the second level what a loop over units reads or writes `ahead` bytes later. The processor's own
+ * prefetching ends with each page. */
 INLINE void fetch_unit(const void *from, int64_t at, int64_t ahead, tutti_dtype type)
 {
     const int64_t nbytes = type == TUTTI_F32 ? 4 : 2;
@@ -112,7 +112,7 @@ INLINE int64_t at_most(int64_t n, int64_t most)
     return n < most ? n : most;
 }
 
-/* The first n < UNIT numbers of one; others are zero. */
+/* Takes the first n < UNIT numbers of a unit; others are zero. */
 INLINE unit take_part(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (type != TUTTI_F32) return split(load_some_words((const uint16_t *)from + at, n), type);
@@ -131,7 +131,7 @@ INLINE void put_part(void *to, int64_t at, unit u, int64_t n, writing how)
     if (n > WIDTH) store_some(f + WIDTH, u.b, n - WIDTH);
 }
 
-/* A whole unit or the first n of one: constant where a loop is over whole ones. */
+/* Takes a whole unit, or the first n numbers of one. n is a constant in loops over whole units. */
 INLINE unit take_of(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     return n == UNIT ? take_unit(from, at, type) : take_part(from, at, n, type);
@@ -145,7 +145,7 @@ INLINE void put_of(void *to, int64_t at, unit u, int64_t n, writing how)
         put_part(to, at, u, n, how);
 }
 
-/* Lanes beyond the first n numbers become zero. */
+/* Sets lanes beyond the first n numbers to zero. */
 INLINE unit only_first(unit u, int64_t n, tutti_dtype type)
 {
     const int64_t a = type == TUTTI_BF16 ? (n + 1) / 2 : at_most(n, WIDTH), b = n - a;
@@ -164,7 +164,7 @@ INLINE void store_table(float *table, unit u)
     store(table + WIDTH, u.b);
 }
 
-/* What memory of the type would hold of it. */
+/* Returns the unit as memory of the type would hold it. */
 INLINE unit rounded(unit u, tutti_dtype type)
 {
     return type == TUTTI_F32 ? u : split(join(u, type, false), type);

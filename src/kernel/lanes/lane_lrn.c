@@ -19,8 +19,8 @@ enum {
 typedef struct {
     tutti_blocks at;
     bool planes;         /* positions lie side by side */
-    int64_t margin;      /* channels on each side that there are not */
-    int64_t tile, tiles; /* positions of a tile, tiles of a sample */
+    int64_t margin;      /* number of missing channels on each side */
+    int64_t tile, tiles; /* positions of a tile, and tiles of a sample */
     int64_t room;        /* floats of a tile with all margins */
     int nthreads;
 } lrn;
@@ -61,7 +61,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* Where the first number of a tile lies. */
+/* Returns where the first number of a tile lies. */
 static int64_t first_at(const lrn *s, int64_t positions)
 {
     return s->planes ? s->margin * positions : s->margin;
@@ -69,7 +69,7 @@ static int64_t first_at(const lrn *s, int64_t positions)
 
 static tutti_lane_view tile_view(const lrn *s, float *tile, int64_t positions, int64_t channel)
 {
-    const int64_t apart = s->at.channels + s->margin; /* of positions */
+    const int64_t apart = s->at.channels + s->margin; /* distance between positions */
     return (tutti_lane_view){.memory = tile,
                              .type = TUTTI_F32,
                              .at = first_at(s, positions) + channel * (s->planes ? positions : 1),
@@ -120,7 +120,8 @@ static void do_tiles(void *arg, int64_t begin, int64_t end, int thread)
                            to = tutti_lane_place_of(&j->k->in[0], j->forward ? a->out : a->din[0], 0);
     for (int64_t i = begin, before = 0; i < end; i++) {
         const int64_t left = s->at.plane - i % s->tiles * s->tile, n = left < s->tile ? left : s->tile;
-        if (n != before) memset(tiles, 0, (size_t)(NTILES * s->room) * sizeof *tiles); /* margins lie elsewhere */
+        /* the margins of this tile lie elsewhere */
+        if (n != before) memset(tiles, 0, (size_t)(NTILES * s->room) * sizeof *tiles);
         before = n;
         const tutti_lrn_call call = call_of(j, tiles, n);
         move_tile(s, &in, i, tiles + TILE_X * s->room, false);

@@ -26,7 +26,7 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* What lies beyond the tile's numbers, up to a whole vector, is computed too and means nothing. */
+/* Also computes what lies beyond the tile's numbers up to a whole vector; nobody reads those results. */
 static void lrn(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;
@@ -34,7 +34,7 @@ static void lrn(const tutti_lrn_call *call)
     for (int64_t i = 0; i < c->n; i += WIDTH) store(c->y + i, load(c->x + i) * power(base_at(c, i), -c->beta));
 }
 
-/* With base b, din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold
+/* With base b: din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold
  * this one. */
 static void lrn_gradient(const tutti_lrn_call *call)
 {

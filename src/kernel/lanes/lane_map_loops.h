@@ -8,7 +8,7 @@
 
 typedef unit map_of(unit x, unit y);
 
-/* to[i] = map(x[i], y[i]); maps of one number have no y. */
+/* Computes to[i] = map(x[i], y[i]). Maps of one number have no y. */
 INLINE void map_numbers(const tutti_map_call *c, map_of *map, bool has_y, bool exact, bool streams, tutti_dtype type)
 {
     const void *x = c->x, *y = c->y;
@@ -41,7 +41,7 @@ INLINE void map_typed(const tutti_map_call *c, map_of *map, bool has_y, bool exa
         BY_TYPE(c->type, map_typed, c, map, has_y, exact)                                                              \
     }
 
-/* --- x alone --- */
+/* --- maps of x alone --- */
 
 INLINE unit relu_of_unit(unit x, unit y)
 {
@@ -61,9 +61,9 @@ INLINE unit tanh_of_unit(unit x, unit y)
     return (unit){tanh_of(x.a), tanh_of(x.b)};
 }
 
-/* --- x the output, y its gradient --- */
+/* --- maps of x, the output, and y, its gradient --- */
 
-/* Where the output is 0 nothing passes; where it is NaN all does. */
+/* Returns y if the output x is positive, and 0 if it is 0. NaN in x passes y, too. */
 INLINE vector masked(vector x, vector y)
 {
     return keep(y, positive(x) | is_nan(x));

@@ -21,7 +21,7 @@ INLINE vector between(vector x, float least, float most)
     return choose(above(raised, all(most)), all(most), raised);
 }
 
-/* 2^(whole + x * factor), factor as two floats, where that is within 2^-126 and 2^127. */
+/* Returns 2^(whole + x * factor), with factor as two floats, for results within 2^-126 and 2^127. */
 INLINE vector exp2_of_product(vector x, float factor, float factor_low)
 {
     static const float c[] = {1,
@@ -30,7 +30,7 @@ INLINE vector exp2_of_product(vector x, float factor, float factor_low)
                               0.0555032878f,
                               0.00961848911f,
                               0.00133999310f,
-                              0.000153457715f}; /* within 1/2 of 0 */
+                              0.000153457715f}; /* for x within 1/2 of 0 */
     const vector magic = all(0x1.8p23f), shifted = x * factor + magic, whole = shifted - magic;
     const vector rest = multiply_add(x, all(factor_low), multiply_add(x, all(factor), -whole));
     const words exponent = ((words)shifted << 23) + 0x3f800000u;
@@ -42,20 +42,20 @@ INLINE vector exponential(vector x)
     return exp2_of_product(between(x, -87, 88), 0x1.715476p0f, 0x1.4ae0cp-26f);
 }
 
-/* x > 0 and normal */
+/* for normal x > 0 */
 INLINE vector logarithm2(vector x)
 {
     static const float c[] = {
         1.44269500f,   -0.721347199f, 0.480910280f,  -0.360716258f, 0.287939081f,
-        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* log2(1 + t) / t, 1 + t within sqrt(2) of 1 */
-    const words raw = (words)x - 0x3f3504f3u;                       /* bits of sqrt(1/2) */
+        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* log2(1 + t) / t, for 1 + t within sqrt(2) of 1 */
+    const words raw = (words)x - 0x3f3504f3u;                       /* the bits of sqrt(1/2) */
     typedef int32_t signed_words __attribute__((vector_size(sizeof(words))));
     const signed_words exponent = (signed_words)raw >> 23;
     const vector t = (vector)((raw & 0x7fffffu) + 0x3f3504f3u) - 1;
     return multiply_add(t, polynomial(t, c, 9), __builtin_convertvector(exponent, vector));
 }
 
-/* x^exponent, x > 0 and normal */
+/* Returns x^exponent for a normal x > 0. */
 INLINE vector power(vector x, float exponent)
 {
     const vector log = between(logarithm2(x) * exponent, -126, 127);
@@ -67,7 +67,7 @@ INLINE vector sigmoid_of(vector x)
     return 1 / (1 + exponential(-x));
 }
 
-/* Near 0 a polynomial: there 1 - 2 / (e^2x + 1) would cancel. */
+/* Near 0 it uses a polynomial, because 1 - 2 / (e^2x + 1) would cancel there. */
 INLINE vector tanh_of(vector x)
 {
     static const float c[] = {-0.333332839f, 0.133314908f, -0.0537434575f, 0.0206504635f,

@@ -52,7 +52,7 @@ static bool keeps_bits(const tutti_kernel *k)
     return at->relu && k->ninputs > 1;
 }
 
-/* An addend in another order: the adapter moves it, which knows f32 (and half_adapter.c what has 16 bits). */
+/* True for an addend in another order. The adapter moves it; that one reads f32 (and half_adapter.c widens 16 bits). */
 static bool is_moved(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     return keeps_bits(k) && r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 &&
@@ -95,7 +95,7 @@ static void destroy(tutti_kernel *k)
 
 /* --- a pass --- */
 
-/* A pass's owner. */
+/* What the owner of a pass keeps. */
 typedef struct {
     const tutti_kernel *k;
     const tutti_kernel_args *a;
@@ -136,7 +136,7 @@ static tutti_norm_pass pass_of(run *r)
     return p;
 }
 
-/* Channels of a panel, padding included; those below `known` are none. */
+/* The channels of a panel, padding included. Those below `known` exist. */
 typedef struct {
     int64_t first, known, end;
 } channels;
@@ -148,7 +148,7 @@ static channels channels_of(const tutti_norm_pass *p, int64_t panel)
     return (channels){c.first, c.known < c.end ? c.known : c.end, c.end};
 }
 
-/* Scale and shift of a panel's channels; 0 in the padding. */
+/* Writes scale and shift of a panel's channels; 0 in the padding. */
 static void find_scales(const tutti_norm_pass *p, int64_t panel, const float *rstd)
 {
     const run *r = p->owner;
@@ -162,7 +162,7 @@ static void find_scales(const tutti_norm_pass *p, int64_t panel, const float *rs
 
 /* --- forward --- */
 
-/* Near the mean, so that the variance does not cancel. */
+/* Finds a number near the mean, so that the variance does not cancel. */
 static void find_center(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l)
 {
     tutti_norm_pass_first_mean(p, panel, l, p->channels[TUTTI_NORM_MEAN] + channels_of(p, panel).first);
@@ -194,7 +194,7 @@ static void take_running(const tutti_norm_pass *p, int64_t panel, const tutti_no
     const run *r = p->owner;
     const tutti_batch_norm_attrs *attrs = r->k->attrs;
     const channels at = channels_of(p, panel);
-    float *rstd = p->channels[TUTTI_NORM_TILT]; /* which forward has no use for */
+    float *rstd = p->channels[TUTTI_NORM_TILT]; /* a table that forward does not use otherwise */
     (void)l;
     for (int64_t ch = at.first; ch < at.end; ch++) {
         const bool is = ch < at.known;
@@ -227,7 +227,7 @@ static void take_saved(const tutti_norm_pass *p, int64_t panel, const tutti_norm
     find_scales(p, panel, saved_at(p, SAVED_RSTD));
 }
 
-/* din = scale * (gradient - offset - slope * (x - mean)), with the mean of the gradient and its slope over x. */
+/* din = scale * (gradient - offset - slope * (x - mean)). offset is the mean gradient, slope is its slope over x. */
 static void take_slopes(const tutti_norm_pass *p, int64_t panel)
 {
     const channels at = channels_of(p, panel);

@@ -7,9 +7,9 @@
 
 #include "lane_loops.h"
 
-/* Rows are walked four at a time where they are short, which loads the table once for four units, or as long as a page.
- * Between, four lines of two buffers in one page are too many for the processor to fetch ahead (256 channels of bf16: a
- * gradient's sums in 14 ns a unit, in 8 ns row by row). */
+/* Rows are walked four at a time if they are short, so that the table is loaded once for four units, or if they are as
+ * long as a page. In between, four lines of two buffers in one page are too many for the processor's prefetching (256
+ * channels of bf16: sums of a gradient take 14 ns a unit, and 8 ns row by row). */
 enum { ROWS = 4, SHORT_ROW = 4, PAGE_ROW = 64 };
 
 INLINE bool walks_four(int64_t period)
@@ -37,26 +37,26 @@ INLINE unit times_plus(unit u, unit v, unit w)
     return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
-/* How the gradient of what lies before the ReLU is found: it is dout's, or where the normalised number, computed once
- * more, is positive, or where a bit is set; then the masked gradient goes to dout, because what was added wants it too,
- * and what is given may be the sum of two. */
+/* How the gradient before the ReLU is found: it is dout's; or dout's where the normalised number, computed again, is
+ * positive; or where a bit is set. In the last case the masked gradient goes to dout, because the addend needs it, too,
+ * and the given gradient may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
-/* The arguments of a loop. A copy of them stays in registers: the loop's stores could otherwise change them. */
+/* The arguments of a loop, copied so that they stay in registers: stores of the loop could otherwise change them. */
 typedef struct {
     tutti_norm_call call;
     tutti_norm_lanes lanes;
     tutti_norm_span span;
 } told;
 
-/* Constants. */
+/* Constants of a loop. */
 typedef struct {
     bool adds, relu, streams;
     mask_kind mask;
     tutti_dtype type;
 } kind;
 
-/* What the table has for one unit. */
+/* The table's values for one unit. */
 typedef struct {
     unit mean, scale, shift, tilt, drop;
 } entries;
@@ -76,10 +76,10 @@ INLINE entries entries_at(const tutti_norm_lanes *l, int64_t v)
 /* --- sums --- */
 
 typedef struct {
-    unit gradient, x; /* x: less the mean */
+    unit gradient, x; /* x minus the mean */
 } pair;
 
-/* n numbers from `at`, of which the unit's bits are number v. */
+/* Reads n numbers from `at` on; v is the index of the unit among the bits. */
 typedef pair pair_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
 
 INLINE pair number_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
@@ -124,7 +124,7 @@ INLINE void sum_unit(const told *w, int64_t at, int64_t v, int64_t n, pair_at *f
     store_table(product, times_plus(p.gradient, p.x, load_table(product)));
 }
 
-/* The same of four rows, the number of the first. Pairs of pairs, so that no addition waits for many others. */
+/* Does the same for four rows, from `row` on. It adds pairs of pairs, so that no addition waits for many others. */
 INLINE void sum_rows(const told *w, int64_t row, int64_t v, pair_at *find, kind k)
 {
     const entries e = entries_at(&w->lanes, v);
@@ -140,7 +140,7 @@ INLINE void sum_rows(const told *w, int64_t row, int64_t v, pair_at *find, kind 
                       times_plus(p[2].gradient, p[2].x, times(p[3].gradient, p[3].x))));
 }
 
-/* Floats over a span, doubles across spans. */
+/* Sums are floats within a span and doubles across spans. */
 INLINE void add_to_doubles(const float *some, double *sum)
 {
     for (int64_t i = 0; i < UNIT; i += DOUBLES) store_doubles(sum + i, load_doubles(sum + i) + widen_floats(some + i));

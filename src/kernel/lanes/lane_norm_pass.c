@@ -6,9 +6,9 @@
 
 #include "../crew.h"
 
-/* Rows whose sums are kept in float, where rows are short and where they are long. */
+/* Number of rows whose sums are kept in float, for short rows and for long ones. */
 enum { MANY_ROWS = 256, FEW_ROWS = 64, SHORT_ROW = 4 };
-/* A chunk is worth a thread's while, and its sums are few beside its numbers. */
+/* A chunk is large enough for a thread, and has few sums compared with its numbers. */
 enum { CHUNKS = 64, CHUNK_NUMBERS = 1 << 15, CHUNK_POSITIONS = 128 };
 
 static int64_t least_common_multiple(int64_t a, int64_t b)
@@ -48,7 +48,7 @@ bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out
     *out = (tutti_norm_walk){.row = tutti_lane_here(), .nthreads = nthreads < 1 ? 1 : nthreads};
     if (!tutti_blocks_of(v, &out->at)) return false;
     const tutti_blocks *b = &out->at;
-    const bool whole = b->nblocks == 1; /* samples follow each other */
+    const bool whole = b->nblocks == 1; /* samples lie side by side */
     out->padded = b->nblocks * b->block;
     out->n = b->batch * b->plane;
     out->nruns = whole ? 1 : b->batch;
@@ -77,7 +77,7 @@ int64_t tutti_norm_walk_units(const tutti_norm_walk *w)
     return w->at.nblocks * w->nruns * units_of_run(w);
 }
 
-/* --- scratch: sums of each thread, sums of each chunk; a table of each thread, what there is of each channel --- */
+/* --- scratch: sums of each thread and of each chunk; a table for each thread; the values of each channel --- */
 
 static size_t doubles_of(const tutti_norm_walk *w)
 {
@@ -136,7 +136,7 @@ static void fill(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes
     for (int kind = 0; kind < TUTTI_NORM_SUM; kind++) fill_kind(p, panel, kind, l);
 }
 
-/* --- a panel's parts --- */
+/* --- the parts of a panel --- */
 
 static tutti_norm_span span_at(const tutti_norm_walk *w, int64_t panel, int64_t i)
 {
@@ -163,8 +163,8 @@ static void clear_sums(const tutti_norm_walk *w, const tutti_norm_lanes *l)
     memset(l->product, 0, (size_t)w->entries * sizeof *l->product);
 }
 
-/* Lanes of one channel are added in their order. Halves first where all are of one: those additions do not wait for
- * each other. */
+/* Adds the lanes of one channel in their order. If all lanes are of one channel, it adds halves first, which do not
+ * wait for each other. */
 static void fold(const tutti_norm_walk *w, double *lanes, double *sum)
 {
     int64_t n = w->entries;
@@ -206,7 +206,7 @@ void tutti_norm_pass_first_mean(const tutti_norm_pass *p, int64_t panel, const t
     for (int64_t i = 0; i < w->at.block; i++) mean[i] = (float)(sum[i] * (double)w->at.block / (double)first.n);
 }
 
-/* --- the crew --- */
+/* --- threads --- */
 
 static void do_panels(void *arg, int64_t begin, int64_t end, int thread)
 {

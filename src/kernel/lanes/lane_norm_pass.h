@@ -17,19 +17,20 @@ typedef struct {
     const tutti_lane_row *row;
     tutti_blocks at;
     int64_t padded, n;            /* channels with padding; values of a channel */
-    int64_t nruns, run, run_step; /* of a panel; numbers of a run */
-    int64_t period, entries;      /* units of a row, numbers of a row */
+    int64_t nruns, run, run_step; /* runs of a panel, numbers of a run, and the distance between runs */
+    int64_t period, entries;      /* units of a row, and numbers of a row */
     int64_t span, spans, nchunks; /* numbers of a span; spans of a run; chunks of a panel */
-    int32_t *channel;             /* of each lane of a row, in the panel; owned */
-    size_t stream_bytes;          /* results as large are written past the caches */
+    int32_t *channel;             /* the channel of each lane of a row, within the panel; owned */
+    size_t stream_bytes;          /* results of at least this size bypass the caches */
     int nthreads;
-    bool by_panels; /* that is how threads share the work */
+    bool by_panels; /* threads share panels; else they share chunks */
 } tutti_norm_walk;
 
-/* channel is left NULL; false: the value has none of our orders. */
+/* Fills in *out but leaves `channel` NULL. Returns false if the value has none of our orders. */
 bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out);
-void tutti_norm_walk_lanes(tutti_norm_walk *w, tutti_dtype type); /* makes channel */
-int64_t tutti_norm_walk_units(const tutti_norm_walk *w);          /* of all, as bits are counted */
+void tutti_norm_walk_lanes(tutti_norm_walk *w, tutti_dtype type); /* Fills in `channel`. */
+/* Returns the number of units of all panels, in the order of bits. */
+int64_t tutti_norm_walk_units(const tutti_norm_walk *w);
 size_t tutti_norm_walk_scratch(const tutti_norm_walk *w);
 
 typedef struct tutti_norm_pass tutti_norm_pass;
@@ -38,20 +39,21 @@ struct tutti_norm_pass {
     tutti_norm_call call;
     void *scratch;
     float *channels
-        [TUTTI_NORM_SUM]; /* what there is of each channel, padding included: tutti_norm_pass_begin gives them memory */
+        [TUTTI_NORM_SUM]; /* values of each channel, padding included; tutti_norm_pass_begin gives them memory */
     void *owner;
-    /* Fills channels of a panel before its sums; lanes: the caller's, for sums of its own. */
+    /* Called before the sums of a panel: fills in its channels. lanes: for sums that the caller makes itself. */
     void (*before)(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l);
-    tutti_norm_loop *sums;                                    /* NULL = none */
-    void (*between)(const tutti_norm_pass *p, int64_t panel); /* and with them, before `map` */
-    tutti_norm_loop *map;                                     /* NULL = none */
+    tutti_norm_loop *sums;                                    /* NULL if the pass has no sums */
+    void (*between)(const tutti_norm_pass *p, int64_t panel); /* called after the sums and before `map` */
+    tutti_norm_loop *map;                                     /* NULL if the pass writes nothing */
 };
 
 void tutti_norm_pass_begin(tutti_norm_pass *p);
 void tutti_norm_pass_run(tutti_norm_pass *p);
-/* The sums of a panel's channel ch, 0 its first. */
+/* Returns the sums of channel ch of a panel, where 0 is its first. */
 void tutti_norm_pass_sums(const tutti_norm_pass *p, int64_t panel, int64_t ch, double *sum, double *product);
-/* The sums of the first span of a panel, divided by its positions, into `mean`; the panel's sums are gone. */
+/* Writes the sums of the first span of a panel, divided by its positions, into `mean`. It overwrites the panel's
+ * sums. */
 void tutti_norm_pass_first_mean(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l, float *mean);
 
 #endif

@@ -7,7 +7,11 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-enum { PLANES = 16, MOST_ELEMENTS = 256 }; /* turned at once; of a window, whose numbers are bytes */
+enum {
+    PLANES = 16,
+    MOST_ELEMENTS = 256
+}; /* planes that are transposed at once; the most elements of a window, whose
+                                            * indices are bytes */
 
 typedef struct {
     tutti_blocks in, out;
@@ -15,7 +19,7 @@ typedef struct {
     tutti_layout layout;
     const tutti_lane_row *row;
     bool is_max, turns;
-    int64_t lanes, groups; /* side by side in what the loops see; of such in a sample */
+    int64_t lanes, groups; /* channels side by side as the loops see them; the number of such groups in a sample */
     int nthreads;
 } pool;
 
@@ -24,7 +28,7 @@ static size_t in_lines(size_t nbytes)
     return (nbytes + 63) / 64 * 64;
 }
 
-/* Of one group, in bytes of the type. */
+/* Returns the bytes of one group, in the type. */
 static size_t piece_bytes(const pool *s, const tutti_blocks *b, tutti_dtype type)
 {
     return in_lines((size_t)(b->plane * s->lanes) * tutti_dtype_bytes(type));
@@ -63,7 +67,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* What the loops read and write, and the rows of it. */
+/* What the loops read and write, and its rows. */
 typedef struct {
     const tutti_blocks *from_blocks, *to_blocks;
     const void *from;
@@ -98,7 +102,7 @@ static uint8_t *winners_at(const job *j, int64_t group)
     return j->k->saved_bytes ? (uint8_t *)j->a->saved + group * s->lanes * s->out.plane : NULL;
 }
 
-/* Rows of all planes, one after the other. */
+/* Computes rows [begin, end) of all planes, counted one plane after the other. */
 static void do_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     const job *j = arg;
@@ -116,7 +120,7 @@ static void do_rows(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Some planes of a sample as a piece in scratch, and another that becomes planes. */
+/* Transposes planes of a sample into a piece in scratch, runs the loops, and transposes the result back. */
 static void do_groups(void *arg, int64_t begin, int64_t end, int thread)
 {
     const job *j = arg;

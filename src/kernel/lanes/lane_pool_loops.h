@@ -9,7 +9,7 @@
 
 #include "lane_loops.h"
 
-/* Elements [first, end) of a window that begins at `begin` which lie within n. */
+/* The elements [first, end) of a window beginning at `begin` that lie within n. */
 typedef struct {
     int64_t first, end;
 } reach;
@@ -19,20 +19,20 @@ INLINE reach inside(int64_t begin, int64_t kernel, int64_t n)
     return (reach){begin < 0 ? -begin : 0, begin + kernel > n ? n - begin : kernel};
 }
 
-/* What a window has inside the plane. */
+/* The part of a window that lies inside the plane. */
 typedef struct {
     reach ys, xs;
-    float area; /* inside input and padding: what its mean divides by */
+    float area; /* number of elements inside input and padding, by which the mean divides */
 } window;
 
-/* Windows [first, end) of `windows` in which position x lies. */
+/* Returns the windows [first, end) of `windows` that contain position x. */
 INLINE reach windows_of(int64_t x, int64_t kernel, int64_t stride, int64_t pad, int64_t windows)
 {
     const int64_t last = (x + pad) / stride + 1, before = x + pad - kernel;
     return (reach){before < 0 ? 0 : before / stride + 1, last < windows ? last : windows};
 }
 
-/* Where a vector begins whose first lane would be l; n: lanes of it that there are. */
+/* Returns where the vector begins whose first lane would be l. n is the number of lanes. */
 INLINE int64_t begin_at(int64_t l, int64_t lanes, int64_t n)
 {
     return n == WIDTH && l + WIDTH > lanes ? lanes - WIDTH : l;
@@ -51,7 +51,7 @@ INLINE void put_lanes(void *to, int64_t at, vector v, int64_t n, tutti_dtype typ
         put_some(to, at, v, n, type);
 }
 
-/* Numbers of the type: nothing is rounded. */
+/* Stores numbers of the type, without rounding. */
 INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
 {
     if (type == TUTTI_BF16)
@@ -60,7 +60,7 @@ INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
         put(to, at, v, type);
 }
 
-/* The largest of a window, the first of equal ones; NaN beats all, the last one. */
+/* Finds the largest element of a window, the first of equal ones. NaN is larger than all; the last NaN wins. */
 INLINE void max_at(const tutti_pool_call *c, window w, int64_t from, int64_t to, int64_t n, tutti_dtype type)
 {
     vector best = take_lanes(c->in, from + (w.ys.first * c->width + w.xs.first) * c->lanes, n, type);
@@ -80,7 +80,7 @@ INLINE void max_at(const tutti_pool_call *c, window w, int64_t from, int64_t to,
         for (int i = 0; i < n; i++) c->winner[to + i] = (uint8_t)which[i];
 }
 
-/* The same of a whole window whose size is a constant. */
+/* Does the same for a whole window whose size is a constant. */
 INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kernel, tutti_dtype type)
 {
     vector best = take(c->in, from, type);
@@ -95,13 +95,13 @@ INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kerne
     if (c->winner) store_bytes(c->winner + to, which);
 }
 
-/* What a window has inside input and padding. */
+/* Returns the elements of a window inside input and padding. */
 INLINE int64_t window_length(int64_t begin, const tutti_pool_call *c, int64_t n)
 {
     return at_most(c->kernel, n + c->pad - begin);
 }
 
-/* The area of the window of output position (y, x). */
+/* Returns the area of the window of output position (y, x). */
 INLINE float area_at(const tutti_pool_call *c, int64_t y, int64_t x)
 {
     return (float)(window_length(y * c->stride - c->pad, c, c->height) *
@@ -143,7 +143,7 @@ INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_w
 
 INLINE void pool_typed(const tutti_pool_call *call, int64_t y, tutti_dtype type)
 {
-    const tutti_pool_call copy = *call, *c = &copy; /* in registers */
+    const tutti_pool_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     const bool is_whole = c->lanes >= WIDTH;
     if (c->is_max && is_whole)
         pool_row(c, y, true, true, type);
@@ -167,7 +167,7 @@ INLINE lanes_set is_winner(const tutti_pool_call *c, int64_t at, int64_t n, int6
     return lanes_set_of(where);
 }
 
-/* Which element of the window of output position (oy, ox) position (y, x) is. */
+/* Returns the index of position (y, x) in the window of output position (oy, ox). */
 INLINE int64_t element_of(const tutti_pool_call *c, int64_t y, int64_t x, int64_t oy, int64_t ox)
 {
     return (y - (oy * c->stride - c->pad)) * c->kernel + x - (ox * c->stride - c->pad);
@@ -193,8 +193,8 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
     }
 }
 
-/* Windows that neither overlap nor leave gaps: each gradient and each winner is taken once for all of its window's row.
- * As a sum of one, so that a zero has the sign that it would have there. */
+/* For windows that neither overlap nor leave gaps: each gradient and each winner is read once for a whole row of its
+ * window. The gradient is added to zero, so that the sign of a zero is that of the general loop. */
 INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, int64_t kernel, bool is_max, tutti_dtype type)
 {
     const int64_t oy = y / kernel, first = y % kernel * kernel;
@@ -217,7 +217,7 @@ INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, int64_t kern
     }
 }
 
-/* Of windows that neither overlap nor leave gaps. */
+/* True if windows neither overlap nor leave gaps. */
 static bool is_tiled(const tutti_pool_call *c)
 {
     return c->pad == 0 && c->kernel == c->stride && c->out_width * c->kernel <= c->width;
@@ -252,7 +252,7 @@ static void pool_gradient(const tutti_pool_call *c, int64_t y)
 
 enum { PLANE_TILE = 64, PLANE_VECTORS = 4 };
 
-/* One lane: the plane's numbers follow each other. */
+/* Sums a plane of one lane, whose numbers lie side by side. */
 INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
 {
     float sum = 0;
@@ -273,7 +273,7 @@ typedef struct {
     int64_t lanes, positions;
 } pool_plane;
 
-/* Some vectors of lanes from l on: float sums of a tile of positions, then of tiles. */
+/* Sums vectors of lanes from l on: float sums of a tile of positions, then the sums of tiles. */
 INLINE void lane_sums(pool_plane p, int64_t l, float *sum, int nvectors, tutti_dtype type)
 {
     vector all_tiles[PLANE_VECTORS] = {{0}};

@@ -55,9 +55,9 @@ void tutti_lane_free_state(tutti_kernel *k)
     free(k->state);
 }
 
-/* --- numbers in whatever order --- */
+/* --- numbers in any order --- */
 
-/* Where part `at` of n pieces of PIECE numbers ends. */
+/* Returns where part `at` of n pieces of PIECE numbers ends. */
 static int64_t end_of(int64_t n, int64_t pieces)
 {
     return pieces * PIECE < n ? pieces * PIECE : n;
@@ -180,7 +180,7 @@ tutti_lane_view tutti_lane_view_of(const tutti_lane_place *p, int64_t sample, in
                              .step = {b->block == 1 ? b->block_step : 1, b->block}};
 }
 
-/* Channels from `channel` on that lie in one block (or are each a plane). */
+/* Returns how many channels from `channel` on lie in one block (or are planes of their own). */
 static int64_t together(const tutti_lane_place *p, int64_t channel, int64_t most)
 {
     const int64_t left = p->at.block - (p->channel + channel) % p->at.block;
@@ -247,7 +247,7 @@ void tutti_lane_move(const tutti_lane_place *from, const tutti_lane_place *to, i
     tutti_crew_run(nthreads, to->at.batch * job.tiles, do_moves, &job);
 }
 
-/* --- sums of values in different orders: tiles of them in f32, in the first cache --- */
+/* --- sums of values in different orders, by tiles in f32 that stay in the first-level cache --- */
 
 enum { SUM_NUMBERS = 4096, SUM_CHANNELS = 256, SUM_PLANES = 16 };
 
@@ -264,7 +264,7 @@ static void add_tile(const move_job *j, int64_t sample, int64_t position, int64_
     float sums[SUM_NUMBERS];
     for (int64_t c = 0; c < j->nchannels;) {
         const int64_t nc = all_together(j, c);
-        const bool lines = j->to.at.block == 1; /* the tile lies as the output does */
+        const bool lines = j->to.at.block == 1; /* true if the tile has the order of the output */
         const tutti_lane_view tile = {.memory = sums, .type = TUTTI_F32, .step = {lines ? n : 1, lines ? 1 : nc}};
         const tutti_lane_view to = tutti_lane_view_of(&j->to, sample, c, position);
         for (int i = 0; i < j->n; i++) {

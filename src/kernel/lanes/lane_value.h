@@ -7,30 +7,30 @@
 #include "../choose/memory_order.h"
 #include "lane_impl.h"
 
-/* A kernel whose output lies as its first input does, in the type that the request asks for, which all inputs have;
- * else a failure. */
+/* Describes k's output: in the order of its first input and in the type that the request asks for, which all inputs
+ * must have. Fails if they do not. */
 tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 
-/* As candidates have it (candidate.h): that much is known before one is made. */
+/* The `fits` of candidates (candidate.h): as much as is known before a kernel is made. */
 bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* Of a row whose state is one piece of memory. */
+/* The destroy of rows whose state is one piece of memory. */
 void tutti_lane_free_state(tutti_kernel *k);
 
-/* A map over the n numbers of call->to, padding included; of the call type, x, y and `to` are read. */
+/* Runs a map over the n numbers of call->to, padding included. Of the call, type, x, y and `to` are read. */
 void tutti_lane_map(tutti_map_loop *loop, const tutti_map_call *call, int64_t n, int nthreads);
 void tutti_lane_sum(tutti_dtype type, const void *const *parts, int nparts, void *to, int64_t n, int nthreads);
-/* n numbers of one type as another. */
+/* Converts n numbers from one type to another. */
 void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_type, void *to, int64_t n,
                         int nthreads);
-/* What a ReLU that is merged into k does to the gradient before anything else: zero where k's output is. */
+/* Sets dout to zero where k's output is zero: the first step of the backward pass of a merged ReLU. */
 void tutti_lane_mask_dout(const tutti_kernel *k, const tutti_kernel_args *a, int nthreads);
-/* sum[j] += row[j] of so many rows of n numbers, in their order. One thread. */
+/* Adds each of nrows rows of n numbers to sum, in their order. Uses one thread. */
 void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum);
-/* Zeros for the channels that fill up the last block, where there are any. */
+/* Writes zeros to the channels that fill up the last block, if there are any. */
 void tutti_lane_clear_padding(const tutti_value *v, void *memory);
 
-/* A value, or its channels from one on. */
+/* A value, or its channels from a given one on. */
 typedef struct {
     tutti_blocks at;
     tutti_dtype type;
@@ -39,13 +39,14 @@ typedef struct {
 } tutti_lane_place;
 /* v must have one of our orders. */
 tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, int64_t channel);
-/* Numbers of some channels at some positions of one sample: (channel, position). They are of one block where there are
- * several. */
+/* Returns a view of numbers (channel, position) of some channels at some positions of one sample. Several channels must
+ * lie in one block. */
 tutti_lane_view tutti_lane_view_of(const tutti_lane_place *p, int64_t sample, int64_t channel, int64_t position);
-/* So many channels of all samples and positions; with the last channel of `to`, zeros for its padding. */
+/* Moves nchannels channels of all samples and positions. With the last channel of `to`, it writes zeros to the
+ * padding. */
 void tutti_lane_move(const tutti_lane_place *from, const tutti_lane_place *to, int64_t nchannels, int nthreads);
-/* to = from[0] + from[1] + ...: sums in f32, in this order, rounded once. to may be from[0]'s memory, in the same
- * order. */
+/* Adds to = from[0] + from[1] + ...: sums in f32, in this order, rounded once. `to` may be from[0]'s memory, in the
+ * same order. */
 void tutti_lane_add(const tutti_lane_place *from, int n, const tutti_lane_place *to, int nthreads);
 
 #endif

@@ -84,7 +84,7 @@ static int64_t samples_of(const tutti_onednn_windows *w)
     return w->rows / w->out_height;
 }
 
-/* Words of n numbers, in which pairs lie or one each. */
+/* Returns the words of n numbers: a pair a word, or one number a word. */
 static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
 {
     return w->type == TUTTI_BF16 ? (n + 1) / 2 : n;
@@ -95,21 +95,21 @@ static void *scratch_at(const tutti_kernel_args *a, size_t at)
     return (char *)a->scratch + at;
 }
 
-/* What a pass has made before threads share its samples. */
+/* What a pass prepares before threads share its samples. */
 typedef struct {
     const tutti_onednn_windows *w;
     const tutti_kernel_args *a;
     tutti_conv_call call;
 } shared;
 
-/* Bytes of n numbers for one thread, in whole lines. */
+/* Returns the bytes of n numbers for one thread, in whole cache lines. */
 static size_t lines_of(int64_t n, size_t number)
 {
     enum { LINE = 64 };
     return ((size_t)n * number + LINE - 1) / LINE * LINE;
 }
 
-/* Numbers of the sums of one thread: of weights, then of the bias. */
+/* Returns how many sums a thread has: of weights, then of the bias. */
 static int64_t sums_of(const tutti_onednn_windows *w)
 {
     return w->size * w->out_channels + w->out_channels;
@@ -120,7 +120,7 @@ static float *sums_at(const tutti_onednn_windows *w, const tutti_kernel_args *a,
     return scratch_at(a, w->product_at + (size_t)thread * lines_of(sums_of(w), sizeof(float)));
 }
 
-/* Those of the other threads to those of the first. */
+/* Adds the sums of the other threads to those of the first. */
 static void join_sums(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const int64_t nparts = w->nthreads < samples_of(w) ? w->nthreads : samples_of(w);
@@ -142,7 +142,7 @@ static tutti_conv_call call_of(const tutti_onednn_windows *w)
                              .relu = w->relu};
 }
 
-/* Sample i of memory with so many numbers a sample. */
+/* Returns sample i of memory with `numbers` numbers a sample. */
 static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_dtype type)
 {
     return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);
@@ -181,7 +181,7 @@ static void *plane_at(const tutti_onednn_windows *w, const tutti_kernel_args *a,
     return scratch_at(a, w->tile_at + (size_t)thread * lines_of(padded_plane_of(w), tutti_dtype_bytes(type)));
 }
 
-/* Sample i in the type of the products with zeros around it; they are there already. */
+/* Returns sample i in the type of the products, with the zeros around it, which are written once. */
 static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i, int thread)
 {
     const plane in = {(void *)(uintptr_t)sample(a->in[0], i, plane_of(w), w->in_type), w->in_type};
@@ -199,7 +199,7 @@ static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args
 
 /* --- pairs --- */
 
-/* Weights are a matrix of f32: each group of so many rows of it is joined. */
+/* Weights are a matrix of f32: each group of `group` rows is joined. */
 static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t group, int64_t width)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
@@ -211,7 +211,7 @@ static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kerne
     return scratch_at(a, w->weights_at);
 }
 
-/* Each number of a sample with that of the next position. */
+/* Joins each number of a sample with that of the next position. */
 static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in, int thread)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
@@ -228,7 +228,7 @@ static int64_t gradient_words_of(const tutti_onednn_windows *w)
     return w->out_height * words_of(w, w->out_width) * w->out_channels;
 }
 
-/* Gradients of two positions of a row. */
+/* Joins the gradients of two positions of a row. */
 static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout,
                                   int thread)
 {
@@ -244,7 +244,8 @@ static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_ker
 
 /* --- channels that are left over --- */
 
-/* Their weights, each channel's taps side by side, in the type of the products. */
+/* Returns the weights of the channels that are left over, each channel's taps side by side, in the type of the
+ * products. */
 static const void *left_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const float *flat = (const float *)scratch_at(a, w->product_at) + w->out_channels - w->nleft;
@@ -331,8 +332,8 @@ static size_t tile_bytes(const tutti_tile_conv *c)
            (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
 }
 
-/* Samples at a time, which stay in the second level; more where sums are many, which are read and written each time,
- * far apart. */
+/* Returns how many samples are done at a time: they stay in the second-level cache. It is more if there are many sums,
+ * which are read and written each time, far apart. */
 static int64_t tiled_samples(const tutti_tile_conv *c)
 {
     const bool many = c->out_channels * c->channels * c->kernel * c->kernel > MANY_SUMS;
@@ -407,13 +408,13 @@ static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
     return w;
 }
 
-/* Scratch of each thread for its sums. */
+/* Takes scratch of each thread for its sums. */
 static void take_sums(tutti_onednn_windows *w, tutti_onednn_pass *pass)
 {
     w->product_at = tutti_onednn_take(pass, (size_t)w->nthreads * lines_of(sums_of(w), sizeof(float)));
 }
 
-/* Scratch for weights as floats; and as words where those are pairs: so many. */
+/* Takes scratch for weights as floats, and for `words` words if those are pairs. */
 static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64_t words)
 {
     w->product_at = tutti_onednn_take(pass, (size_t)(w->size * w->out_channels) * sizeof(float));
