@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h: memory that is given back all at once (one arena per job, plan, part or request).
  *
- * Small allocations never fail: when the system has no memory left the process ends with words, how much was
- * asked for and where, and exit code 1. What a user's file or job makes large is asked for by malloc, or checked
- * before (memory.h). Memory is zeroed and aligned to 64 bytes.
+ * Small allocations never fail: if the system has no memory left, the process prints how much was asked for and where,
+ * and ends with exit code 1. Memory whose size a user's file or job decides is allocated by malloc, or checked before
+ * (memory.h). Memory is zeroed and aligned to 64 bytes.
  *
  * Threads: owner. */
 #ifndef TUTTI_BASE_ARENA_H
@@ -29,14 +29,14 @@ void tutti_arena_release(tutti_arena *arena);
 /* malloc family that ends the process with file and line instead of returning NULL. Give back with free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* zeroed */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
-/* The same end for who has asked somebody else for memory; 0: nobody knows for how much. */
+/* Ends the process in the same way, for callers that got no memory from another library; nbytes 0 = unknown. */
 _Noreturn void tutti_no_memory_at(size_t nbytes, const char *file, int line);
 #define tutti_no_memory(nbytes)    tutti_no_memory_at((nbytes), __FILE__, __LINE__)
 #define tutti_alloc(nbytes)        tutti_alloc_at((nbytes), __FILE__, __LINE__)
 #define tutti_realloc(old, nbytes) tutti_realloc_at((old), (nbytes), __FILE__, __LINE__)
 
-/* The array with room for element n, of so many bytes each: as it is, or larger by a factor, which *capacity says; what
- * is new in it holds anything. */
+/* Returns the array with room for element n, where an element has `element` bytes: the same array, or a larger copy
+ * with *capacity updated. New elements are not initialised. */
 #define tutti_grow(array, n, capacity, element) tutti_grow_at((array), (n), (capacity), (element), __FILE__, __LINE__)
 void *tutti_grow_past_at(void *array, int32_t n, int32_t *capacity, size_t element, const char *file, int line);
 static inline void *tutti_grow_at(void *array, int32_t n, int32_t *capacity, size_t element, const char *file, int line)

@@ -7,13 +7,13 @@
 
 int64_t tutti_clock_ns(void); /* CLOCK_MONOTONIC */
 double tutti_clock_s(void);
-double
-tutti_clock_thread_s(void);      /* that the calling thread has computed: what others take of its core does not count */
-double tutti_clock_wall_s(void); /* seconds since 1970, for people only */
+double tutti_clock_thread_s(void); /* seconds that the calling thread has computed; time in which its core ran other
+                                  * threads does not count */
+double tutti_clock_wall_s(void);   /* seconds since 1970, for people only */
 void tutti_clock_sleep_s(double seconds);
 
-/* For people: four digits and the unit that fits, "148.8 ms", "37.92 us", "0 s"; "-" where it is no number. Files and
- * JSON have seconds. */
+/* A time for people: four digits and a fitting unit, "148.8 ms", "37.92 us", "0 s"; "-" if it is not a number. Files
+ * and JSON use seconds. */
 typedef struct {
     char text[16];
 } tutti_time_text;

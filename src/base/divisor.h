@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* The greatest common divisor of a, b >= 0; of a and 0: a. */
+/* Returns the greatest common divisor of a and b, both >= 0; for a and 0 it is a. */
 static inline int64_t tutti_common_divisor(int64_t a, int64_t b)
 {
     while (b) {

@@ -17,57 +17,58 @@
 
 enum { TUTTI_STREAM_SAME = 0, TUTTI_STREAM_NOTHING = -1 };
 
-/* How a child begins. What is 0 or NULL is as in this process. */
+/* How a child begins. Members that are 0 or NULL are inherited from this process. */
 typedef struct {
     const char *const *argv;        /* ends with NULL */
     const char *program;            /* a path, or a name on $PATH; NULL: argv[0] */
     const char *const *environment; /* changes, NULL at the end: "NAME=value" sets, "NAME" takes away */
     const char *folder;             /* where the child works */
-    int in, out, err;               /* TUTTI_STREAM_..., or a file descriptor above 2, which stays the caller's */
-    const int *inherited;           /* descriptors that stay open in the child though they have O_CLOEXEC: ninherited */
+    int in, out, err;               /* TUTTI_STREAM_..., or a file descriptor above 2, which the caller still owns */
+    /* `ninherited` descriptors that stay open in the child although they have O_CLOEXEC */
+    const int *inherited;
     int ninherited;
     bool own_group; /* the child joins the process group `group`, where 0 is a new one with the child's number */
     pid_t group;
     const sigset_t *mask; /* signals that are blocked in the child */
     int dies_with;        /* a signal that the child gets when the thread that started it ends; 0 = none */
-    /* Called in the child last of all, before it becomes the program. The child ends with the returned code if that is
-     * not 0. For a process of one thread: other threads may hold locks that the child needs. */
+    /* Called in the child, just before it becomes the program. If it returns a code other than 0, the child ends with
+     * that code. Only for a process with one thread: other threads may hold locks that the child needs. */
     int (*prepare)(void *arg);
     void *prepare_arg;
 } tutti_process_options;
 
 typedef struct {
     pid_t pid;  /* 0 = never started */
-    bool runs;  /* until its end has been seen */
-    int code;   /* then: the exit code, or 128 + signal; -1 = not known, because somebody else waited for it */
-    int signal; /* that has ended it; 0 = none */
+    bool runs;  /* true until its end has been seen */
+    int code;   /* after its end: the exit code, or 128 + signal; -1 = unknown, because somebody else waited for it */
+    int signal; /* the signal that ended it; 0 = none */
 } tutti_process;
 
-/* Returns when the child is the program. TUTTI_ERR_FAILED, and no child: no process was left, the folder or the program
- * cannot be used; the words name it. */
+/* Starts a child and returns when it has become the program. TUTTI_ERR_FAILED, without a child: no process was left, or
+ * the folder or the program cannot be used; the message names it. */
 tutti_status tutti_process_start(const tutti_process_options *options, tutti_process *out, tutti_failure *err);
-/* The first of n children in the list whose end had not been seen; waits limit_s for one (0 = not at all, INFINITY =
- * for ever). -1: none of those that run has ended, or none runs. */
+/* Returns the index of the first child in the list whose end had not been seen; waits up to limit_s for one (0 = not at
+ * all, INFINITY = for ever). -1: no running child has ended, or none runs. */
 int tutti_process_wait_any(tutti_process *list, int n, double limit_s);
-/* Waits limit_s for its end. False: it still runs. */
+/* Waits up to limit_s for its end. False: it still runs. */
 bool tutti_process_wait(tutti_process *p, double limit_s);
-void tutti_process_signal(const tutti_process *p, int signal); /* nothing where it does not run */
+void tutti_process_signal(const tutti_process *p, int signal); /* does nothing if it does not run */
 void tutti_process_kill(tutti_process *p);                     /* and waits for its end */
-/* How it ended: "ended with 7", "was killed by signal 9 (Killed)". */
+/* How it ended, in words: "ended with 7", "was killed by signal 9 (Killed)". */
 enum { TUTTI_PROCESS_WORDS = 80 };
 void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]);
-/* The status that a child which is a program of ours ended with. TUTTI_ERR_FAILED if its code is no status, or if a
- * signal ended it. */
+/* Returns the status with which a child that runs this program ended. TUTTI_ERR_FAILED if its code is no status, or if
+ * a signal ended it. */
 tutti_status tutti_process_status(const tutti_process *p);
 
-/* Ends of children and signals to this process, heard in turn by its one thread: they are blocked, and waited for. */
+/* Lets a process with one thread wait for ends of children and for signals: the signals are blocked meanwhile. */
 typedef struct {
-    sigset_t watched, before; /* before: the mask for children */
+    sigset_t watched, before; /* before: the signal mask that children get */
     struct sigaction child_before;
 } tutti_process_watch;
 
 void tutti_process_watch_begin(const int *signals, int nsignals, tutti_process_watch *out);
-/* Waits limit_s. The number of a signal that has come; 0: a child has ended, or the time is over. */
+/* Waits up to limit_s. Returns the number of a signal that has arrived; 0: a child has ended, or the time is over. */
 int tutti_process_watch_next(const tutti_process_watch *w, double limit_s);
 void tutti_process_watch_end(const tutti_process_watch *w);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rng.h: counter-based random numbers: each number is a pure function of a key and a counter (Philox4x32-10,
- * Salmon et al., SC'11), so it does not matter who draws it, when, or how many others were drawn before.
- * Streams keep uses apart: the same (seed, step, sample, element) in another stream is another number.
- * Threads: shared (no state). */
+/* rng.h: counter-based random numbers: each number is a pure function of a key and a counter (Philox4x32-10, Salmon et
+ * al., SC'11), so it does not matter which thread or rank draws it, when, or how many others were drawn before. Streams
+ * keep uses apart: the same (seed, step, sample, element) gives another number in another stream. Threads: shared (no
+ * state). */
 #ifndef TUTTI_BASE_RNG_H
 #define TUTTI_BASE_RNG_H
 
@@ -12,7 +12,7 @@ typedef enum {
     TUTTI_STREAM_INIT = 1, /* initial weights */
     TUTTI_STREAM_ORDER,    /* order of samples in an epoch */
     TUTTI_STREAM_DROPOUT,
-    TUTTI_STREAM_DRAW, /* drawn data sets */
+    TUTTI_STREAM_DRAW, /* generated data sets */
     TUTTI_STREAM_AUGMENT,
     TUTTI_STREAM_TEST,
     TUTTI_STREAM_ROUTE,  /* hashed choice of a path */
@@ -23,15 +23,15 @@ typedef struct {
     uint32_t word[4];
 } tutti_random4;
 
-/* The 64-bit key of a stream, for who draws many at once. */
+/* Returns the 64-bit key of a stream, for callers that draw many numbers. */
 uint64_t tutti_random_key(uint64_t seed, tutti_stream stream);
-/* Four independent 32-bit words for (seed, stream, a, b). */
+/* Returns four independent 32-bit words for (seed, stream, a, b). */
 tutti_random4 tutti_random(uint64_t seed, tutti_stream stream, uint64_t a, uint64_t b);
-/* In [0, 1), a multiple of 2^-24. */
+/* Returns a number in [0, 1), a multiple of 2^-24. */
 float tutti_random_unit(uint32_t word);
 /* Two standard normal numbers from words 0..3 (Box-Muller, in double, rounded to float). */
 void tutti_random_normal2(tutti_random4 r, float out[2]);
-/* In [0, n): multiply-shift of 64 bits, n >= 1. */
+/* Returns a whole number in [0, n): multiply-shift of 64 bits, n >= 1. */
 uint64_t tutti_random_below(tutti_random4 r, uint64_t n);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort.h: measured numbers in order, for medians and other quantiles. Threads: shared (pure). */
+/* sort.h: sorts measured numbers, for medians and other quantiles. Threads: shared (pure). */
 #ifndef TUTTI_BASE_SORT_H
 #define TUTTI_BASE_SORT_H
 
 #include <stddef.h>
 
-/* Ascending, in place; none of the n >= 0 may be NaN. Cost: that of qsort. */
+/* Sorts in place, ascending; none of the n >= 0 values may be NaN. Cost: that of qsort. */
 void tutti_sort_doubles(double *values, size_t n);
 
 #endif

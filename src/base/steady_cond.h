@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* To be destroyed by pthread_cond_destroy. */
+/* Initialises a condition; pthread_cond_destroy destroys it. */
 void tutti_steady_cond_init(pthread_cond_t *cond);
-/* With the lock held; until somebody signals, or for no reason, or until that time: false. */
+/* Call it with the lock held. Waits until somebody signals, or spuriously wakes; returns false when the time until_ns
+ * has come. */
 bool tutti_steady_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* A number that two builds of the program, or of this library beside it, do not share: from the linker's build ids,
- * which are in memory; where a build has none, from the bytes of the program's file. 0 = cannot be known. */
+/* Returns a number that differs between any two builds of the program, or of the library beside it: from the linker's
+ * build ids, which are in memory; if a build has none, from the bytes of the program's file. 0 = unknown. */
 uint64_t tutti_build_id(void);
 
 #endif

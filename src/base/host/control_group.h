@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_group.h: the control groups around this process, from the innermost to the root: each may set a limit, and
- * the tightest holds. Of both versions: where a system has both, a controller belongs to one of them, and the other's
- * folders have no file of it.
+/* control_group.h: the control groups around this process, from the innermost to the root. Each may set a limit, and
+ * the tightest limit holds. Covers versions 1 and 2: if a system has both, a controller belongs to one of them, and the
+ * folders of the other version have no file for it.
  *
  *     tutti_control_walk walk;
  *     tutti_control_walk_begin(&walk, "", "memory");
  *     while (tutti_control_walk_next(&walk)) read(walk.folder, walk.version == 2 ? "memory.max" :
  *     "memory.limit_in_bytes");
  *
- * In a container the kernel may name groups that are not to be seen there: folders may be missing. Threads: owner. */
+ * In a container the kernel may name groups that cannot be seen there: folders may be missing. Threads: owner. */
 #ifndef TUTTI_BASE_CONTROL_GROUP_H
 #define TUTTI_BASE_CONTROL_GROUP_H
 
@@ -19,12 +19,13 @@ enum { TUTTI_CONTROL_PATH = 4096 };
 
 typedef struct {
     int version;                     /* 1 or 2 */
-    char folder[TUTTI_CONTROL_PATH]; /* of the group that next came to */
+    char folder[TUTTI_CONTROL_PATH]; /* folder of the group that tutti_control_walk_next found */
     const char *root, *controller;
-    size_t stem; /* bytes of folder up to the root group's end */
+    size_t stem; /* bytes of `folder` up to the end of the root group */
 } tutti_control_walk;
 
-/* root: in front of /proc and /sys, "" for this machine; controller: "cpu", "memory". Both must outlive the walk. */
+/* root: put in front of /proc and /sys, "" for this machine; controller: "cpu", "memory". Both must outlive the
+ * walk. */
 void tutti_control_walk_begin(tutti_control_walk *walk, const char *root, const char *controller);
 bool tutti_control_walk_next(tutti_control_walk *walk);
 

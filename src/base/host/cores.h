@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cores.h: which processor cores this process may use.
  *
- *   own      those that this process may run on (its affinity mask: taskset, a launcher's binding)
- *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the
- *            mask
+ *   own      cores that this process may run on (its affinity mask: taskset, a launcher's binding)
+ *   host     cores that this host allows its processes: online and in the cpuset of the control group, whatever the
+ *            mask is
  *   quota    cores' worth of time that the control groups may use (cpu.max, cpu.cfs_quota_us)
- * Ranks of one group have the union of their own ones together (tutti_group_ncores). Threads: shared. */
+ * Ranks of one group share the union of their own cores (tutti_group_ncores). Threads: shared. */
 #ifndef TUTTI_BASE_CORES_H
 #define TUTTI_BASE_CORES_H
 
@@ -26,21 +26,21 @@ int tutti_cores_count(const tutti_core_set *set);
 void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more);
 bool tutti_cores_has(const tutti_core_set *set, int core);
 void tutti_cores_put(tutti_core_set *set, int core);
-/* "0-3,8" out and in; false: the text is no such list, and out is as it was. */
+/* Write and read a list like "0-3,8". False: the text is no such list, and *out is unchanged. */
 void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
 bool tutti_cores_parse(const char *text, tutti_core_set *out);
 
-/* Of the control group with the tightest quota around this process; cores 0: there is none. */
+/* The quota of the control group around this process that has the tightest one; cores 0 = no quota. */
 typedef struct {
     double cores;
-    uint64_t group; /* tells control groups of one machine apart */
+    uint64_t group; /* identifies a control group of this machine */
 } tutti_core_quota;
 tutti_core_quota tutti_cores_quota(void);
-tutti_core_quota tutti_cores_quota_under(const char *root); /* where /proc and /sys lie in a folder, for tests */
-/* n cores, as far as the quota goes; at least 1. */
+tutti_core_quota tutti_cores_quota_under(const char *root); /* /proc and /sys lie in the folder `root`, for tests */
+/* Returns n, limited by the quota; at least 1. */
 int tutti_cores_within(int n, double quota);
 
-/* How many of its own this process can use, and how many of the host's, quota included. */
+/* Number of cores that this process can use, of its own and of the host's; quota included. */
 int tutti_cores_usable(void);
 int tutti_cores_usable_of_host(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h: the memory that is left, so that work which needs more is refused before any of it is done. Threads:
- * shared. */
+/* memory.h: the memory that is left, so that work which needs more is refused before any of it is done. Linux grants
+ * memory that it does not have, and kills the process when it touches that memory. Threads: shared. */
 #ifndef TUTTI_BASE_MEMORY_H
 #define TUTTI_BASE_MEMORY_H
 
@@ -8,12 +8,12 @@
 
 #include "tutti/failure.h"
 
-/* Bytes that this process can still get, by the system's own estimate: what is free or can be freed, swap, what is left
- * of the tightest control group's limit and of RLIMIT_AS. INT64_MAX: not known. */
+/* Returns the bytes that this process can still get, by the system's own estimate: memory that is free or can be freed,
+ * swap, and the rest of the tightest control group's limit and of RLIMIT_AS. INT64_MAX = unknown. */
 int64_t tutti_memory_left(void);
-int64_t tutti_memory_left_of_groups(const char *root); /* of the groups alone; root: see control_group.h */
-/* TUTTI_ERR_FAILED with both figures where `nbytes` are more than is left. what: "the rows"; remedy: "use more ranks".
- * A few MB are never refused. */
+int64_t tutti_memory_left_of_groups(const char *root); /* by the control groups alone; root: see control_group.h */
+/* TUTTI_ERR_FAILED, with both numbers, if `nbytes` is more than what is left. what: "the rows"; remedy: "use more
+ * ranks". A few MB are never refused. */
 tutti_status tutti_memory_check(int64_t nbytes, const char *what, const char *remedy, tutti_failure *err);
 
 #endif

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Aligned to a page (a huge one from 2 MiB), populated, so that running out of memory shows here. NULL with errno set
- * if there is none. */
+/* Returns memory aligned to a page (to a huge page from 2 MiB on). All pages are touched, so that a lack of memory
+ * shows here: NULL with errno set. */
 void *tutti_pages_take(size_t nbytes);
-void tutti_pages_give_back(void *pages, size_t nbytes); /* NULL is fine */
-/* Whether the system allows huge pages for it. */
+void tutti_pages_give_back(void *pages, size_t nbytes); /* NULL is accepted */
+/* True if the system allows huge pages for it. */
 bool tutti_pages_are_huge(void);
 
 #endif

@@ -9,16 +9,15 @@
 enum { TUTTI_PROCESSOR_NAME = 128, TUTTI_PROCESSOR_LEVELS = 3 };
 
 typedef struct {
-    /* "AuthenticAMD 25.17.1 AMD EPYC": maker, family, model and stepping, the name that it gives itself; what else the
-     * system says where it says that ("ARM 0x41 0xd40 1"); "unknown" where nothing. One line, words apart by one
-     * blank. */
+    /* "AuthenticAMD 25.17.1 AMD EPYC": maker, family, model and stepping, and the processor's name for itself; other
+     * processors as the system names them ("ARM 0x41 0xd40 1"); "unknown" if it does not. One line, words separated by
+     * one blank. */
     char name[TUTTI_PROCESSOR_NAME];
-    int64_t cache
-        [TUTTI_PROCESSOR_LEVELS]; /* bytes of data of levels 1, 2, 3 as core 0 sees them; 0 = there is none, or nobody
-                                   * says */
+    /* bytes of the data caches of levels 1, 2, 3 of core 0; 0 = none or unknown */
+    int64_t cache[TUTTI_PROCESSOR_LEVELS];
 } tutti_processor;
 
-/* Reads /proc/cpuinfo and sysfs. root: in front of both, "" for this machine. */
+/* Reads /proc/cpuinfo and sysfs. root: put in front of both paths, "" for this machine. */
 void tutti_processor_read(const char *root, tutti_processor *out);
 
 #endif

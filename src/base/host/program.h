@@ -8,12 +8,12 @@
 
 #include "tutti/failure.h"
 
-/* Is there such a program (a path, or a name on $PATH) that may be run? */
+/* True if the program (a path, or a name on $PATH) exists and may be run. */
 bool tutti_program_exists(const char *name);
-/* Runs argv[0] with argv (ends in NULL) in `folder` (NULL = here), silently, and waits. TUTTI_ERR_FAILED: not found,
- * ended with another code than 0, or killed because limit_s (0 < limit_s <= 86400) was over. */
+/* Runs argv[0] with argv (ends in NULL) in `folder` (NULL = the current one), without output, and waits.
+ * TUTTI_ERR_FAILED: not found, ended with another code than 0, or killed after limit_s (0 < limit_s <= 86400). */
 tutti_status tutti_program_run(const char *const *argv, const char *folder, double limit_s, tutti_failure *err);
-/* A new empty folder under $TMPDIR or /tmp; the text is the caller's (free()), tutti_file_remove_tree removes the
+/* Makes a new empty folder under $TMPDIR or /tmp. The caller frees the path; tutti_file_remove_tree removes the
  * folder. */
 tutti_status tutti_program_folder(char **path, tutti_failure *err);
 

@@ -9,7 +9,7 @@
 
 #include "strbuf.h"
 
-/* A writer appends to a strbuf and puts the commas. key NULL inside arrays. */
+/* A writer appends to a strbuf and writes the commas. key: NULL inside arrays. */
 typedef struct {
     tutti_strbuf *out;
     bool need_comma;
@@ -19,13 +19,13 @@ void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* '{' 
 void tutti_json_close(tutti_json *j, char bracket);                      /* '}' or ']' */
 void tutti_json_text(tutti_json *j, const char *key, const char *value); /* NULL = null */
 void tutti_json_int(tutti_json *j, const char *key, int64_t value);
-void tutti_json_real(tutti_json *j, const char *key, double value); /* %.17g shortest that reads back */
+void tutti_json_real(tutti_json *j, const char *key, double value); /* the shortest form of %.17g that reads back */
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 
 struct cJSON;
-/* One document and nothing but white space around it; NULL: it is none, or a NUL stands in it, as a byte or as \u0000:
- * strings of cJSON end there, so a name would be taken for its beginning. text: nbytes, which no NUL has to follow. The
- * caller's, cJSON_Delete. */
+/* Parses one document with nothing but white space around it. NULL: it is not valid, or contains a NUL, as a byte or as
+ * \u0000; cJSON's strings end there, so a name would be cut. text: nbytes, without a NUL at the end. The caller frees
+ * the result with cJSON_Delete. */
 struct cJSON *tutti_json_parse(const char *text, size_t nbytes);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h: one table of fields feeds YAML, --set, --help and the printed form of a struct.
+/* options.h: one table of fields defines YAML, --set, --help and the printed form of a struct.
  *
- * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and
- * where in the struct it lies. Strings are const char *, owned by the arena given at parse time. Unknown keys are
- * refused with the nearest known one (Levenshtein distance <= 3); wrong types and ranges are refused with file and
- * line. Where a group has a key `name` or `from`, one value given for the group is that ("method: x" is "method.name:
- * x", "init: x" is "init.from: x"). Threads: tables are frozen; parsing is owner. */
+ * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and its
+ * place in the struct. Strings are const char *, owned by the arena given at parse time. Unknown keys are refused with
+ * the nearest known key (Levenshtein distance <= 3); wrong types and ranges are refused with file and line. If a group
+ * has a key `name` or `from`, a single value for the group means that key ("method: x" is "method.name: x", "init: x"
+ * is "init.from: x"). Threads: tables are frozen; parsing is owner. */
 #ifndef TUTTI_BASE_OPTIONS_H
 #define TUTTI_BASE_OPTIONS_H
 
@@ -26,10 +26,10 @@ typedef enum {
     TUTTI_FIELD_BOOL,   /* bool */
     TUTTI_FIELD_TEXT,   /* const char * */
     TUTTI_FIELD_CHOICE, /* int or an enum: index into the '|'-separated list `choices` */
-    TUTTI_FIELD_EITHER, /* bool: whether it is the second of the two of `choices` */
+    TUTTI_FIELD_EITHER, /* bool: true for the second of the two `choices` */
     TUTTI_FIELD_REALS,  /* tutti_reals: YAML list of numbers */
-    TUTTI_FIELD_TEXTS,  /* tutti_texts: YAML list of texts, or one text; in --set a,b */
-    TUTTI_FIELD_PAIRS,  /* tutti_texts, key and value by turns: YAML map of texts; in --set a=b,c=d */
+    TUTTI_FIELD_TEXTS,  /* tutti_texts: YAML list of texts, or a single text; in --set a,b */
+    TUTTI_FIELD_PAIRS,  /* tutti_texts, key and value alternate: YAML map of texts; in --set a=b,c=d */
 } tutti_field_kind;
 
 typedef struct {
@@ -38,18 +38,18 @@ typedef struct {
 } tutti_reals;
 
 typedef struct {
-    const char **values; /* none is NULL */
+    const char **values; /* values are never NULL */
     int n;
 } tutti_texts;
 
 typedef struct {
     const char *key; /* "optimiser.lr" */
     tutti_field_kind kind;
-    size_t offset;       /* in the struct */
+    size_t offset;       /* offset in the struct */
     const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
     const char *choices; /* "none|step|poly" for CHOICE and EITHER, else NULL */
     double lo, hi;       /* inclusive range for numbers; lo > hi = no limit */
-    const char *help;    /* one line: what it is, unit */
+    const char *help;    /* one line: meaning and unit */
 } tutti_field;
 
 typedef struct {
@@ -57,32 +57,32 @@ typedef struct {
     int nfields;
 } tutti_field_table;
 
-/* Where fields go: the struct of the table, and the arena that owns its texts. */
+/* Where values are stored: the struct of the table, and the arena that owns its texts. */
 typedef struct {
     const tutti_field_table *table;
     tutti_arena *arena;
     void *target;
 } tutti_options_into;
-/* Fills the target with defaults, then from the map `root` (of file `name`); required fields must be there.
- * overrides: "key=value" texts from --set, applied last (their failures say "--set key=value"). */
+/* Fills the target with defaults, then from the map `root` (of file `name`); required fields must be given. overrides:
+ * "key=value" texts from --set, applied last (their failures say "--set key=value"). */
 tutti_status tutti_options_read(const tutti_options_into *into, const char *name, const tutti_yaml_node *root,
                                 const char *const *overrides, int noverrides, tutti_failure *err);
-/* Sets one field from text. where: prefix for failures. */
+/* Sets one field from text. where: begins the error message. */
 tutti_status tutti_options_set(const tutti_options_into *into, const char *where, const char *key, const char *value,
                                tutti_failure *err);
-/* Whether the field has its default. */
+/* True if the field has its default. */
 bool tutti_options_is_initial(const tutti_field *field, const void *target);
 /* Copies the value of one field, which lies at `from`, to its place in another struct. */
 void tutti_options_give(const tutti_field *field, const void *from, void *target);
-/* The struct as YAML (nested by dots), every field, in table order. Reading it back gives the same struct. */
+/* Prints every field of the struct as YAML (nested by dots), in table order. Reading it back gives the same struct. */
 void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);
-/* One line a field for --help: key, default, help. */
+/* Prints one line for each field for --help: key, default, help. */
 void tutti_options_help(const tutti_field_table *table, tutti_strbuf *out);
-/* Whether a number begins there, and no blank, which strtol would go past. */
+/* True if the text begins with a number; leading blanks, which strtol skips, do not count. */
 bool tutti_options_is_number(const char *text);
-/* The known word nearest to `word`, or NULL if none is near: of the longer word a third of the letters may be left out,
- * added, changed or have changed places, one at least and three at most; or the known word begins with `word`, which
- * has three letters at least. */
+/* Returns the known word nearest to `word`, or NULL if none is near. Near means: the edits (a letter left out, added,
+ * changed, or two swapped) are at most a third of the letters of the longer word, at least one and at most three; or
+ * the known word begins with `word`, which has at least three letters. */
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sourced.h: files of figures that say where each figure is from.
+/* sourced.h: files of numbers that say where each number is from.
  *
- * One line a figure, "KEY VALUE PROVENANCE: WORDS", and one a text, "KEY: WORDS":
+ * A number is one line, "KEY VALUE PROVENANCE: WORDS"; a text is one line, "KEY: WORDS":
  *
  *   about: a card of 2017
  *   memory 900GB/s read: the vendor's data sheet
  *   launch 5us assumed: nobody measured it
  *
- * PROVENANCE is read, measured, derived (computed from what the words name), fitted, assumed or given, and words (the
- * source, or why) must follow it. '#' begins a line that is a comment. A key stands once. Files that come with the
- * program are embedded by the build (cmake/embed_texts.cmake) as rows of a table. Threads: frozen after parse. */
+ * PROVENANCE is read, measured, derived (computed from what the words name), fitted, assumed or given; words (the
+ * source, or the reason) must follow it. A line that begins with '#' is a comment. A key may occur once. The build
+ * embeds files that come with the program as rows of a table (cmake/embed_texts.cmake). Threads: frozen after parse. */
 #ifndef TUTTI_BASE_SOURCED_H
 #define TUTTI_BASE_SOURCED_H
 
@@ -19,15 +19,15 @@
 #include "tutti/failure.h"
 
 typedef struct {
-    int line; /* in the file, from 1 */
+    int line; /* line in the file, from 1 */
     const char *key;
-    const char *value; /* of a text: the words */
-    const char *from;  /* "read"; NULL: it is a text */
-    const char *words; /* the source, or why; NULL: it is a text */
+    const char *value; /* for a text: its words */
+    const char *from;  /* provenance, "read"; NULL: the line is a text */
+    const char *words; /* the source or the reason; NULL: the line is a text */
 } tutti_sourced_line;
 
 typedef struct {
-    const char *name; /* of the file, for failures */
+    const char *name; /* name of the file, for messages */
     tutti_sourced_line *lines;
     int n;
     tutti_arena arena;
@@ -36,20 +36,21 @@ typedef struct {
 /* TUTTI_ERR_DATA names the line. */
 tutti_status tutti_sourced_parse(const char *name, const char *text, tutti_sourced *out, tutti_failure *err);
 void tutti_sourced_release(tutti_sourced *s);
-/* The line with a key, or NULL. */
+/* Returns the line with a key, or NULL. */
 const tutti_sourced_line *tutti_sourced_get(const tutti_sourced *s, const char *key);
-/* "15.7TFLOP/s", "4e-6s", "900GB/s" for the units "FLOP/s", "s", "B/s": a finite number >= 0, k, M, G, T or m, u, n,
- * the unit; "" = a plain number. The unit itself may be left out. TUTTI_ERR_DATA with file and line. */
+/* Reads the number of a line, in `unit`: "15.7TFLOP/s", "4e-6s", "900GB/s" for the units "FLOP/s", "s", "B/s". It is
+ * finite and >= 0, with a prefix k, M, G, T or m, u, n; unit "" = a plain number. The text may leave out the unit
+ * itself. TUTTI_ERR_DATA with file and line. */
 tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_line *line, const char *unit, double *out,
                                   tutti_failure *err);
 
-/* A text of the program's own. */
+/* A text that is built into the program. */
 typedef struct {
     const char *name, *text;
 } tutti_embedded_text;
-/* The text of that name in a table that ends with a row of NULLs, or NULL. */
+/* Returns the text of that name from a table that ends with a row of NULLs, or NULL. */
 const char *tutti_embedded_find(const tutti_embedded_text *table, const char *name);
-/* All names, with ", " between. The caller frees the text. */
+/* Returns all names, separated by ", ". The caller frees the text. */
 char *tutti_embedded_names(const tutti_embedded_text *table);
 
 #endif

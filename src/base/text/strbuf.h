@@ -16,13 +16,13 @@ void tutti_strbuf_add(tutti_strbuf *sb, const char *bytes, size_t n);
 void tutti_strbuf_puts(tutti_strbuf *sb, const char *text);
 void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tutti_strbuf_vprintf(tutti_strbuf *sb, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-/* A finite number in the shortest of 15, 16, 17 digits that reads back to it, with a point whatever the locale is. */
+/* Appends a finite number in the shortest of 15, 16, 17 digits that reads back exactly, with a point in any locale. */
 void tutti_strbuf_add_real(tutti_strbuf *sb, double value);
-/* Puts each character of the text by `put`, one call each, and each byte that is none of UTF-8 as the four characters
- * \xNN: names of files may have any bytes, and what is written for others to read may not. */
+/* Calls `put` for each character of the text; each byte that is not valid UTF-8 is put as the four characters \xNN.
+ * File names may have any bytes, but text that others read must be UTF-8. */
 void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
                            void (*put)(tutti_strbuf *sb, const char *bytes, size_t n));
-/* Hands the text to the caller (free()), never NULL, and empties sb. */
+/* Gives the text to the caller (free()), never NULL, and empties sb. */
 char *tutti_strbuf_detach(tutti_strbuf *sb);
 void tutti_strbuf_release(tutti_strbuf *sb);
 

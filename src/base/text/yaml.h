@@ -27,13 +27,13 @@ typedef struct tutti_yaml_node {
 
 typedef struct tutti_yaml tutti_yaml;
 
-/* name is used in failure texts ("job.yaml: line 4: ..."). Status: TUTTI_ERR_USAGE. */
+/* Parses a file. name: stands in messages ("job.yaml: line 4: ..."). Failures are TUTTI_ERR_USAGE. */
 tutti_status tutti_yaml_parse(const char *name, const char *text, size_t nbytes, tutti_yaml **out, tutti_failure *err);
 const tutti_yaml_node *tutti_yaml_root(const tutti_yaml *y); /* never NULL; an empty file is an empty map */
 const char *tutti_yaml_name(const tutti_yaml *y);
 void tutti_yaml_destroy(tutti_yaml *y);
 
-/* Child of a map by key, or NULL. */
+/* Returns the child of a map by key, or NULL. */
 const tutti_yaml_node *tutti_yaml_get(const tutti_yaml_node *map, const char *key);
 
 #endif
