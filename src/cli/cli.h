@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h: the program's commands: one file cmd_<name>.c each, which ends with its row, and its name in main.c. Threads:
- * owner. */
+/* cli.h: the program's commands: a file cmd_<name>.c for each, which ends with its row; main.c lists the names.
+ * Threads: owner. */
 #ifndef TUTTI_CLI_H
 #define TUTTI_CLI_H
 
@@ -19,16 +19,17 @@ typedef struct {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } tutti_command;
 
-/* A command that is a table of verbs: finds argv[1] in it and runs it; about: a sentence for its help. Returns the exit
- * code. */
+/* Runs a command that is a table of verbs: finds argv[1] in it and runs it; about: a sentence for its help. Returns the
+ * exit code. */
 int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,
                    char **argv);
 
-/* Refuses --ranks of another number than the launcher in the environment has, with what helps. */
+/* Refuses --ranks if the launcher in the environment has started another number of ranks; the message says what to
+ * do. */
 tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err);
 
-/* Starts so many ranks of this same command (argv[0] is its name) on this host; the exit code of the first that failed.
- * prepare: see launch.h; NULL = nothing is done to a rank before it begins. */
+/* Starts `nranks` ranks of the same command (argv[0] is its name) on this host. Returns the exit code of the first that
+ * failed. prepare: see launch.h; NULL = not called. */
 int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
                      void *arg, char **argv);
 
@@ -40,99 +41,100 @@ typedef struct {
     const char *name;     /* "ranks" */
     const char *argument; /* "N"; NULL = switch */
     const char *help;
-    unsigned is; /* of TUTTI_FLAG_MANY ..., or 0 */
+    unsigned is; /* bit set of TUTTI_FLAG_MANY ..., or 0 */
 } tutti_flag;
 enum {
     TUTTI_FLAG_MANY = 1,   /* may be given several times */
     TUTTI_FLAG_READS = 2,  /* its value names a file that is read: it must not be empty */
-    TUTTI_FLAG_WRITES = 4, /* ... or written: it must not be empty, nor one that is read */
-    /* Its value may be missing (NULL then). The word behind it is taken for one if it ends as `argument` does:
+    TUTTI_FLAG_WRITES = 4, /* its value names a file that is written: it must not be empty, nor a file that is read */
+    /* Its value may be missing (NULL then). The next argument is taken as its value if it ends as `argument` does:
      * "[FILE.svg]". */
     TUTTI_FLAG_OPTIONAL = 8,
-    TUTTI_FLAG_RUN = 16, /* written: the folder of a run, which the command makes */
+    TUTTI_FLAG_RUN = 16, /* written: the folder of a run; the command makes it */
     TUTTI_FLAG_FOLDER =
-        32, /* written: may be a folder, or be made with its folder: its place is looked at by the command */
+        32, /* written: may be a folder, or be made together with its folder: the command itself checks the place */
 };
 
 typedef struct {
     const tutti_flag *flags;
     int nflags;
-    const char *value[48][64]; /* [flag][occurrence]; switches: "" */
+    const char *value[48][64]; /* [flag][occurrence]; for switches "" */
     int count[48];
-    const char *rest[1024]; /* arguments that are no flags */
+    const char *rest[1024]; /* arguments that are not flags */
     int nrest;
-    bool help; /* --help or -h stood there */
+    bool help; /* --help or -h was given */
 } tutti_flags;
 
-/* What a command takes, and what it does with it. */
+/* The arguments of a command, and the function that runs it. */
 typedef struct {
-    const char *name;          /* "coll pack", for failures */
+    const char *name;          /* "coll pack", for messages */
     const char *usage, *about; /* for --help: "tutti coll pack TOPOLOGY [options]" */
     const tutti_flag *flags;
     int nflags;
-    const char *wanted; /* one argument that is no flag; what is said without it. NULL = none */
-    bool any_arguments; /* run looks at them itself */
+    const char *wanted; /* the one argument that is not a flag: the message if it is missing. NULL = there is none */
+    bool any_arguments; /* `run` checks the other arguments itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
-/* The flags of a form, all of a table. */
+/* All flags of a table, as members of a form. */
 #define TUTTI_CLI_FLAGS(table) .flags = (table), .nflags = sizeof(table) / sizeof *(table)
-/* Parses, answers --help, refuses too many or too few arguments and outputs that are inputs, runs; prints the failure.
- * Returns the exit code. */
+/* Parses the arguments, answers --help, refuses too many or too few arguments and outputs that are also inputs, then
+ * runs the form; prints the failure. Returns the exit code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
-/* tutti_outputs_check of all flags, and of what they and the other words and the environment name. */
+/* Calls tutti_outputs_check for all flags, with the files that they, the other arguments and the environment name. */
 tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
-/* tutti_outputs_try of all flags; for the one process that writes. */
+/* Calls tutti_outputs_try for all flags; only for the process that writes. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
-/* To be called by what reads a file that no word of the command names: what = "the job's model". TUTTI_ERR_USAGE: an
- * output among the flags would be written over it; of_run: or it is one of those that a run writes, where an output is
- * a run's folder. Else that is the run's own business: it may begin at weights of its folder. f or path NULL: nothing
- * is looked at. */
+/* Code that reads a file which no argument names must call it first: what = "the job's model". TUTTI_ERR_USAGE: an
+ * output among the flags would overwrite it. of_run: also if an output is a run's folder and the file is one that a run
+ * writes there. Without of_run the run may read its own folder: it may begin at weights there. f or path NULL: nothing
+ * is checked. */
 tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
                                   tutti_failure *err);
-/* Checks every file that a job names (model, data, tuned kernels, initial weights) and this host's figures by the one
- * above. */
+/* Calls tutti_cli_check_read for every file that a job names (model, data, tuned kernels, initial weights) and for this
+ * host's figures. */
 tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *job, tutti_failure *err);
 
-/* runs/<name of the job file without folder and ending><suffix>; to be freed by the caller. */
+/* Returns runs/<name of the job file without folder and ending><suffix>; the caller frees it. */
 char *tutti_cli_run_folder(const char *job, const char *suffix);
-/* TUTTI_ERR_USAGE: what --out names is there and is no folder. */
+/* TUTTI_ERR_USAGE if --out names something that exists and is no folder. */
 tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err);
 
-/* Writes text to a file, whole or not at all, or (path NULL) to standard output. */
+/* Writes text to a file, completely or not at all, or (path NULL) to standard output. */
 tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err);
 
-/* TUTTI_ERR_USAGE names the unknown flag and the nearest known one. -o is short for --out. */
+/* Parses the flags. TUTTI_ERR_USAGE names the unknown flag and the nearest known one. -o is short for --out. */
 tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);
 bool tutti_cli_has(const tutti_flags *f, const char *name);
-/* The first of the names, which end with NULL, that was given; NULL = none was. */
+/* Returns the first of these names (they end with NULL) that was given; NULL = none was. */
 const char *tutti_cli_first(const tutti_flags *f, const char *const *names);
-/* The flag's row of f->value and f->count; the table has it. */
+/* Returns the flag's index in f->value and f->count; the table must have it. */
 int tutti_cli_row(const tutti_flags *f, const char *name);
-/* Whole numbers from .. to; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8", and what goes on by equal steps or
- * factors up to the number behind the points, which it must hit: "1,2,4,..,64", "2,4,6,..,16". */
+/* Bounds of a whole number; TUTTI_ERR_USAGE names the flag. Lists may be "1,2,4,8", or continue by equal steps or
+ * factors to the number behind the dots, which must be hit: "1,2,4,..,64", "2,4,6,..,16". */
 typedef struct {
     long from, to;
 } tutti_cli_range;
 tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_range range, long otherwise, long *out,
                            tutti_failure *err);
-/* n: of numbers[most] those that were given; a flag that was not: 0. */
+/* n: how many of numbers[most] were given; 0 if the flag was not given. */
 typedef struct {
     long *numbers;
     int most, n;
 } tutti_cli_list;
 tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, tutti_cli_range range, tutti_cli_list *out,
                             tutti_failure *err);
-/* The flag `hosts`, N,N,..: the host of each rank, where so many are on each, in order. */
+/* Reads the flag `hosts`, N,N,..: the number of ranks on each host, in order. Writes the host of each rank. */
 tutti_status tutti_cli_hosts(const tutti_flags *f, int32_t nranks, int32_t *host_of, tutti_failure *err);
-/* "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB of two. */
+/* Reads a number of bytes: "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB
+ * of two. */
 tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
-/* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition where a command has
+/* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition if the command has
  * them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
-/* As a rank of a launcher's, of whose ranks nlocal are on this host; 0 = all. */
+/* Does the same for a rank that a launcher started, with nlocal ranks on this host; 0 = all. */
 tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
                                      tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */

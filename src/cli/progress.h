@@ -8,20 +8,20 @@
 
 typedef struct {
     bool quiet, tty;
-    bool open;           /* an unfinished line stands on the terminal */
-    double began, drawn; /* clock */
+    bool open;           /* a line on the terminal is unfinished */
+    double began, drawn; /* times of tutti_clock_ns, in seconds */
     int64_t first_step;
-    double ips;      /* of the last interval */
-    const char *dir; /* named when something was saved */
+    double ips;      /* images per second in the last interval */
+    const char *dir; /* the folder that is named when something was saved */
 } tutti_progress;
 
 tutti_progress tutti_progress_begin(bool quiet, const char *dir);
-/* Draws what rank 0 tells. */
+/* Draws an event that rank 0 reports. */
 void tutti_progress_event(tutti_progress *p, const tutti_run_event *event);
-/* Ends an unfinished line, so that other words start on a line of their own. */
+/* Ends an unfinished line, so that other output begins on a new line. */
 void tutti_progress_end(tutti_progress *p);
 
-/* Parts of such a line: "[######....]", and "1:05" or "2:01:05". */
+/* Print parts of such a line: the bar "[######....]", and a time "1:05" or "2:01:05". */
 enum { TUTTI_PROGRESS_BAR = 24 };
 void tutti_progress_bar(int64_t done, int64_t all, char out[TUTTI_PROGRESS_BAR + 3]);
 void tutti_progress_time(double seconds, char out[24]);

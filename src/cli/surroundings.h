@@ -6,11 +6,11 @@
 #include "tutti/failure.h"
 
 void tutti_surroundings_begin(void);
-/* Raises a stack limit that is too small for any command, of this process and of threads and ranks that it starts;
- * TUTTI_ERR_USAGE where the system does not let it. */
+/* Raises the stack limit if it is too small for some command, for this process and the threads and ranks that it
+ * starts; TUTTI_ERR_USAGE if the system does not allow it. */
 tutti_status tutti_surroundings_check_stack(tutti_failure *err);
-/* The code to end with: that of the command, or TUTTI_ERR_FAILED where it had none and not all that it printed could be
- * written. */
+/* Returns the code to end with: that of the command, or TUTTI_ERR_FAILED if the command succeeded but not all of its
+ * output could be written. */
 int tutti_surroundings_end(int code);
 
 #endif

@@ -22,7 +22,7 @@ int tutti_coll_tune(int argc, char **argv);
 int tutti_coll_pack(int argc, char **argv);
 int tutti_coll_verify_all(int argc, char **argv);
 
-/* Flags that say which schedule is meant (coll_schedule.c). */
+/* Flags that choose a schedule (coll_schedule.c). */
 #define TUTTI_COLL_SCHEDULE_FLAGS                                                                                      \
     {"ranks", "P", "rank count", 0}, {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},                                   \
         {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", 0},                 \
@@ -35,22 +35,22 @@ int tutti_coll_verify_all(int argc, char **argv);
     }
 
 typedef struct {
-    tutti_topology *topology; /* that it was compiled for, or NULL */
-    tutti_msccl *program;     /* that was read, and owns source; or NULL */
+    tutti_topology *topology; /* the topology that it was compiled for, or NULL */
+    tutti_msccl *program;     /* the program that was read, which owns `source`; or NULL */
     tutti_schedule *source;   /* as compiled or read */
-    tutti_schedule *schedule; /* lowered, or the same */
+    tutti_schedule *schedule; /* lowered; the same as `source` if nothing was lowered */
 } tutti_coll_schedule;
 
-/* What --collective says. */
+/* Reads --collective. */
 tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, tutti_failure *err);
-/* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
+/* Compiles algorithm `name` as the flags say; --ranks is required. The caller closes *out. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);
-/* An algorithm of the table, else a file in text form or MSCCL XML, beside which flags say only what to lower it for
- * and a program's root. */
+/* Opens an algorithm of the table, or a file in text form or MSCCL XML. For a file, flags may only say what to lower it
+ * for and a program's root. */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
-/* The text form, which has a limit of ranks; the caller's (free()). */
+/* Returns the schedule as text, for a limited number of ranks; the caller frees it. */
 tutti_status tutti_coll_text(const tutti_schedule *s, char **out, tutti_failure *err);
 
 #endif

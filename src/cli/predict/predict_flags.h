@@ -7,32 +7,33 @@
 #include "../../predict/plan/planning.h"
 #include "../cli.h"
 
-/* --ranks and --topology. ranks: the default counts, *n of them, or those given, at most TUTTI_PREDICT_MAX_RANKS. The
+/* Reads --ranks and --topology. ranks: *n counts, the default ones or those given, at most TUTTI_PREDICT_MAX_RANKS. The
  * topology has room for the largest. */
 tutti_status tutti_predict_read_machine(const tutti_flags *f, int *ranks, int *n, tutti_topology *out,
                                         tutti_failure *err);
-/* --memory in bytes; not given: unchanged. */
+/* Reads --memory in bytes; *bytes is unchanged if it is not given. */
 tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, tutti_failure *err);
-/* Reads what is asked besides steps, after the question has its job, topology and rank counts. */
+/* Reads which other answers are wanted besides step times; call it once the question has its job, topology and rank
+ * counts. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
-/* Reads what is asked of a whole run, and its prices. epochs: the job's; if it is 0, the job has none, and `without`
- * says so. Without --samples their number becomes 0. */
+/* Reads which answers are wanted about a whole run, and its prices. epochs: of the job; if it is 0, the job has none,
+ * and `without` says so. Without --samples the number of samples becomes 0. */
 tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
                                      const char *without, tutti_predict_answers *a, tutti_failure *err);
-/* A whole run is asked for, and more ranks bring samples of their own. */
+/* True if a whole run is asked for and each rank added brings its own samples (weak scaling). */
 bool tutti_predict_plans_weakly(const tutti_flags *f);
 
 /* Writes JSON to the file of --json, and the text to standard output; with --json - the JSON alone. */
 tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json, const tutti_strbuf *text,
                                  tutti_failure *err);
 
-/* ---- other files than jobs ---- */
+/* ---- input files other than jobs ---- */
 
-/* Whether the first argument is a layer file, by what it is or by flags that only layer files have. */
+/* True if the first argument is a layer file, by its contents or because flags are given that only layer files have. */
 bool tutti_predict_wants_layers_file(const tutti_flags *f);
 tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err);
-/* A trace of svm-train. */
+/* Predicts from a trace of svm-train. */
 tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err);
 
 /* Rows of flags. */

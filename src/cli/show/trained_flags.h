@@ -6,7 +6,7 @@
 #include "../../job/trained/trained.h"
 #include "../cli.h"
 
-/* The first rows of a command that takes one. */
+/* The first flags of every command that takes a trained network. */
 #define TUTTI_TRAINED_FLAGS                                                                                            \
     {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)",           \
      TUTTI_FLAG_MANY},                                                                                                 \
@@ -17,9 +17,9 @@
         "set", "KEY=VALUE", "with --model or --job: a key of the job, as in --set init.map=module=", TUTTI_FLAG_MANY   \
     }
 
-/* Reads the flags and opens f->rest[0] (job/trained/trained.h); what a user should know goes to stderr behind the
- * command's name. No output of the command may be a file of these, of the run or of the data. The command's rows must
- * begin with TUTTI_TRAINED_FLAGS. */
+/* Reads the flags and opens f->rest[0] (job/trained/trained.h); prints notes for the user to stderr after the command's
+ * name. No output of the command may be one of these files, or a file of the run or of the data. The command's rows
+ * must begin with TUTTI_TRAINED_FLAGS. */
 tutti_status tutti_trained_open_flags(const char *command, const tutti_flags *f, tutti_trained_question *question,
                                       tutti_trained *out, tutti_failure *err);
 

@@ -8,19 +8,19 @@
 
 typedef struct {
     bool shown, tty;
-    bool open;                   /* an unfinished line stands on the terminal */
-    double eps, first_gap;       /* of this subproblem */
-    double drawn;                /* clock */
-    tutti_metrics *trace;        /* NULL: none */
-    tutti_failure trace_failure; /* the first one: told at the end */
+    bool open;                   /* a line on the terminal is unfinished */
+    double eps, first_gap;       /* values of this subproblem */
+    double drawn;                /* time of tutti_clock_ns, in seconds */
+    tutti_metrics *trace;        /* NULL = no trace */
+    tutti_failure trace_failure; /* the first failure to write, reported at the end */
 } tutti_svm_progress;
 
-/* shown: --progress; path: --trace or NULL; nranks, and the threads of config: for the trace. */
+/* shown: --progress was given; path: --trace or NULL; nranks, and the threads of config, are written to the trace. */
 tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config, const char *path, int nranks,
                                       tutti_svm_progress *out, tutti_failure *err);
-/* tutti_svm_config.on_event; arg is the tutti_svm_progress. */
+/* The function for tutti_svm_config.on_event; arg is the tutti_svm_progress. */
 void tutti_svm_progress_event(void *arg, const tutti_svm_event *event);
-/* TUTTI_ERR_FAILED: the trace could not be written. */
+/* TUTTI_ERR_FAILED if the trace could not be written. */
 tutti_status tutti_svm_progress_end(tutti_svm_progress *p, tutti_failure *err);
 
 #endif

@@ -7,22 +7,22 @@
 #include "../../collective/launch/join.h"
 #include "../cli.h"
 
-/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process.
- * Before the group is joined, because a wire starts threads: asked for during the rendezvous, the report comes after
- * it. */
+/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Call
+ * it before the group is joined, because a wire starts threads. A report that is asked for during the rendezvous comes
+ * after it. */
 void tutti_cli_block_quit(void);
-/* A row for the tables of flags, and what it says: 0 = nothing. */
+/* A row for the tables of flags. The function returns its value, 0 = not given. */
 #define TUTTI_CLI_CORES_FLAG                                                                                           \
     {                                                                                                                  \
         "cores", "N", "that the ranks of a host have together (default: the union of their affinity masks)", 0         \
     }
 tutti_status tutti_cli_cores(const tutti_flags *f, int *out, tutti_failure *err);
-/* Joins; whom it waits for goes to stderr. `command` is borrowed until then. */
+/* Joins the group; prints to stderr which ranks it waits for. `command` is borrowed until it returns. */
 tutti_status tutti_cli_join(const char *command, const tutti_group_config *config, tutti_group **out,
                             tutti_failure *err);
-/* One of them, in one write, so that those of several ranks do not mix; rank -1: of no rank. */
+/* Prints one report with one write, so that those of several ranks do not mix; rank -1: no rank is named. */
 void tutti_cli_print_report(const char *command, int rank, const char *words);
-/* Notices and reports go to stderr. `command` is borrowed. */
+/* Where notices and reports go: stderr. `command` is borrowed. */
 typedef struct {
     const char *command; /* "train" */
     tutti_group *group;

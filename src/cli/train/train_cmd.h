@@ -6,11 +6,11 @@
 #include "../cli.h"
 #include "tutti/job.h"
 
-/* Reads --slow and --stall of nranks ranks. out: one a rank; NULL: the flags are only checked. */
+/* Reads --slow and --stall for nranks ranks. out: one entry for each rank; NULL: the flags are only checked. */
 tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_run_handicap *out, tutti_failure *err);
-/* Starts the job's ranks on this host, each bound to its group where the job has a partition; returns the exit code.
- * says: on stdout that the groups have set how many ranks there are, where they have: the ranks are told a number, and
- * cannot know. */
+/* Starts the job's ranks on this host, each bound to its group if the job has a partition; returns the exit code. says:
+ * print on stdout that the partition has set the number of ranks, if it has; the ranks cannot know, because they are
+ * only told the number. */
 int tutti_train_launch(const tutti_job *job, bool says, char **argv);
 
 #endif
