@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h: data sets: samples with labels, their order, and batches that are loaded ahead of compute.
  *
- * One row a set (dataset_table.c). A set holds bytes in memory (`digits`, `shapes`, `noise` draw them in whole numbers:
- * the same bytes for a seed on every machine; `mnist`, `idx`, `cifar10`, `npy`, `csv` read files, the last two of
- * numbers as well), or reads each sample when it is asked for (`images`). Order and augmentation are pure functions of
- * (seed, epoch, sample): they are the same on any number of ranks and threads. Failures are TUTTI_ERR_DATA and name
- * file and offset. Threads: a dataset is frozen after open; a reader and a loader are owner. */
+ * Each set has a row (dataset_table.c). A set holds bytes in memory or reads each sample when it is asked for
+ * (`images`). `digits`, `shapes` and `noise` generate their bytes with whole numbers, so that a seed gives the same
+ * bytes on every machine. `mnist`, `idx`, `cifar10`, `npy` and `csv` read files; the last two may hold floats instead
+ * of bytes. Order and augmentation are pure functions of (seed, epoch, sample): they are the same on any number of
+ * ranks and threads. Failures are TUTTI_ERR_DATA and name file and offset. Threads: a dataset is frozen after open; a
+ * reader and a loader are owner. */
 #ifndef TUTTI_DATASET_H
 #define TUTTI_DATASET_H
 
@@ -15,8 +16,8 @@
 
 typedef struct tutti_dataset tutti_dataset;
 
-/* What changes a training sample from epoch to epoch: a crop somewhere else, its mirror image. auto: as the set is
- * usually trained on. The order is that of the job key data.augment. */
+/* How a training sample changes from epoch to epoch: cropped at another place, or mirrored. auto: as the set is usually
+ * trained on. The order is that of the job key data.augment. */
 typedef enum {
     TUTTI_AUGMENT_AUTO,
     TUTTI_AUGMENT_NONE,
@@ -25,23 +26,24 @@ typedef enum {
     TUTTI_AUGMENT_CROP_FLIP
 } tutti_augment;
 
-/* Whether the first line of a file of text says names of columns; auto: if none of its cells is a number. */
+/* Whether the first line of a text file has names of columns; auto: if none of its cells is a number. */
 typedef enum { TUTTI_HEADER_AUTO, TUTTI_HEADER_YES, TUTTI_HEADER_NO } tutti_header;
 
 typedef struct {
     const char *set;  /* "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
-    uint64_t seed;    /* drawn sets */
-    int64_t train_samples,
-        test_samples;    /* drawn sets: how many to draw (0 = the row's); read sets: use the first so many (0 = all) */
-    tutti_shape shape;   /* noise: of a sample */
+    uint64_t seed;    /* seed of generated sets */
+    /* generated sets: how many to generate (0 = the row's number); sets from files: use only the first ones (0 =
+     * all) */
+    int64_t train_samples, test_samples;
+    tutti_shape shape;   /* noise: shape of a sample */
     int64_t classes;     /* noise */
     int64_t size;        /* images: side of the square, pixels; 0 = 224 */
-    int augment;         /* tutti_augment, of the training split */
-    int64_t first_label; /* read sets but images: the label of class 0 in the files */
+    int augment;         /* tutti_augment, for the training split */
+    int64_t first_label; /* sets from files except images: the label of class 0 in the files */
     bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */
-    tutti_reals mean,
-        std;         /* of byte / 255, or of the set's numbers; one for all channels or one each; none = the row's */
+    /* for byte / 255, or for the set's floats; one number for all channels or one for each; none = the row's */
+    tutti_reals mean, std;
     bool label_last; /* csv: the label is the last column, not the first */
     int header;      /* csv: tutti_header */
 } tutti_dataset_config;
@@ -51,36 +53,37 @@ typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
 tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
                                 tutti_failure *err);
 void tutti_dataset_destroy(tutti_dataset *d);
-/* A set of bytes as one block, for the processes of a host to read where it lies: how many bytes (0: the set holds
- * none), written, and as the set that it was written from, opened with the same config and split. The block is borrowed
- * until destroy; one that does not fit is TUTTI_ERR_DATA. */
+/* tutti_dataset_block_*: a set of bytes as one block that all processes of a host can map: its bytes (0: the set has
+ * none in memory), and a function that writes it. tutti_dataset_open_block opens a set from such a block, with the same
+ * config and split that it was written for. The block is borrowed until destroy; a block that does not fit is
+ * TUTTI_ERR_DATA. */
 size_t tutti_dataset_block_bytes(const tutti_dataset *d);
 void tutti_dataset_block_write(const tutti_dataset *d, void *block);
 tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_split split, const void *block,
                                       size_t nbytes, tutti_dataset **out, tutti_failure *err);
 int64_t tutti_dataset_count(const tutti_dataset *d);
-tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* one sample: (C, H, W) */
+tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* of one sample: (C, H, W) */
 int tutti_dataset_nclasses(const tutti_dataset *d);
-/* What a user should know of what was found, without an end: "21 pictures of 3 classes; 3 files left out (...)"; ""
- * where nothing is odd. */
+/* Returns what a user should know about the files, without a newline: "21 pictures of 3 classes; 3 files left out
+ * (...)"; "" if there is nothing unusual. */
 const char *tutti_dataset_notes(const tutti_dataset *d);
-/* The numbers that samples are normalised by, one a channel; how many. */
+/* The numbers that normalise samples, one for each channel; returns how many. */
 int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const double **std);
-/* A sample's numbers are those of the file, not bytes: (number - mean) / std. */
+/* True if a sample's numbers are floats of the file instead of bytes: (number - mean) / std. */
 bool tutti_dataset_holds_numbers(const tutti_dataset *d);
-/* The smallest label that occurs, if the set holds its samples; else 0. */
+/* Returns the smallest label that occurs, if the set holds its samples; else 0. */
 int tutti_dataset_first_label(const tutti_dataset *d);
-/* Where the largest label stands in the files, "PATH: byte 9: label 26"; "" where the set is drawn or its classes are
- * folders. */
+/* Returns where the largest label stands in the files, "PATH: byte 9: label 26"; "" if the set is generated or its
+ * classes are folders. */
 const char *tutti_dataset_largest_label(const tutti_dataset *d);
-/* What can be said without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing
- * or would have no effect. The words begin with the job's key: "data.path: ...". */
+/* Checks a config without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing or
+ * would have no effect. The message begins with the job's key: "data.path: ...". */
 tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err);
-bool tutti_dataset_reads_files(const char *set); /* false also for a set that there is not */
-/* Names of the rows, for errors and --help; NULL past the end. */
+bool tutti_dataset_reads_files(const char *set); /* false also for an unknown set */
+/* Returns the name of the i-th row, for messages and --help; NULL past the end. */
 const char *tutti_dataset_name_at(int i);
 
-/* The bytes of a sample as stored, for pictures and tests; NULL where the set holds none. */
+/* Returns the bytes of a sample as stored, for pictures and tests; NULL if the set holds none. */
 const uint8_t *tutti_dataset_bytes(const tutti_dataset *d, int64_t index);
 
 /* A pass over the set: the random numbers of a sample's augmentation are a function of (seed, epoch, index). */
@@ -89,28 +92,28 @@ typedef struct {
     int64_t epoch;
 } tutti_pass;
 
-/* One thread's way to samples: keeps what reading one leaves for the next (a decoder, its buffers). Threads: owner. */
+/* Reads samples for one thread; it keeps a decoder and buffers from one sample to the next. Threads: owner. */
 typedef struct tutti_reader tutti_reader;
 tutti_reader *tutti_reader_create(const tutti_dataset *d);
 void tutti_reader_destroy(tutti_reader *r); /* NULL is accepted */
-/* Sample `index`, augmented if it is one to train on, normalised: (byte / 255 - mean) / std. */
+/* Reads sample `index`, normalised, (byte / 255 - mean) / std, and augmented if it is a training sample. */
 tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
                                tutti_failure *err);
-/* How many samples this reader replaced so far, and the words of the latest: with skip_bad, the next sample of the set
- * that can be read stands in the place of one that cannot. */
+/* Returns how many samples this reader replaced so far; *why: the message of the latest. With skip_bad, a sample that
+ * cannot be read is replaced by the next one of the set that can. */
 int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
 /* Index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function of (seed,
  * epoch) (a Feistel network with cycle walking: O(1), nothing stored). shuffle false: position itself. */
 int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position);
 
-/* Loader: threads fill a ring of batches ahead of compute, several of them one batch together; what a batch holds
- * depends on neither their number nor their speed. The batch of step s (0-based, of the whole run) has global size
- * `batch`; its samples are positions [s % steps_per_epoch * batch, ...) of epoch s / steps_per_epoch with
+/* The loader: threads fill a ring of batches ahead of compute; several threads fill one batch together. The content of
+ * a batch does not depend on their number or speed. The batch of step s (0-based, in the whole run) has `batch` samples
+ * over all ranks; these are positions [s % steps_per_epoch * batch, ...) of epoch s / steps_per_epoch with
  * steps_per_epoch = count / batch (the rest of an epoch is dropped). This rank gets samples [first, first + n) of
  * it. */
-/* Batches that the loader fills beyond the one that the caller holds: no share is asked for before all but so many have
- * been taken. */
+/* Batches that the loader fills beyond the batch that the caller holds. A share is asked for only when all batches but
+ * this many have been taken. */
 enum { TUTTI_LOADER_AHEAD = 2 };
 typedef struct tutti_loader tutti_loader;
 typedef struct {
@@ -119,27 +122,28 @@ typedef struct {
     int64_t batch, first, n;
     int64_t first_step, end_step;
     int nthreads; /* 0 = 1 */
-    /* NULL, or what comes next is for somebody else to say, in place of first, first_step and end_step: share k of the
-     * run, samples [k % P * n, + n) of the batch of step k / P, with P = batch / n; below 0 there is none, and it is
-     * not asked again. Called by the loader's threads, one at a time, ahead of what is taken. */
+    /* NULL, or a function that says which share comes next, in place of first, first_step and end_step. Share k of the
+     * run is samples [k % P * n, + n) of the batch of step k / P, with P = batch / n; below 0: there is none, and it is
+     * not asked again. The loader's threads call it, one at a time, ahead of the batches that are taken. */
     int64_t (*deal)(void *arg);
     void *deal_arg;
 } tutti_loader_config;
 typedef struct {
-    int64_t step, first;         /* its first sample's place in the batch of that step */
+    int64_t step, first;         /* place of its first sample in the batch of that step */
     const float *samples;        /* (n, C, H, W) */
     const int32_t *labels;       /* (n) */
-    int64_t began_ns, filled_ns; /* clock_ns: when the loader made it */
+    int64_t began_ns, filled_ns; /* clock_ns: when the loader began and ended filling it */
     int64_t nreplaced;           /* samples that could not be read */
-    const char *why;             /* words of the first of them */
+    const char *why;             /* message about the first of them */
 } tutti_batch;
 tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err);
-/* Blocks until the next batch is there; valid until the next call; NULL past the last step. Steps come in order from
- * first_step. Fails with the words of the first sample of the batch that could not be read, whoever read it. */
+/* Waits for the next batch; it is valid until the next call; NULL past the last step. Steps come in order from
+ * first_step. Fails with the message of the first sample of the batch that could not be read, whichever thread read
+ * it. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err);
 void tutti_loader_destroy(tutti_loader *l); /* NULL is accepted */
-/* Where the samples of its batches lie, i from 0 on, whole pages of *nbytes each; NULL: there are no more. For a device
- * that copies faster what it was shown. */
+/* Returns where the samples of its batches lie, for i = 0, 1, ..: whole pages of *nbytes each; NULL past the last. For
+ * a device that copies faster from memory that was registered. */
 void *tutti_loader_memory(const tutti_loader *l, int i, size_t *nbytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: what rows of the table of sets fill in, private to src/data.
  *
- * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), of which floats
- * are made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it
- * holds floats, or it has `read`. */
+ * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB). Loading a batch
+ * turns them into floats through a table of 256 entries for each channel, so that a byte gives the same float
+ * everywhere. Or it holds floats, or it has `read`. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
@@ -17,100 +17,101 @@ enum { TUTTI_MAX_CHANNELS = 16, TUTTI_MAX_NOTES = 512 };
 typedef struct tutti_dataset_row tutti_dataset_row;
 struct tutti_dataset {
     const tutti_dataset_row *row;
-    tutti_shape shape; /* one sample */
+    tutti_shape shape; /* of one sample */
     int64_t count;
     int nclasses, nchannels;
-    bool crop, flip; /* augmentation of this split */
+    bool crop, flip; /* augmentations of this split */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
-    int64_t nstored;             /* samples that there are; of a set of bytes, sample i is stored sample i % nstored */
-    void *own;                   /* of a row that has `read` */
-    char notes[TUTTI_MAX_NOTES]; /* tutti_dataset_notes; may be empty */
+    int64_t nstored;                  /* number of samples; in a set of bytes, sample i is stored sample i % nstored */
+    void *own;                        /* data of a row that has `read` */
+    char notes[TUTTI_MAX_NOTES];      /* tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* tutti_dataset_largest_label; may be empty */
-    /* sets of bytes */
+    /* for sets of bytes */
     int64_t channel_bytes;
-    float (*normal)[256]; /* a channel: (byte / 255 - mean) / std */
-    uint8_t *pixels;      /* own: free(), unless they lie in a block; of sets of numbers NULL */
-    float *numbers;       /* sets of numbers, in place of pixels: (C, H, W) a sample; as pixels */
-    int32_t *labels;      /* one a stored sample; as pixels */
+    float (*normal)[256]; /* per channel: (byte / 255 - mean) / std */
+    uint8_t *pixels;      /* freed with free(), unless they lie in a block; NULL for sets of floats */
+    float *numbers;       /* sets of floats, instead of pixels: (C, H, W) for each sample; owned as pixels are */
+    int32_t *labels;      /* one for each stored sample; owned as pixels are */
     bool in_block;
 };
 
 struct tutti_dataset_row {
     const char *name;
     const char *help;
-    double mean[3], std[3]; /* of byte / 255, one a channel; a first alone is of all channels */
+    double mean[3], std[3]; /* for byte / 255, one for each channel; a single one is for all channels */
     const char *files;      /* what data.path must hold; NULL: the set reads no files */
-    bool shaped;            /* data.shape and data.classes say what a sample is */
-    bool reshaped;          /* data.shape may say how a sample's numbers lie */
-    bool labelled;          /* labels are numbers in the files: data.first_label */
-    bool tabled;            /* data.label and data.header */
-    bool pictures;          /* of any size: data.size and data.on_bad_sample; usually trained on with crop-flip */
-    /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller
-     * on failure. */
+    bool shaped;            /* data.shape and data.classes define a sample */
+    bool reshaped;          /* data.shape may change the shape of a sample */
+    bool labelled;          /* labels are numbers in the files: data.first_label applies */
+    bool tabled;            /* data.label and data.header apply */
+    /* pictures of any size: data.size and data.on_bad_sample apply; usually trained on with crop-flip */
+    bool pictures;
+    /* Fills shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before; on failure the caller
+     * destroys it. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
-    /* Sets that hold no bytes; else NULL. A reader's state is one thread's. */
+    /* For sets that hold no bytes; else NULL. A reader's state belongs to one thread. */
     void (*close)(tutti_dataset *d);
     void *(*reader_open)(const tutti_dataset *d);
     void (*reader_close)(void *reader);
-    /* Stored sample `stored`, changed by the random numbers of sample `index`. */
+    /* Reads stored sample `stored`, changed by the random numbers of sample `index`. */
     tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
-    /* Adds stored sample `stored` as it lies there; nothing if it cannot be read. NULL: samples are compared as floats
+    /* Hashes stored sample `stored` as it is stored; nothing if it cannot be read. NULL: samples are compared as floats
      * (identity.h). */
     void (*hash_stored)(const tutti_dataset *d, int64_t stored, tutti_hasher *h);
-    /* A file that is in no set, as a test sample; NULL: whole pictures of the set's size are bytes of it. */
+    /* Reads a file that is in no set, as a test sample. NULL: a whole picture of the set's size is taken as bytes. */
     tutti_status (*read_picture)(const tutti_dataset *d, void *reader, const char *path, float *sample,
                                  tutti_failure *err);
-    /* What classes are called, ended by NULL, or how that is read from data.path; both NULL: they have numbers
-     * alone. */
+    /* Names of the classes, ended by NULL, or a function that reads them from data.path; both NULL: classes have only
+     * numbers. */
     const char *const *class_names;
     tutti_status (*read_class_names)(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 };
 
-/* What follows from shape and count, for all sets alike; d->row is set. */
+/* Computes what follows from shape and count, for all sets; d->row must be set. */
 tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                     tutti_failure *err);
-/* An empty set of the config's row, after tutti_dataset_check. */
+/* Makes an empty set of the config's row, after tutti_dataset_check. */
 tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err);
 
-/* Adds words to the set's notes, behind "; ". */
+/* Appends words to the set's notes, after "; ". */
 void tutti_dataset_note(tutti_dataset *d, const char *words);
-/* Where labels are from, for failures. */
+/* Where labels were read from, for messages. */
 typedef struct {
     const char *path;
     const void *file;
-    void (*place)(const void *file, int64_t i, tutti_strbuf *words); /* adds "byte 9", where label i stands */
+    void (*place)(const void *file, int64_t i, tutti_strbuf *words); /* adds the place of label i, "byte 9" */
 } tutti_label_source;
-/* d->labels, count of them, count from 0 afterwards instead of config->first_label; fills nclasses, the largest + 1. */
+/* Counts d->labels from 0 instead of config->first_label, and sets nclasses to the largest label + 1. */
 tutti_status tutti_dataset_count_labels(const tutti_dataset_config *config, const tutti_label_source *source,
                                         tutti_dataset *d, tutti_failure *err);
 
-/* How many of the `have` samples of a read set are used; more than there are is refused, naming `path`. */
+/* Computes how many of the `have` samples of a set are used. If the config asks for more, it fails and names `path`. */
 tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,
                                 int64_t *count, tutti_failure *err);
 
-/* Stored sample `index` of a set of bytes as floats, augmented by the random numbers of this pass. */
+/* Converts stored sample `index` of a set of bytes to floats, augmented by the random numbers of this pass. */
 void tutti_bytes_read(const tutti_dataset *d, tutti_pass pass, int64_t index, float *sample);
 
-/* Sets that draw themselves (drawn.c): ten classes, all samples in memory. */
+/* Sets that are generated (drawn.c): ten classes, all samples in memory. */
 typedef struct {
     tutti_shape shape;
-    int64_t train, test; /* samples, where the job does not say */
-    /* Bytes of sample `index`, and its label: a pure function of (seed, split, index). */
+    int64_t train, test; /* default numbers of samples */
+    /* Generates the bytes of sample `index`, and its label: a pure function of (seed, split, index). */
     uint8_t (*draw)(uint64_t seed, tutti_split split, int64_t index, uint8_t *bytes);
 } tutti_drawn_set;
 uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index);
 tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_config *config, tutti_split split,
                               tutti_dataset *d, tutti_failure *err);
 
-/* digits: 28 x 28 bytes of sample `index` and its label, a pure function of (seed, split, index). */
+/* digits: generates the 28 x 28 bytes of sample `index` and its label, a pure function of (seed, split, index). */
 enum { TUTTI_DIGIT_SIDE = 28, TUTTI_DIGIT_PIXELS = TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE };
 uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t pixels[TUTTI_DIGIT_PIXELS]);
 
-/* Pen movements of a way to write a digit: x, y pairs in 0..100, smooth through all points; PEN_UP starts a new
- * stroke. */
+/* Pen movements of one way to write a digit: x, y pairs in 0..100, a smooth curve through all points; PEN_UP starts a
+ * new stroke. */
 enum { TUTTI_PEN_UP = -1, TUTTI_PEN_END = -2, TUTTI_DIGIT_WEIGHTS = 16 };
 typedef struct {
     const int8_t *path;
@@ -119,7 +120,7 @@ typedef struct {
 extern const tutti_digit_style tutti_digit_styles[];
 extern const int tutti_ndigit_styles;
 
-/* shapes: 3 x 32 x 32 bytes of sample `index` and its label, a pure function of (seed, split, index). */
+/* shapes: generates the 3 x 32 x 32 bytes of sample `index` and its label, a pure function of (seed, split, index). */
 enum { TUTTI_SHAPE_SIDE = 32, TUTTI_SHAPE_BYTES = 3 * TUTTI_SHAPE_SIDE * TUTTI_SHAPE_SIDE, TUTTI_NSHAPES = 10 };
 uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t bytes[TUTTI_SHAPE_BYTES]);
 
@@ -132,12 +133,12 @@ extern const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES];
 typedef struct {
     int ndims;
     int64_t dim[TUTTI_MAX_DIMS];
-    int64_t header_bytes; /* bytes start here in the file: for failures */
+    int64_t header_bytes; /* offset of `bytes` in the file, for messages */
     uint8_t *bytes;       /* the caller's (free()) */
     int64_t nbytes;
 } tutti_idx;
-/* Refuses with TUTTI_ERR_DATA, naming path and offset, whatever is not exactly one whole IDX file of unsigned bytes
- * with min_dims to max_dims non-empty dimensions. Never allocates more than a file of that size can hold. */
+/* Reads a file. TUTTI_ERR_DATA, with path and offset, if it is not exactly one whole IDX file of unsigned bytes with
+ * min_dims to max_dims non-empty dimensions. Never allocates more than a file of that size can hold. */
 tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_idx *out, tutti_failure *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.h: which data a run was trained on, in a few lines: numbers and labels of samples, what classes are called,
- * how bytes become floats, and a look at some samples as they are stored. Two sets of one identity may differ in
- * samples that were not looked at.
+/* identity.h: which data a run was trained on, in a few lines: numbers and labels of samples, names of classes, how
+ * bytes become floats, and hashes of some samples as they are stored. Two sets with the same identity may differ in
+ * samples that were not hashed.
  *
- * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; names of classes with bytes that are no letters or
- * digits as %XX. Threads: owner. */
+ * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; in names of classes, bytes that are no letters or
+ * digits are written as %XX. Threads: owner. */
 #ifndef TUTTI_DATA_IDENTITY_H
 #define TUTTI_DATA_IDENTITY_H
 
@@ -14,39 +14,39 @@
 enum { TUTTI_IDENTITY_CHANNELS = 16, TUTTI_IDENTITY_LOOKS = 64 };
 
 typedef struct {
-    int64_t nsamples; /* -1: this split was not looked at */
-    uint64_t labels;  /* hash of all, in the order of the set */
-    uint64_t
-        bytes; /* hash of TUTTI_IDENTITY_LOOKS samples, spread over the set, as they are stored: without augmentation */
+    int64_t nsamples; /* -1 = this split was not looked at */
+    uint64_t labels;  /* hash of all labels, in the order of the set */
+    /* hash of TUTTI_IDENTITY_LOOKS samples, spread over the set, as they are stored: without augmentation */
+    uint64_t bytes;
 } tutti_split_identity;
 
 typedef struct {
-    tutti_split_identity split[2]; /* by tutti_split */
+    tutti_split_identity split[2]; /* indexed by tutti_split */
     int64_t nclasses;
-    tutti_names names; /* of classes; none: they have numbers alone */
+    tutti_names names; /* names of classes; none: classes have only numbers */
     int nchannels;
     double mean[TUTTI_IDENTITY_CHANNELS], std[TUTTI_IDENTITY_CHANNELS];
 } tutti_data_identity; /* zero-initialise */
 
-/* Of sets that were opened with this config; one of the two may be NULL. A sample that cannot be read counts as none.
- * TUTTI_ERR_DATA: names of classes cannot be read. */
+/* Computes the identity of sets that were opened with this config; one of the two may be NULL. A sample that cannot be
+ * read hashes as empty. TUTTI_ERR_DATA: names of classes cannot be read. */
 tutti_status tutti_data_identity_of(const tutti_dataset_config *config, const tutti_dataset *train,
                                     const tutti_dataset *test, tutti_data_identity *out, tutti_failure *err);
 void tutti_data_identity_release(tutti_data_identity *d);
 
 char *tutti_data_identity_print(const tutti_data_identity *d); /* the caller frees */
-/* TUTTI_ERR_DATA: it is no such text. */
+/* TUTTI_ERR_DATA if it is no such text. */
 tutti_status tutti_data_identity_parse(const char *text, tutti_data_identity *out, tutti_failure *err);
 
-/* What is compared. */
+/* The parts that are compared. */
 enum {
-    TUTTI_IDENTITY_CLASSES = 1, /* names, where both have some; else their number */
+    TUTTI_IDENTITY_CLASSES = 1, /* names, if both have names; else their number */
     TUTTI_IDENTITY_TRAIN = 2,
     TUTTI_IDENTITY_TEST = 4,
     TUTTI_IDENTITY_NORMAL = 8, /* mean and std */
     TUTTI_IDENTITY_ALL = 15
 };
-/* In which of these the data now differ from those before, in words; NULL: in none. The caller frees. */
+/* Returns in words in which of these parts the data differ now; NULL: in none. The caller frees the text. */
 char *tutti_data_identity_differ(const tutti_data_identity *before, const tutti_data_identity *now, unsigned parts);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image.h: decodes JPEG and PNG files to RGB bytes and resamples a box of them to floats.
  *
- * A picture is opened (its header is read), then decoded for a view: what of it becomes how many pixels. A JPEG is
- * decoded at 1/2, 1/4 or 1/8 of its size where that still covers the view (the inverse DCT of a corner of the
- * coefficients), and only around the view's box; rows below it are not read at all. Whatever is no whole JPEG or PNG is
- * TUTTI_ERR_DATA and names the file: a JPEG must go on to an end-of-image marker, a PNG's checksums must be right.
- * Private to src/data. Threads: owner. */
+ * A picture is opened (its header is read), then decoded for a view, which says what part of it becomes how many
+ * pixels. A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that still covers the view (the inverse DCT of a corner
+ * of the coefficients), and only around the view's box; rows below the box are not read. A file that is not a complete
+ * JPEG or PNG is TUTTI_ERR_DATA, with its name: a JPEG must reach an end-of-image marker, a PNG's checksums must be
+ * right. Private to src/data. Threads: owner. */
 #ifndef TUTTI_DATA_IMAGE_H
 #define TUTTI_DATA_IMAGE_H
 
@@ -15,8 +15,9 @@
 
 #include "tutti/failure.h"
 
-/* One axis of a view, in pixels of the file: the interval [begin, end) becomes `out` pixels; only pixels of [lo, hi)
- * may be looked at (the whole picture: resize and then crop; the interval itself: crop and then resize). */
+/* One axis of a view, in pixels of the file: the interval [begin, end) becomes `out` pixels; the filter may use only
+ * pixels of [lo, hi). [lo, hi) is the whole picture for "resize, then crop", and the interval itself for "crop, then
+ * resize". */
 typedef struct {
     double begin, end;
     int lo, hi, out;
@@ -25,8 +26,8 @@ typedef struct {
     tutti_axis x, y;
 } tutti_view;
 
-/* What was decoded: rows of RGB bytes, the pixels [x, x + width) x [y, y + height) of the picture at 1/scale of its
- * size, and the view in pixels of that. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK bytes after the
+/* The decoded pixels: rows of RGB bytes, the pixels [x, x + width) x [y, y + height) of the picture at 1/scale of its
+ * size, and the view in these pixels. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK bytes after the
  * last row. */
 enum { TUTTI_IMAGE_SLACK = 64 };
 typedef struct {
@@ -37,23 +38,25 @@ typedef struct {
 } tutti_pixels;
 
 typedef struct tutti_image tutti_image;
-tutti_image *tutti_image_create(void); /* a decoder and its buffers, for one picture after the other */
+tutti_image *tutti_image_create(void); /* makes a decoder with its buffers, for one picture after another */
 void tutti_image_destroy(tutti_image *im);
-bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* they begin as a JPEG or a PNG does */
-/* bytes must stay until the picture is decoded or another is opened. name: for failures. size: width and height. */
+bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* true if they begin like a JPEG or a PNG */
+/* Opens a picture. bytes must stay until it is decoded or another is opened. name: for messages. size: width and
+ * height. */
 tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
                               tutti_failure *err);
-/* Once for each open; out is valid until the next. */
+/* Decodes it; call once after each open. *out is valid until the next open. */
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 
-/* Triangle filter as wide as a pixel of the output or the input, whichever is larger (Pillow's BILINEAR): along y, then
- * along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored left to right if asked. */
+/* Resamples by a triangle filter, as wide as a pixel of the output or the input, whichever is larger (Pillow's
+ * BILINEAR): along y, then along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored
+ * left to right if asked. */
 typedef struct tutti_resampler tutti_resampler;
-tutti_resampler *tutti_resampler_create(void); /* its buffers */
+tutti_resampler *tutti_resampler_create(void); /* makes its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);
 void tutti_resample(tutti_resampler *r, const tutti_pixels *in, const float scale[3], const float shift[3],
                     bool mirrored, float *out);
-/* How far beyond [begin, end) the filter looks, in input pixels. */
+/* Returns how far the filter reaches beyond [begin, end), in input pixels. */
 double tutti_resample_reach(const tutti_axis *axis);
 
 #endif

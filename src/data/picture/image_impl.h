@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_impl.h: what the decoders of JPEG and PNG share. Both libraries leave by longjmp; each function that calls one
- * sets its own place to come back to, keeps everything in the image, and owns nothing across the call. */
+/* image_impl.h: what the decoders of JPEG and PNG share. Both libraries report errors by longjmp. So each function that
+ * calls one calls setjmp itself, keeps everything in the image, and owns nothing across the call. */
 #ifndef TUTTI_DATA_IMAGE_IMPL_H
 #define TUTTI_DATA_IMAGE_IMPL_H
 
@@ -23,7 +23,7 @@ typedef struct {
 struct tutti_image {
     const char *name;
     const uint8_t *bytes;
-    size_t nbytes, at; /* at: read so far (PNG) */
+    size_t nbytes, at; /* at: bytes read so far (PNG) */
     int width, height;
     bool is_png;
     uint8_t *rows; /* decoded pixels, grown as needed */

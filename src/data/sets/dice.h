@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dice.h: random whole numbers of one drawn sample: each is a pure function of (seed, sample, how many before). Whole
- * numbers only, so that drawn sets have the same bytes on every machine. Threads: owner. */
+/* dice.h: random whole numbers for one generated sample: each is a pure function of (seed, sample, number of draws
+ * before). Whole numbers only, so that generated sets have the same bytes on every machine. Threads: owner. */
 #ifndef TUTTI_DATA_DICE_H
 #define TUTTI_DATA_DICE_H
 
@@ -23,7 +23,7 @@ static inline int64_t tutti_dice_below(tutti_dice *d, int64_t n)
     return (int64_t)(((uint64_t)tutti_dice_word(d) * (uint64_t)n) >> 32);
 }
 
-/* Triangular in -half .. half: small differences are common, large ones rare. */
+/* Returns a triangularly distributed number in -half .. half: small values are common, large ones rare. */
 static inline int64_t tutti_dice_spread(tutti_dice *d, int64_t half)
 {
     return tutti_dice_below(d, half + 1) + tutti_dice_below(d, half + 1) - half;

@@ -2,11 +2,10 @@
 /* image_folder.h: names and classes of the pictures of PATH/train/CLASS/ or PATH/test/CLASS/ (or PATH/val/CLASS/).
  * Private to src/data.
  *
- * Classes are the folders of train, sorted by bytes; pictures are the files in them and in the folders below, as
- * torchvision's ImageFolder takes them: sorted by class, then by folder, then by name. A file is a picture if it ends
- * in .jpg, .jpeg or .png (either case), or if it has another ending of a picture and holds a JPEG or PNG all the same.
- * Hidden files are passed over, all others are counted. Memory: about 16 bytes and the name for each picture. Threads:
- * frozen. */
+ * Classes are the folders of train, sorted by bytes. Pictures are the files in them and in the folders below, in the
+ * order of torchvision's ImageFolder: sorted by class, then by folder, then by name. A file is a picture if it ends in
+ * .jpg, .jpeg or .png (either case), or if it has another picture ending but holds a JPEG or PNG. Hidden files are
+ * ignored, all other files are counted. Memory: about 16 bytes and the name for each picture. Threads: frozen. */
 #ifndef TUTTI_DATA_IMAGE_FOLDER_H
 #define TUTTI_DATA_IMAGE_FOLDER_H
 
@@ -17,48 +16,48 @@
 #include "../picture/pictures.h"
 #include "tutti/failure.h"
 
-/* Files that are no pictures for us, by ending; zero-initialise. */
+/* Files that are no readable pictures, counted by ending; zero-initialise. */
 enum { TUTTI_LEFT_OUT_KINDS = 8, TUTTI_LEFT_OUT_ENDING = 16 };
 typedef struct {
     struct {
-        char ending[TUTTI_LEFT_OUT_ENDING]; /* ".webp", or words */
+        char ending[TUTTI_LEFT_OUT_ENDING]; /* ".webp", or words for several endings */
         int64_t n;
-    } kind[TUTTI_LEFT_OUT_KINDS]; /* the last one: all further ones */
+    } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry: all further endings */
     int nkinds;
-    int64_t n;        /* of all kinds */
-    int64_t npicture; /* those of them that a converter can make pictures of */
-    int64_t ntaken;   /* pictures with a foreign ending */
+    int64_t n;        /* files of all kinds */
+    int64_t npicture; /* files among them that a converter can turn into pictures */
+    int64_t ntaken;   /* pictures with another ending that were taken */
 } tutti_left_out;
-/* Adds "3 files left out (.webp 2, .gif 1): convert them to JPEG or PNG", or "no file left out". */
+/* Appends "3 files left out (.webp 2, .gif 1): convert them to JPEG or PNG", or "no file left out". */
 void tutti_left_out_say(const tutti_left_out *l, tutti_strbuf *out);
 
 typedef struct {
     char *top;      /* PATH/train */
-    char **classes; /* names, sorted */
+    char **classes; /* names of the classes, sorted */
     int nclasses;
-    tutti_strbuf names; /* of files, each ended by '\0' */
-    int64_t *name_at;   /* a picture: where its name begins */
+    tutti_strbuf names; /* names of the files, each ended by '\0' */
+    int64_t *name_at;   /* per picture: where its name begins */
     int32_t *labels;
     int64_t nfiles, room;
-    int nfound; /* classes that have a folder in top */
+    int nfound; /* number of classes that have a folder in top */
     tutti_left_out left;
 } tutti_image_folder;
 
-/* TUTTI_ERR_DATA says what is missing and where it belongs: train, test or val, a class of the test set that train has
- * not, a class without a picture. */
+/* Opens a folder. TUTTI_ERR_DATA says what is missing and where it belongs: train, test or val; a class of the test set
+ * that train lacks; a class without a picture. */
 tutti_status tutti_image_folder_open(const char *path, bool train, tutti_image_folder **out, tutti_failure *err);
 void tutti_image_folder_close(tutti_image_folder *f); /* NULL is accepted */
-/* Replaces what `path` holds. */
+/* Writes the path of a picture to `path`, in place of its text. */
 void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti_strbuf *path);
 
-/* Adds the pictures of a folder and of those below, sorted by folder, then by name, as paths that begin with `path`,
- * or, if bare, behind it. A folder that a link leads back to is not walked again. */
+/* Adds the pictures of a folder and of those below, sorted by folder, then by name, as paths that begin with `path`; if
+ * bare, without `path`. A folder that a link leads back to is not visited again. */
 tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *out, tutti_left_out *left,
                                      tutti_failure *err);
-/* Names of the classes alone. */
+/* Returns only the names of the classes. */
 tutti_status tutti_image_folder_classes(const char *path, tutti_names *out, tutti_failure *err);
 
-/* Reads a whole file into *bytes, which grows as needed and is the caller's (free()). */
+/* Reads a whole file into *bytes, which grows as needed; the caller frees it. */
 tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **bytes, size_t *room, size_t *nbytes,
                                    tutti_failure *err);
 

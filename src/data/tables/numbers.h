@@ -7,13 +7,14 @@
 
 enum { TUTTI_MAX_LABEL = 999999 };
 
-/* data.shape, where the job gives one, takes the place of the file's; TUTTI_ERR_USAGE: another number of numbers. path:
- * for the words. */
+/* Replaces the file's shape by data.shape, if the job gives it; TUTTI_ERR_USAGE if the number of elements differs.
+ * path: for messages. */
 tutti_status tutti_numbers_reshape(const tutti_dataset_config *config, const char *path, tutti_shape *shape,
                                    tutti_failure *err);
-/* How many there are of what; and that large numbers are as they are, where nobody has said how to make them small. */
+/* Adds notes: how many samples there are; and that large numbers are used unchanged, if the job does not say how to
+ * scale them. */
 void tutti_numbers_note(const tutti_dataset_config *config, tutti_dataset *d);
-/* A file in the folder ends so. */
+/* True if the folder has a file with this ending. */
 bool tutti_numbers_has_ending(const char *folder, const char *ending);
 
 #endif
