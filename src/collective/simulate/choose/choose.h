@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose.h: chooses the algorithm for a collective, rank count, size and topology: simulates every row of the table of
- * algorithms that serves, and takes the fastest. Each variant of the row's parameters counts, and those that the topology
- * suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it would run where ranks map each
- * other's memory. Times that differ by less than a thousandth are equal (slices are whole elements): ties go to the
- * earlier row.
+ * algorithms that serves, and takes the fastest. Each variant of the row's parameters counts, and those that the
+ * topology suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it would run where
+ * ranks map each other's memory. Times that differ by less than a thousandth are equal (slices are whole elements):
+ * ties go to the earlier row.
  *
  * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
  * it; nobody sets the size by hand: it is the point where the times cross (tutti_choose_ranges).
