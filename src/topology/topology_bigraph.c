@@ -48,7 +48,7 @@ static int32_t bigraph_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + 2 * s.half;
 }
 
-/* Cables: one a host, then upper u to lower v: nseats + u * half + v. */
+/* Cables: one for each host, then upper switch u to lower v: nseats + u * half + v. */
 static int32_t bigraph_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;
@@ -80,7 +80,7 @@ static void bigraph_node_name(const tutti_topology *t, int32_t nranks, int32_t n
         snprintf(out, 40, "%s%d", at < s.half ? "upper" : "lower", (int)(at % s.half));
 }
 
-/* The link from switch a to switch b of the other layer. */
+/* Returns the link from switch a to switch b of the other layer. */
 static int32_t between(shape s, int32_t a, int32_t b)
 {
     if (a < s.half) return 2 * (s.nseats + a * s.half + (b - s.half));

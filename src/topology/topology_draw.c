@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_draw.c: draws networks: text for Graphviz, and SVG of our own. Cables are drawn once, as thick as the cubic
- * root of their rate, in a colour for each rate. */
+/* topology_draw.c: draws networks: text for Graphviz, and SVG of our own. Both directions of a cable are one line, as
+ * thick as the cubic root of its rate, in a colour for each rate. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "../base/text/strbuf.h"
 #include "topology_layout.h"
 
-/* Does link l run against one before it? Then that one's line stands for both. */
+/* Returns true if link l runs against the link before it, whose line stands for both. */
 bool tutti_link_goes_back(const tutti_fabric *net, int32_t l)
 {
     const tutti_link *a = &net->links[l];
@@ -44,7 +44,7 @@ char *tutti_topology_dot(const tutti_topology *t, int32_t nranks)
 enum { TOP = 64, LEGEND_WIDTH = 110, MOST_RATES = 6 };
 static const char *const colours[MOST_RATES] = {"#2457a6", "#c2571a", "#2e7d4f", "#7a3b93", "#c9a100", "#5f7482"};
 
-/* The rates that there are, the largest first; what goes beyond MOST_RATES is not told apart. */
+/* The different rates, the largest first; rates beyond MOST_RATES get the last colour. */
 typedef struct {
     double rate[MOST_RATES];
     int n;

@@ -3,17 +3,17 @@
  * linked to each of its `spines`; with several pods, spine i of every pod is linked to the same `tops` top switches. A
  * leaf carries hosts * bw : spines * up; equal figures do not oversubscribe.
  *
- * The way down is fixed, the way up is chosen. dmodk: by the destination's number, spine dst mod spines, top (dst div
- * spines) mod tops (D-mod-k routing), so that all bytes to one host come down one way. ecmp: by a hash of source,
- * destination and channel, drawn from the seed, the same for every byte of a flow: flows collide as in a network that
- * hashes packets' headers. */
+ * The way down is fixed, the way up is chosen. dmodk chooses by the destination's number: spine dst mod spines, top
+ * (dst div spines) mod tops (D-mod-k routing), so that all bytes to one host come down one way. ecmp chooses by a hash
+ * of source, destination and channel, drawn from the seed and the same for every byte of a flow: flows collide as in a
+ * network that hashes packets' headers. */
 #include <stdio.h>
 
 #include "topology_impl.h"
 
 typedef struct {
     int32_t pods, leaves, hosts, spines, tops;
-    int32_t nseats, nleaves, nspines, ntops; /* in all */
+    int32_t nseats, nleaves, nspines, ntops; /* totals */
 } shape;
 
 static shape shape_of(const tutti_topology *t)
@@ -69,7 +69,7 @@ static int32_t fat_tree_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + s.nleaves + s.nspines + s.ntops;
 }
 
-/* Cables: one a host, then leaf to spine, then spine to top. */
+/* Cables: one for each host, then leaf to spine, then spine to top. */
 static int32_t fat_tree_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

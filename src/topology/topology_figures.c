@@ -2,7 +2,7 @@
 /* topology_figures.c: the figures of topologies (bandwidths, latencies): names, units, words; text to figure and back.
  *
  * A figure with a dimension needs a unit of it, a count has none, a choice is one of its words, a set is numbers joined
- * by dots. What has no unit, the wrong one or another word is refused. */
+ * by dots. A value with a missing or wrong unit, or an unknown word, is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SHARE, SET, PAIRS, CHOICE } dime
 static const struct {
     const char *name;
     dimension dim;
-    const char *words; /* of a choice, joined by '|' */
+    const char *words; /* words of a choice, joined by '|' */
     const char *meaning;
 } figures[TUTTI_NFIGURES] = {
     [TUTTI_FIGURE_BANDWIDTH] = {"bw", RATE, NULL, "of a link each way; of the memory for all cores of a host"},
@@ -117,7 +117,7 @@ static bool choice_parse(const char *words, const char *text, double *out)
     }
 }
 
-/* Ascending numbers below 16, each once. */
+/* Parses ascending numbers below 16, each once. */
 static bool set_parse(const char *text, double *out)
 {
     unsigned set = 0;
@@ -139,8 +139,8 @@ static bool ends_with(const char *text, size_t n, const char *end)
     return n >= length && !memcmp(text + n - length, end, length);
 }
 
-/* As people write them, in the words of `units`: 25GbE, 3.1GB/s, 100Gbit/s and 10gbps are 25Gb, 3.1GB, 100Gb and 10Gb.
- * An unknown one stays what it is, up to 15 bytes. */
+/* Turns a unit as people write it into a name of `units`: 25GbE, 3.1GB/s, 100Gbit/s and 10gbps become 25Gb, 3.1GB,
+ * 100Gb and 10Gb. An unknown unit stays as it is, up to 15 bytes. */
 static void plain_unit(dimension dim, const char *text, char out[16])
 {
     static const char *const bits[] = {"bits", "bit", "Bit", "bE"};

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind = one file + one row.
  *
- * Rows speak of *seats*: where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches are the nodes
- * after them. Who sits where is common to all kinds (topology_place.c): a row never hears of ranks. */
+ * Rows know only *seats*, the places where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches
+ * are the nodes after them. Which rank sits where is common to all kinds (topology_place.c): rows never see ranks. */
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
 #include "../base/text/strbuf.h"
 #include "tutti/topology.h"
 
-/* A figure of a kind, as it is when nobody says more. */
+/* A figure of a kind with its value when nothing else sets it. */
 typedef struct {
     tutti_figure figure;
     double value;
     tutti_provenance from;
-    const char *source;  /* where it stands; NULL = assumed and detected figures need none */
-    const char *meaning; /* for this kind; NULL = what it means everywhere */
+    const char *source;  /* where the value is published; NULL = an assumed or detected figure needs no source */
+    const char *meaning; /* meaning for this kind; NULL = the general meaning */
 } tutti_preset;
 
 struct tutti_server;
@@ -23,27 +23,30 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    bool maps_memory; /* ranks of a group (without groups: all) map each other's memory */
-    bool is_machine;  /* a group (without groups: all) is one machine, whether links or memory carry what its ranks
-                     * exchange */
-    int behind_port;  /* hosts with ports: links of a route from the one into a host on, that included; 0: there are
-                      * none */
+    bool maps_memory; /* ranks of a group (if there are no groups: all ranks) map each other's memory */
+    bool is_machine;  /* a group (if there are no groups: all ranks) is one machine, whether its ranks exchange over
+                       * links or memory */
+    int behind_port;  /* kinds with ports: number of links from the port into a host to the end of a route, that port
+                       * included; 0: no ports */
     unsigned places;  /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
-    void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* what this machine tells; NULL = nothing */
-    bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
+    void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* takes figures from this machine; NULL = none */
+    bool (*idle)(const tutti_topology *t, tutti_figure); /* returns true if the figure has no effect beside the others;
+                                                          * NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
-                          tutti_failure *err); /* figures that do not go together; NULL = none */
-    /* NULL, or servers of GPUs as the figures describe them: server.h answers the rest. */
+                          tutti_failure *err); /* refuses figures that contradict each other; NULL = none do */
+    /* NULL, or describes servers of GPUs by the figures; server.h has the other functions. */
     void (*server)(const tutti_topology *t, struct tutti_server *out);
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
-    int32_t (*group)(const tutti_topology *t);                  /* seats behind one switch; NULL = no groups */
-    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* NULL: no network */
+    /* returns the number of seats behind one switch; NULL = no groups */
+    int32_t (*group)(const tutti_topology *t);
+    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* NULL: the kind is no network */
     int32_t (*nlinks)(const tutti_topology *t, int32_t nranks);
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
     bool (*cell)(const tutti_topology *t, int32_t node,
-                 double at[2]); /* on the grid of a picture; NULL or false: on none */
-    void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* NULL: "node>node" */
+                 double at[2]); /* place on the grid of a picture; NULL or false: it has none */
+    /* NULL: names are "node>node" */
+    void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
     /* src != dst */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
 } tutti_topology_row;
@@ -51,56 +54,58 @@ typedef struct {
 enum { TUTTI_TOPOLOGY_MAX_KINDS = 64 };
 const tutti_topology_row *tutti_topology_row_at(int kind); /* tutti_topology_kind; NULL past the end */
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
-                                          tutti_figure f); /* NULL: it has no such figure */
+                                          tutti_figure f); /* NULL: the kind has no such figure */
 
-/* Where a picture shows a node, to the right and down, in cells of a grid that nodes fill; false: on no grid. */
+/* Computes the place of a node in a picture, to the right and down, in cells of a grid that nodes fill; false: the kind
+ * has no grid. */
 bool tutti_topology_cell(const tutti_topology *t, int32_t nranks, int32_t node, double at[2]);
-/* Is link l the way back of the one before it? */
+/* Returns true if link l is the way back of the one before it. */
 bool tutti_link_goes_back(const tutti_fabric *net, int32_t l);
 
-/* A figure as a whole number. */
+/* Returns a figure as a whole number. */
 static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
 {
     return (int32_t)t->figure[f];
 }
 
-/* The link out of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
+/* Returns one link of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
 
-/* rank_of[seat]: -1 if nobody sits there. */
+/* Fills rank_of[seat]: -1 for an empty seat. */
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
-/* Reads a number of at most `most` digits, no more than 9, from text[*at] on and moves *at behind it (topology_text.c).
+/* Reads a number of at most `most` digits, no more than 9, at text[*at] and moves *at behind it (topology_text.c).
  * false: no digit is there. */
 bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out);
-/* Pairs joined by NVLinks (topology_cards.c): "0-1.0-3x2" of n bytes to t->mesh, each pair once; and back. */
+/* Read pairs joined by NVLinks (topology_cards.c), "0-1.0-3x2" of n bytes, into t->mesh, each pair once; and print
+ * them. */
 bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n);
 void tutti_mesh_print(const tutti_topology *t, tutti_strbuf *out);
 
-/* Hashed choice among n equal paths, a function of the seed and of who talks to whom on which channel. */
+/* Chooses one of n equal paths by a hash of the seed, source, destination, channel and level. */
 int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int level, int32_t n);
 
-/* The first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
+/* Reads the first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
 bool tutti_sysfs_line(char out[64], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Named machines (topology_machine.c): fills in kind and figures of the one that n bytes name; TUTTI_ERR_USAGE: there
- * is none. */
+/* Named machines (topology_machine.c): fills in kind and figures of the machine that the n bytes of text name;
+ * TUTTI_ERR_USAGE: there is none. */
 tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topology *t, tutti_failure *err);
-/* Figures of a kind as they are when nobody says more. */
+/* Sets the figures of a kind to their presets. */
 void tutti_topology_take_presets(const tutti_topology_row *row, tutti_topology *t);
-/* Where a machine's figure is from, in brackets, and its nodes and their prices, a line each; nothing where the
- * topology is no machine. */
+/* Writes the source of a machine's figure, in brackets; and the machine's nodes and their prices, a line each. Write
+ * nothing if the topology is no machine. */
 void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out);
 void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out);
 
-/* What a figure is called and measured in (topology_figures.c). */
+/* Return the meaning and the unit of a figure (topology_figures.c). */
 const char *tutti_figure_meaning(tutti_figure f);
 const char *tutti_figure_example(tutti_figure f);
-/* "10Gb" -> 1.25e9 and so on; false if it is no figure of the kind that f has. Not for a list of seats. */
+/* Parses "10Gb" -> 1.25e9 and so on; false if the text has not the dimension of f. Not for a list of seats. */
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out);
-bool tutti_figure_is_ethernet(const char *text, size_t nbytes); /* "25GbE" */
-/* The shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". Sets need up to 48 bytes. */
+bool tutti_figure_is_ethernet(const char *text, size_t nbytes); /* true for "25GbE" and the like */
+/* Prints the shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". Sets need up to 48 bytes. */
 void tutti_figure_print(tutti_figure f, double value, char out[64]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_layout.c: places the nodes and cables of a network's picture. Cables in the row of the ranks run below it,
- * each in a lane of its own where they would lie on each other; the longer, the lower. */
+ * each in a lane of its own if they would overlap; longer cables run lower. */
 #include "topology_layout.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { CELL_X = 96, CELL_Y = 76, SPACE = 74, APART = 110, ROW = 110, EDGE = 24, LANE = 9, PORT = 7, AROUND = 10 };
 
-/* Distance from the ranks, whichever way cables carry. */
+/* Computes each node's distance from the ranks, ignoring the direction of links. */
 static int32_t rows_find(const tutti_fabric *net, int32_t *row)
 {
     int32_t most = 0;
@@ -24,7 +24,7 @@ static int32_t rows_find(const tutti_fabric *net, int32_t *row)
         }
     }
     for (int32_t v = 0; v < net->nnodes; v++) {
-        if (row[v] == INT32_MAX / 2) row[v] = 0; /* a seat that nobody reaches */
+        if (row[v] == INT32_MAX / 2) row[v] = 0; /* a seat that no link reaches */
         most = row[v] > most ? row[v] : most;
     }
     return most;
@@ -52,7 +52,7 @@ static void circle_take(const tutti_fabric *net, double top, tutti_drawing *out)
 }
 
 typedef struct {
-    double middle; /* of what it joins in the row below */
+    double middle; /* mean position of its neighbours in the row below */
     int32_t node;
 } sitter;
 
@@ -63,8 +63,8 @@ static int by_middle(const void *x, const void *y)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Each over the middle of what it joins, side by side where these are one, the row as a whole where its nodes would
- * like to be. */
+/* Places each node over the middle of its neighbours below. Nodes that would overlap stand side by side, and the row as
+ * a whole is shifted to the mean of the wanted places. */
 static void row_seat(const tutti_fabric *net, const int32_t *row, int32_t r, sitter *list, tutti_drawing *out)
 {
     int32_t n = 0;
@@ -109,7 +109,7 @@ static bool is_between(double a, double x, double b)
     return x > fmin(a, b) + 1 && x < fmax(a, b) - 1;
 }
 
-/* Is a node in the way of a level or an upright line between a and b? */
+/* Returns true if a node is in the way of a horizontal or vertical line between a and b. */
 static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t a, int32_t b)
 {
     const bool level = at->y[a] == at->y[b], upright = at->x[a] == at->x[b];
@@ -122,7 +122,7 @@ static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t
 
 typedef struct {
     int32_t link, lane;
-    double from, to; /* nodes' middles, from left to right */
+    double from, to; /* middles of its end nodes, from left to right */
 } span;
 
 static int by_length(const void *x, const void *y)
@@ -132,13 +132,14 @@ static int by_length(const void *x, const void *y)
     return d < 0 ? -1 : d > 0 ? 1 : a->link < b->link ? -1 : a->link > b->link;
 }
 
-/* Lane of each, and its ends beside those of others at the same node: the shorter, the farther out. */
+/* Gives each cable its lane, and orders ends of cables at the same node: shorter ones farther out. */
 static void lanes_give(span *spans, int32_t n, double bottom, tutti_drawing *out)
 {
     qsort(spans, (size_t)n, sizeof *spans, by_length);
     for (int32_t i = 0; i < n; i++) {
         span *s = &spans[i];
-        int32_t left = 0, right = 0; /* shorter ones to the right of its left end, to the left of its right end */
+        int32_t left = 0, right = 0; /* number of shorter cables to the right of its left end, and to the left of its
+                                      * right end */
         for (int32_t k = 0; k < i; k++) {
             const bool apart = spans[k].to < s->from - 1 || spans[k].from > s->to + 1;
             left += fabs(spans[k].from - s->from) < 1;
@@ -163,7 +164,7 @@ static tutti_cable_way way_around(const tutti_drawing *at, int32_t a, int32_t b)
     return (tutti_cable_way){at->x[a] - side, at->y[a], at->x[b] - side, at->y[b], -AROUND, 0};
 }
 
-/* lowest: the y of the row whose cables get lanes below it; NAN: none. */
+/* Sets the ways of all cables. lowest: the y of the row whose cables get lanes below it; NAN: none. */
 static void ways_take(const tutti_fabric *net, double lowest, tutti_drawing *out)
 {
     span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);
@@ -194,7 +195,7 @@ void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double
     const int32_t highest = rows_find(net, row);
     double lowest = (double)NAN;
     if (cells_take(t, net, top, out)) {
-        /* a grid */
+        /* the row has a grid */
     } else if (highest == 0) {
         circle_take(net, top, out);
     } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file
- * of src/topology/machines (base/text/sourced.h), embedded by the build. A key of such a file is a figure of the kind;
- * role.NAME counts nodes of a role, price.NAME is what one of them costs, life is the hours of work that this buys.
- * role.compute are the nodes that ranks sit on. */
+ * of src/topology/machines (base/text/sourced.h), embedded by the build. A key of such a file is a figure of the kind.
+ * role.NAME counts nodes of a role, price.NAME is the cost of one of them, life is the number of hours of work that the
+ * price buys. Ranks sit on the nodes of role.compute. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ const char *tutti_topology_machine_at(int i)
     return NULL;
 }
 
-/* The row of a name of n bytes. */
+/* Returns the row of the name of n bytes. */
 static const tutti_embedded_text *row_of(const char *name, size_t n)
 {
     for (const tutti_embedded_text *m = tutti_shipped_machines; m->name; m++)
@@ -61,7 +61,7 @@ static tutti_provenance provenance_of(const char *word)
     return strcmp(word, "measured") ? TUTTI_FROM_ASSUMED : TUTTI_FROM_MEASURED;
 }
 
-/* "12GB/s" is the figure "12GB": files write rates as people do. */
+/* Parses "12GB/s" as the figure "12GB": files write rates as people do. */
 static bool value_take(tutti_topology *t, tutti_figure f, const char *value)
 {
     size_t n = strlen(value);
@@ -110,7 +110,7 @@ tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topol
     return st;
 }
 
-/* ---- as many hosts as ranks need ---- */
+/* ---- enough hosts for the ranks ---- */
 
 void tutti_topology_grow(tutti_topology *t, int32_t nranks)
 {
@@ -141,7 +141,7 @@ char *tutti_topology_machine_about(const char *name)
     return tutti_strbuf_detach(&out);
 }
 
-/* The words of a figure that is still the machine's; "" else. */
+/* Writes the source of a figure that still has the machine's value; nothing otherwise. */
 void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out)
 {
     tutti_sourced s;
@@ -189,7 +189,7 @@ bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices
         if (!l->from || strncmp(l->key, "price.", 6) != 0 || !strcmp(l->key, "price.compute")) continue;
         snprintf(role, sizeof role, "role.%.60s", l->key + 6);
         number_of(&s, l->key, &price);
-        number_of(&s, role, &count); /* the network has no role: it is there once */
+        number_of(&s, role, &count); /* the network has no role and counts once */
         found.once += price * count;
     }
     tutti_sourced_release(&s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_place.c: places ranks on the seats of a topology. Seats stand in groups behind one switch (or host, or
- * server); ranks take them
- *   block        in order;
- *   round-robin  one from each group in turn;
- *   list         as the list says;
+ * server). Placements:
+ *   block        ranks take seats in order
+ *   round-robin  ranks take one seat from each group in turn
+ *   list         ranks take seats as the list says
  *   parity       bigraph only: our reconstruction of the rank mapping that EFLOPS (Dong et al., HPCA 2020) calls HDRM,
- *                from its property, that every partner of halving and doubling sits on the other layer. With N
+ *                from its property that every partner of halving and doubling sits on the other layer. With N
  *                switches, rank r, j = r div N and i = (r mod N) div 2: slot j of upper switch (i + j) mod N/2 if r has
  *                an even number of ones in binary, else of lower switch i. Partners differ in one bit, so in parity.
  *                For powers of two no directed link between switches carries more than ceil(2M/N) messages of a stage
@@ -57,7 +57,7 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank)
     return size ? tutti_topology_seat_of(t, rank) / size : 0;
 }
 
-/* host_of[r]: the lowest rank of r's group where `of_groups`, else r. */
+/* Sets host_of[r] to the lowest rank of r's group if `of_groups`, else to r. */
 static void find_first(const tutti_topology *t, int32_t nranks, bool of_groups, int32_t *host_of)
 {
     int32_t size = group_size(t), ngroups = size ? tutti_topology_nseats(t, nranks) / size : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_table.c: the table of the kinds of topology, and what all share: links, routes, and the network as a whole.
- * A new kind is its file and its name at the end of KINDS. */
+/* topology_table.c: the table of the kinds of topology, and functions for all kinds: links, routes, and the network as
+ * a whole. A new kind is its file and its name at the end of KINDS. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ KINDS(DECLARE)
 #define ROW(name) &tutti_topology_##name##_row,
 static const tutti_topology_row *const rows[] = {KINDS(ROW)};
 
-/* The names of topology.h are numbers of this list. */
+/* The kinds that topology.h names have these numbers. */
 #define NUMBER(name) NUMBER_##name,
 enum { KINDS(NUMBER) NKINDS };
 #define IS(name, kind) static_assert((int)NUMBER_##name == (int)TUTTI_TOPOLOGY_##kind, "KINDS is out of order");
@@ -89,7 +89,7 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
     return (tutti_link){back ? b : a, back ? a : b, bytes_per_s, latency_s};
 }
 
-/* node_of[seat]: ranks first, in their order; then the seats that nobody took. */
+/* Numbers nodes: node_of[seat] is the rank for a taken seat; empty seats follow. */
 static void seats_number(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *node_of)
 {
     int32_t next = nranks;
@@ -123,7 +123,7 @@ void tutti_fabric_release(tutti_fabric *network)
     *network = (tutti_fabric){0};
 }
 
-/* The seat or switch, as the row numbers them, that is node `node`. */
+/* Returns the seat or switch, as the row numbers them, of node `node`. */
 static int32_t node_in_row(const tutti_topology *t, int32_t nranks, int32_t node)
 {
     int32_t nseats = rows[t->kind]->nseats(t, nranks), found = node;
@@ -193,7 +193,7 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
 int tutti_topology_port(const tutti_topology *t, int nlinks)
 {
     const int behind = rows[t->kind]->behind_port;
-    return behind && nlinks >= 2 * behind ? nlinks - behind : -1; /* shorter: inside */
+    return behind && nlinks >= 2 * behind ? nlinks - behind : -1; /* a shorter route stays inside a host */
 }
 
 int32_t tutti_topology_npaths(const tutti_topology *t)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_text.c: reads and prints the one-line text form of a topology, and describes it for people.
  *
- * What is wrong, is not of this kind of topology, or would have no effect beside the other figures is refused: a
- * parameter that does nothing must not look as if it did. */
+ * A key that is wrong, does not belong to this kind of topology, or has no effect beside the other figures is refused:
+ * a key without effect must not look as if it had one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-/* What a port with room for 1 MiB lost, at 300 Mbit/s (docs/topologies.md, incast); assumed for faster ones. */
+/* The share that a port with room for 1 MiB lost at 300 Mbit/s (docs/topologies.md, incast); assumed for faster
+ * ports. */
 static const double ETHERNET_INCAST = 0.01;
 
 static bool is_idle(const tutti_topology *t, tutti_figure f)
@@ -49,7 +50,7 @@ bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int3
     return *at > from;
 }
 
-/* "3.1.0.2": the seats of ranks 0, 1, 2, ... */
+/* Parses "3.1.0.2": the seats of ranks 0, 1, 2, ... */
 static bool seats_parse(tutti_topology *t, const char *text, size_t n)
 {
     t->nlisted = 0;
@@ -64,7 +65,7 @@ static bool seats_parse(tutti_topology *t, const char *text, size_t n)
     return t->nlisted > 0;
 }
 
-/* One "key=value" of n bytes. */
+/* Parses one "key=value" of n bytes. */
 static tutti_status item_parse(tutti_topology *t, const char *item, size_t n, tutti_failure *err)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
@@ -109,7 +110,7 @@ static tutti_status kind_find(const char *text, size_t n, tutti_topology_kind *o
     return TUTTI_ERR_USAGE;
 }
 
-/* What only several figures together show. */
+/* Refuses errors that only several figures together show. */
 static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);

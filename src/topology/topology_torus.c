@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_torus.c: nodes on a grid of x * y * z that closes in every direction, one rank a node, a duplex cable
- * between neighbours (one also where a side has two nodes). Node = (k * y + j) * x + i. Routing by dimension, x first,
- * the shorter way round; where both are equal, forward from even and backward from odd nodes. Every link costs
+/* topology_torus.c: nodes on a grid of x * y * z that closes in every direction, one rank a node, one duplex cable
+ * between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. Routing is by dimension, x first,
+ * the shorter way round; if both ways are equal, forward from even and backward from odd nodes. Every link costs
  * `lat`. */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ enum { NDIMS = 3 };
 
 typedef struct {
     int32_t side[NDIMS], stride[NDIMS];
-    int32_t first[NDIMS]; /* cable of each direction */
+    int32_t first[NDIMS]; /* first cable of each direction */
     int32_t nseats, ncables;
 } shape;
 
@@ -62,7 +62,7 @@ static int32_t neighbour(const shape *s, int32_t node, int d)
     return node + ((at + 1) % s->side[d] - at) * s->stride[d];
 }
 
-/* The cable from `node` forward in direction d; with two nodes a side only the even one has it. */
+/* Returns the cable from `node` forward in direction d. With two nodes a side only the even node has one. */
 static int32_t cable_of(const shape *s, int32_t node, int d)
 {
     if (s->side[d] > 2) return s->first[d] + node;
@@ -90,7 +90,7 @@ static void torus_node_name(const tutti_topology *t, int32_t nranks, int32_t nod
              (int)coordinate(&s, node, 2));
 }
 
-/* Layers in z lie behind each other, a little aside. One row is a ring, which is no grid. */
+/* Draws layers in z behind each other, a little aside. A torus of one row is a ring and has no grid. */
 static bool torus_cell(const tutti_topology *t, int32_t node, double at[2])
 {
     const shape s = shape_of(t);
@@ -113,7 +113,7 @@ static int torus_route(const tutti_topology *t, int32_t src, int32_t dst, int32_
         int32_t hops = forward ? ahead : side - ahead;
         for (; hops > 0; hops--) {
             int32_t at = coordinate(&s, src, d), before = src + ((at + side - 1) % side - at) * s.stride[d];
-            bool out = side == 2 ? at == 0 : forward; /* along the cable, or against it */
+            bool out = side == 2 ? at == 0 : forward; /* true: along the cable; false: against it */
             links[n++] = 2 * cable_of(&s, forward || side == 2 ? src : before, d) + !out;
             src = forward ? neighbour(&s, src, d) : before;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, the text form on the last line
- * that is no comment. A missing file is no failure (figures are then assumed); a file fitted with another number of
- * cores is not used, because its figures are of another machine or of another share of it. */
+/* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, whose last line that is no comment
+ * is the text form. A missing file is no failure: figures are then assumed. A file fitted with another number of cores
+ * is not used, because its figures are of another machine or of another share of it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ char *tutti_topology_tuned_path(void)
     return tutti_strbuf_detach(&path);
 }
 
-/* The last line that has text and does not begin with '#', or NULL; cut out of `text` in place. */
+/* Returns the last line that has text and does not begin with '#', cut out of `text` in place, or NULL. */
 static char *last_line(char *text)
 {
     char *found = NULL, *rest = NULL;
@@ -47,7 +47,7 @@ static void note(char notes[TUTTI_TOPOLOGY_NOTES], const char *format, ...)
     va_end(args);
 }
 
-/* The topology in the file; false: there is none. */
+/* Reads the topology in the file; *found is false if there is no file. */
 static tutti_status read_fitted(const char *path, const tutti_host_shape *machine, tutti_topology *out, bool *found,
                                 tutti_failure *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a place for each.
  *
- * Rates are those of NCCL's topology code, as everywhere here. NCCL takes an NVLink's rate from the card's compute
- * capability, and so do we: the version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has
- * 0.1875 GB/s a lane in generation 1, so 12 in generation 3 x16. The slowest card counts. Between sockets NVML says
- * nothing: the preset stands. Cards under one PCIe switch, or on one board, share a switch of the tree; a switch behind
- * another one stands beside it, under the socket, which bounds their ways as well: all links of the tree have one
- * rate. */
+ * Rates are those of NCCL's topology code, as everywhere in topology. Like NCCL, this file takes an NVLink's rate from
+ * the card's compute capability: NVML has reported version 5.0 on H100s, whose links are 4.0. PCIe has 0.1875 GB/s a
+ * lane in generation 1, so 12 in generation 3 x16. The slowest card counts. NVML says nothing of the link between
+ * sockets, so the preset stands. Cards under one PCIe switch, or on one board, share a switch of the tree. A switch
+ * behind another one stands beside it, under the socket, which bounds their ways as well, because all links of the tree
+ * have one rate. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static bool has_nvlinks(const tutti_host_cards *c, int i)
     return n > 0;
 }
 
-/* The slowest card that has any NVLink. */
+/* Takes the rate of the slowest card that has any NVLink. */
 static void take_nvlink_rate(const seating *s)
 {
     double slowest = 0, fastest = 0;
@@ -114,7 +114,7 @@ static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 }
 
 typedef struct {
-    int nsockets, nswitches /* a socket */, nslots /* a switch */;
+    int nsockets, nswitches /* per socket */, nslots /* per switch */;
     int slot[MAX]; /* of each card */
 } tree;
 
@@ -122,7 +122,7 @@ static void grow_tree(const tutti_host_cards *c, tree *out)
 {
     tutti_host_cards known = *c;
     int socket[MAX], sw[MAX], first[MAX], at[MAX] /* in its socket */, filled[MAX] = {0}, switches[MAX] = {0};
-    for (int i = 0; i < c->n; i++) /* an unknown way is one inside a socket */
+    for (int i = 0; i < c->n; i++) /* an unknown way counts as one inside a socket */
         for (int j = 0; j < c->n; j++)
             if (known.ancestor[i][j] == TUTTI_ANCESTOR_UNKNOWN) known.ancestor[i][j] = ONE_NODE;
     *out = (tree){.nsockets = find_groups(&known, ONE_NODE, socket)};
@@ -137,7 +137,7 @@ static void grow_tree(const tutti_host_cards *c, tree *out)
     for (int i = 0; i < c->n; i++) out->slot[i] += (socket[i] * out->nswitches + at[sw[i]]) * out->nslots;
 }
 
-/* The numbers of a mesh are slots, ascending. */
+/* Fills the mesh, whose numbers are slots in ascending order. */
 static void take_mesh(const seating *s, const tree *tr)
 {
     int card_in[MAX];
@@ -152,12 +152,12 @@ static void take_mesh(const seating *s, const tree *tr)
     if (!t->nmesh) return;
     set_figure(s, TUTTI_FIGURE_MESH, t->nmesh);
     take_nvlink_rate(s);
-    /* NCCL's step over NVLink; the preset is that over PCIe. */
+    /* NCCL's latency of a step over NVLink; the preset is that over PCIe. */
     t->figure[TUTTI_FIGURE_SOFTWARE] =
         tutti_topology_preset(tutti_topology_row_at(TUTTI_TOPOLOGY_NVSWITCH), TUTTI_FIGURE_SOFTWARE)->value;
 }
 
-/* Rank r is on card r, whatever the order of their slots. */
+/* Seats rank r on card r, whatever the order of their slots. */
 static void take_seats(const seating *s, const tree *tr)
 {
     int32_t seat[MAX];
@@ -204,7 +204,7 @@ static tutti_status seat_in_tree(const seating *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* The GPUs are cards by number; who has no NVLink into a switch has no seat. */
+/* Uses cards as GPUs by number; a card without an NVLink into a switch gets no seat. */
 static void seat_at_switches(const seating *s)
 {
     const tutti_host_cards *c = s->cards;

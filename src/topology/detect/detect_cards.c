@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe ways between them. What the driver
- * does not support is unknown; whatever else it refuses, or says two ways, is a failure in words. */
+/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe ways between them. A fact that the
+ * driver does not support is unknown. Any other refusal, or a contradiction, is a failure in words. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static bool is_same_address(const tutti_nvml_pci *a, const tutti_nvml_pci *b)
     return a->domain == b->domain && a->bus == b->bus && a->device == b->device;
 }
 
-/* Letters that a terminal can print, ended. */
+/* Terminates a text and replaces letters that a terminal cannot print. */
 static void make_printable(char *text, size_t room)
 {
     text[room - 1] = '\0';
@@ -96,7 +96,7 @@ static int card_at(const reader *r, const tutti_nvml_pci *address)
     return -1;
 }
 
-/* An active NVLink of card i. */
+/* Reads an active NVLink of card i. */
 static tutti_status read_link(reader *r, int i, unsigned link)
 {
     tutti_host_card *card = &r->out->card[i];
@@ -126,7 +126,7 @@ static tutti_status read_link(reader *r, int i, unsigned link)
     return TUTTI_OK;
 }
 
-/* Links are asked one after the other: NVML refuses the first that the card does not have. */
+/* Asks for links one after the other: NVML refuses the first that the card does not have. */
 static tutti_status read_links(reader *r, int i)
 {
     for (unsigned link = 0; link < TUTTI_NVML_MAX_LINKS; link++) {
@@ -173,7 +173,7 @@ static tutti_status read_cards(reader *r)
     return st;
 }
 
-/* Nobody has asked for a library, and the loader knows of none. */
+/* Returns true if no library is named in the environment and the loader does not find the usual one. */
 static bool is_missing(void)
 {
     const char *asked = getenv(VARIABLE);

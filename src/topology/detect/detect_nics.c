@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_nics.c: finds the network interfaces of this machine in /sys/class/net: those behind which a device stands, so
- * neither loopback nor bridges and tunnels. Ethernet says its rate in Mb/s; InfiniBand and virtual cards may not say
- * any. */
+/* detect_nics.c: finds the network interfaces of this machine in /sys/class/net. Only interfaces of a device count, so
+ * neither loopback nor bridges and tunnels. Ethernet reports its rate in Mb/s; InfiniBand and virtual cards may report
+ * none. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.h: declarations of what tutti calls of NVML, the library of NVIDIA's driver that knows its cards. The library is
- * loaded when it is wanted (base/host/library.h) and never linked. Layouts and numbers are those of NVML's version 2
- * interface, which drivers keep. Threads: any; NVML has locks of its own. */
+/* nvml.h: declarations of the calls of NVML that tutti makes; NVML is the library of NVIDIA's driver that knows its
+ * cards. It is loaded when needed (base/host/library.h) and never linked. Layouts and numbers are those of NVML's
+ * version 2 interface, which drivers keep. Threads: any; NVML has locks of its own. */
 #ifndef TUTTI_TOPOLOGY_NVML_H
 #define TUTTI_TOPOLOGY_NVML_H
 

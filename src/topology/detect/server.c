@@ -7,19 +7,19 @@
  *
  * Cables of a server, in this order: GPU to PCIe switch; PCIe switch to socket; socket to socket; NICs; pairs with
  * NVLinks. A NIC sits under a PCIe switch; its cable has the rate of the slower of NIC and PCIe. GPU g uses NIC g *
- * nics / GPUs: with a NIC each that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair with
- * several NVLinks is one cable with their rates together; a way over NVLinks only goes over other GPUs where there is
- * no direct one, the fewest. */
+ * nics / GPUs. If each GPU has a NIC, that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair
+ * with several NVLinks is one cable with their rates together. Without a direct NVLink, a way over NVLinks goes through
+ * as few other GPUs as possible. */
 #include "server.h"
 
 #include <math.h>
 #include <stdio.h>
 
 typedef struct {
-    int32_t ngpus, nswitches, nnics;              /* a server; GPUs that take part */
+    int32_t ngpus, nswitches, nnics;              /* per server; ngpus: GPUs in use */
     int32_t switch0, cpu0, middle;                /* first node of each */
-    int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each, a server */
-    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs that take part */
+    int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each kind; ncables: per server */
+    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs in use */
 } layout;
 
 static bool takes_part(const tutti_server *s, int gpu)
@@ -27,7 +27,7 @@ static bool takes_part(const tutti_server *s, int gpu)
     return s->gpus >> gpu & 1;
 }
 
-/* Physical number of the i-th GPU that takes part, and back. */
+/* Return the physical number of the i-th GPU in use, and the index of a physical number. */
 static int gpu_of(const tutti_server *s, int32_t i)
 {
     for (int g = 0;; g++)
@@ -91,7 +91,7 @@ int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks)
     return 2 * s.hosts * layout_of(&s).ncables;
 }
 
-/* The PCIe switch of a NIC, as numbered in its server. */
+/* Returns the PCIe switch of a NIC, as numbered in its server. */
 static int32_t switch_of_nic(const layout *l, int32_t nic)
 {
     return nic * l->nswitches / l->nnics;
@@ -138,8 +138,9 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
 
-/* The way from a GPU to a PCIe switch of its server, over the sockets if it is another than the GPU's own; cables are
- * given as links in the upward direction, `up` false turns all round (the caller reverses the order). */
+/* Finds the way from a GPU to a PCIe switch of its server, over the sockets if it is not the GPU's own. Cables are
+ * given as links in the upward direction; with `up` false all links point the other way, and the caller reverses their
+ * order. */
 static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)
 {
     int32_t host = seat / l->ngpus, base = 2 * host * l->ncables, i = seat % l->ngpus, own = gpu_of(s, i) / s->slots;
@@ -153,7 +154,7 @@ static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32
     return n;
 }
 
-/* From a GPU to the switch between servers, or back. */
+/* Finds the way from a GPU to the switch between servers, or back. */
 static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool up, int32_t *links)
 {
     int32_t gpu = gpu_of(s, seat % l->ngpus), all = s->sockets * s->switches * s->slots, nic = gpu * l->nnics / all;
@@ -164,7 +165,7 @@ static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool 
     return n;
 }
 
-/* The link over NVLink from one GPU of the server to another, -1 if they have none. */
+/* Returns the NVLink from one GPU of the server to another, -1 if they have none. */
 static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int b)
 {
     for (int32_t c = l->nvlink; c < l->ncables; c++) {
@@ -175,7 +176,7 @@ static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int
     return -1;
 }
 
-/* Breadth first from GPU a; before[g] = the GPU before g on a shortest way, -1 = not reached. */
+/* Searches breadth first from GPU a; before[g] = the GPU before g on a shortest way, -1 = not reached. */
 static void nvlink_search(const tutti_server *s, const layout *l, int a, int before[TUTTI_MAX_SERVER_GPUS])
 {
     int queue[TUTTI_MAX_SERVER_GPUS], head = 0, tail = 0;

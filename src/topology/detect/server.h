@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h: servers of GPUs under PCIe switches, root complexes and a link between two sockets, optionally with NVLinks
- * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p, dgx1v and cards
- * share. Threads: shared (pure functions). */
+ * between the GPUs; a switch that never blocks joins several servers. The rows pcie, dgx1p, dgx1v and cards share it.
+ * Threads: shared (pure functions). */
 #ifndef TUTTI_TOPOLOGY_SERVER_H
 #define TUTTI_TOPOLOGY_SERVER_H
 
 #include "../topology_impl.h"
 
-/* One server as its kind describes it. */
+/* One server as the row of its kind describes it. */
 typedef struct tutti_server {
-    int32_t hosts, sockets, switches /* a socket */, slots /* a switch */, nics;
-    bool joined;   /* NICs and a switch between servers are there */
-    unsigned gpus; /* which of sockets * switches * slots take part */
+    int32_t hosts, sockets, switches /* per socket */, slots /* per switch */, nics;
+    bool joined;   /* there are NICs and a switch between servers */
+    unsigned gpus; /* set of GPUs in use, of sockets * switches * slots */
     tutti_wires wires;
-    bool through_nics; /* between GPUs of one server under different switches */
+    bool through_nics; /* GPUs of one server under different switches talk through NICs */
     const tutti_nvlink *nvlinks;
     int32_t nnvlinks;
 } tutti_server;
 
-/* NVLinks alone join all GPUs that take part. */
+/* Returns true if NVLinks alone join all GPUs in use. */
 bool tutti_server_nvlinks_join(const tutti_server *s);
 
-/* What a row whose `server` is given answers. */
+/* The functions of a row whose `server` is given. */
 int32_t tutti_servers_nseats(const tutti_topology *t, int32_t nranks);
-int32_t tutti_servers_group(const tutti_topology *t); /* GPUs of a server that take part */
+int32_t tutti_servers_group(const tutti_topology *t); /* number of GPUs of a server in use */
 int32_t tutti_servers_nnodes(const tutti_topology *t, int32_t nranks);
 int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks);
 tutti_link tutti_servers_link(const tutti_topology *t, int32_t nranks, int32_t link);
