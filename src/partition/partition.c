@@ -45,7 +45,7 @@ tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err)
                       TUTTI_CORES_VARIABLE, text);
 }
 
-/* Who was bound by a launcher, and does not know it, looks at the wrong number. */
+/* Adds to a failure that this process may use fewer cores than the host has: a launcher may have bound it. */
 static void hint_at_binding(const tutti_core_set *given, tutti_failure *err)
 {
     tutti_core_set host;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_even.c: cuts cores into a number of groups of equal length. Runs of equal length, but for one core, that
- * cut caches where they must only.
+/* partition_even.c: cuts cores into a number of groups of equal length. The lengths differ by at most one core, and a
+ * run cuts a cache only if it must.
  *
- * How hwloc_distrib goes down the tree, with the lengths fixed: it deals groups to subtrees by their weight, and may
- * give two groups of one cache half of what a third has. Ranks that step together wait for the one with fewest cores,
- * so lengths come first here; what is left free, which runs are the longer ones, a table settles exactly: best[g][k] is
- * what g runs are worth of which k are longer. */
+ * hwloc_distrib goes down the tree and deals groups to subtrees by their weight, so that two groups of one cache may
+ * have half the cores of a third group. Ranks that step together wait for the one with fewest cores, so lengths come
+ * first here. The choice that remains, which runs are the longer ones, is settled exactly by a table: best[g][k] is the
+ * worth of g runs, k of them longer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "partition_impl.h"
 
-/* What it is worth to begin a run at core `at`: nothing inside a cache that is shared. */
+/* Returns the worth of beginning a run at core `at`: nothing inside a shared cache. */
 static int64_t worth_of(const tutti_core_unit *units, int n, int at)
 {
     const int64_t most = n + 1;
@@ -28,11 +28,11 @@ void tutti_partition_cut_evenly(const tutti_core_unit *units, int n, int ngroups
     const int length = n / ngroups, nlonger = n % ngroups, width = nlonger + 1;
     int64_t *best = tutti_alloc(sizeof *best * (size_t)width);
     bool *is_longer = tutti_alloc(sizeof *is_longer * (size_t)ngroups * (size_t)width);
-    for (int k = 1; k < width; k++) best[k] = -1; /* cannot be */
+    for (int k = 1; k < width; k++) best[k] = -1; /* -1: impossible */
     for (int g = 0; g < ngroups; g++) {
-        for (int k = width - 1; k >= 0; k--) { /* downwards: best[k - 1] is still that of g runs */
+        for (int k = width - 1; k >= 0; k--) { /* k goes down, because best[k - 1] must still be that of g runs */
             const int64_t as_longer = k > 0 ? best[k - 1] : -1, as_other = best[k];
-            /* >: where both are worth the same, the longer ones have gone before */
+            /* >, not >=: if both are worth the same, the longer runs come first */
             is_longer[g * width + k] = as_longer > as_other;
             best[k] = as_longer > as_other ? as_longer : as_other;
             if (best[k] >= 0) best[k] += worth_of(units, n, (g + 1) * length + k);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition_groups.c: cuts a machine into groups of cores that share a cache or a memory domain.
  *
- * The nearest nodes of a core are those whose own cores are fewest among the nodes that it belongs to: memory that
- * hangs higher up in the tree (a node without cores of its own) is nobody's nearest, two kinds of memory at one place
- * (KNL's) are both. */
+ * Among the nodes that a core belongs to, its nearest are those with the fewest cores. Memory that hangs higher up in
+ * the tree (a node without cores of its own) is therefore nearest to no core; two kinds of memory at one place (KNL's)
+ * both are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static bool are_together(const tutti_core_unit *a, const tutti_core_unit *b, tut
     return kind == TUTTI_PARTITION_L3 ? a->cache == b->cache : !memcmp(&a->nodes, &b->nodes, sizeof a->nodes);
 }
 
-/* By what they share; returns how many groups there are. */
+/* Groups units by what they share; returns the number of groups. */
 static int group_by(const tutti_core_unit *units, int n, tutti_partition_kind kind, int *group_of)
 {
     int ngroups = 0;
@@ -151,7 +151,7 @@ static void fill_group(tutti_core_group *g, const tutti_core_unit *units, int n,
     describe_cache(&sum, g);
 }
 
-/* Those without any near node are of one domain, of which nothing is known. */
+/* Returns true if the sets share a node. Sets without any node meet too: they form one domain of unknown memory. */
 static bool meet(const tutti_core_set *a, const tutti_core_set *b)
 {
     const int na = tutti_cores_count(a), nb = tutti_cores_count(b);
@@ -160,7 +160,7 @@ static bool meet(const tutti_core_set *a, const tutti_core_set *b)
     return !na && !nb;
 }
 
-/* Groups that reach a common node, through others too, are of one domain. */
+/* Joins groups that share a node, directly or through other groups, into one domain. */
 static void join_domains(tutti_partition *p)
 {
     for (int g = 0; g < p->ngroups; g++) {

@@ -14,7 +14,7 @@ static hwloc_bitmap_t bitmap_of(const tutti_core_set *set)
     return b;
 }
 
-/* What control groups keep from us hwloc leaves out by itself. */
+/* hwloc itself leaves out the cores and nodes that control groups withhold. */
 static bool load(hwloc_topology_t *out)
 {
     hwloc_topology_t machine;
@@ -27,7 +27,7 @@ static bool load(hwloc_topology_t *out)
     return true;
 }
 
-/* A core that is not there would be left out in silence, and groups be of others than was meant. */
+/* Refuses missing cores: hwloc would silently leave them out, and the groups would have other cores than asked for. */
 static tutti_status restrict_to(hwloc_topology_t machine, const tutti_core_set *given, tutti_failure *err)
 {
     hwloc_bitmap_t set = bitmap_of(given);
@@ -81,8 +81,8 @@ static tutti_status bind_cores(hwloc_topology_t machine, const tutti_core_group 
     return st;
 }
 
-/* Not strictly: a page that the nodes do not have comes from another one. A policy is of a thread, and those that it
- * starts inherit it. */
+/* Not strict: if the nodes have no page left, it comes from another node. The policy is the thread's, and threads that
+ * it starts inherit it. */
 static void bind_memory(hwloc_topology_t machine, const tutti_core_group *g, tutti_binding *out)
 {
     if (!tutti_cores_count(&g->nodes)) return;
@@ -100,7 +100,7 @@ tutti_status tutti_partition_bind(const tutti_partition *p, int group, tutti_bin
     const tutti_core_group *g = &p->groups[group];
     *out = (tutti_binding){0};
     if (!load(&machine)) return tutti_fail(err, TUTTI_ERR_FAILED, "hwloc cannot read this machine");
-    /* of another machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE) hwloc says that it has bound, and has not */
+    /* for another machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE) hwloc reports success without binding anything */
     const tutti_status st = hwloc_topology_is_thissystem(machine)
                                 ? bind_cores(machine, g, err)
                                 : tutti_fail(err, TUTTI_ERR_USAGE,
