@@ -14,15 +14,15 @@ import sys
 
 HEAD = """# Map of the source
 
-Each folder of `include` and `src`, each file in it, and the first sentence of the file's purpose comment. Search this page for the
-word that you have in mind. [ARCHITECTURE.md](../ARCHITECTURE.md) says how the folders work together.
+Each folder of `include` and `src`, each file in it, and the first sentence of the file's purpose comment. Search this
+page for the word that you have in mind. [ARCHITECTURE.md](../ARCHITECTURE.md) says how the folders work together.
 
 `tools/map.py --write` makes this page from the files, and a test compares them: to change a line here, change the comment.
 """
 
 FOLDERS = {
     "include/tutti": "The public C API that is installed. Each header is the contract of one part.",
-    "src/base": "Tools without tensors and ranks: memory, failures, files, hashes, random numbers, clocks, threads, child processes.",
+    "src/base": "Tools without tensors and ranks: memory, failures, files, hashes, random numbers, clocks, threads, processes.",
     "src/base/host": "What this host is and allows: cores, memory, huge pages, control groups, libraries, helper programs.",
     "src/base/text": "Text in and out: YAML, JSON, growing strings, tables of options, files of figures with sources.",
     "src/cli": "The program: flags, the table of commands, progress, signals. Each command is a file `cmd_<name>.c`.",
@@ -39,9 +39,9 @@ FOLDERS = {
     "src/collective/compile": "From the name of an algorithm to a schedule: the table of algorithms and what they share.",
     "src/collective/compile/algorithm": "The algorithms of collectives, one file each.",
     "src/collective/exchange": "The executor, which runs one rank's part of a lowered schedule over memory and wires.",
-    "src/collective/group": "What ranks that have found each other do together: deaths, deadlines, control calls, shared memory, reports of hangs.",
+    "src/collective/group": "What joined ranks do together: deaths, deadlines, control calls, shared memory, reports of hangs.",
     "src/collective/interchange": "Schedules in other formats: MSCCL's XML, pictures, inputs of other simulators.",
-    "src/collective/interpret": "The interpreter, which plays a schedule on numbers under many interleavings and so judges the checker.",
+    "src/collective/interpret": "The interpreter: it tests the checker and plays schedules on numbers under many interleavings.",
     "src/collective/launch": "How ranks start and find each other: fork and exec, other launchers, rendezvous, threads.",
     "src/collective/lower": "From a schedule of sends and receives to one for mapped memory, for put and signal, or for hosts.",
     "src/collective/pack": "Trees packed into the links of a topology, for the algorithm `trees`.",
@@ -164,8 +164,8 @@ def purpose_of(path):
 
 
 def make_map(root, findings):
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "include", "src"], cwd=root, capture_output=True, text=True,
-                           check=True).stdout.split()
+    listing = ["git", "ls-files", "-co", "--exclude-standard", "include", "src"]
+    names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split()
     folders = {}
     for name in names:
         if os.path.isfile(os.path.join(root, name)):
@@ -181,7 +181,7 @@ def make_map(root, findings):
                 findings.append(f"{name}: has no purpose comment")
             lines.append(f"- `{os.path.basename(name)}`: {purpose}")
         parts.append(f"## {folder}\n\n{FOLDERS.get(folder, '')}\n\n" + "\n".join(lines) + "\n")
-    findings += [f"{folder}: FOLDERS of tools/map.py names it, and it holds no file" for folder in FOLDERS if folder not in folders]
+    findings += [f"{folder}: is in FOLDERS of tools/map.py and holds no file" for folder in FOLDERS if folder not in folders]
     return "\n".join(parts)
 
 
@@ -196,8 +196,8 @@ def main():
     with open(page, encoding="utf-8") as file:
         there = file.read()
     if there != made:
-        changes = [line for line in difflib.unified_diff(there.splitlines(), made.splitlines(), "docs/map.md", "the files", "", "", 0)]
-        findings += [*changes[:20], "docs/map.md is old: tools/map.py --write makes it anew"]
+        changes = difflib.unified_diff(there.splitlines(), made.splitlines(), "docs/map.md", "the files", n=0, lineterm="")
+        findings += [*list(changes)[:20], "docs/map.md is old: tools/map.py --write makes it anew"]
     print("\n".join(findings) if findings else "map: docs/map.md is as the files say")
     return 1 if findings else 0
 
