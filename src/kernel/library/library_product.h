@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* C (m, n) = A (m, k) B (k, n), plus C if `adds`. All row-major; turned: the operand lies as (k, m), as (n, k). */
+/* Computes C (m, n) = A (m, k) B (k, n), or adds to C if `adds`. All are row-major; a turned operand lies as (k, m), or
+ * (n, k). */
 typedef struct {
     int64_t m, n, k;
     const float *a, *b;
@@ -16,7 +17,7 @@ typedef struct {
     int nthreads;
 } tutti_library_product;
 
-/* Whether this build has it: only then it may be called. */
+/* True if this build has the library. Only then the function below may be called. */
 bool tutti_library_multiplies(void);
 void tutti_library_multiply(const tutti_library_product *p);
 

@@ -22,17 +22,17 @@
 #include "../choose/order_rule.h"
 #include "onednn_impl.h"
 
-/* Orders in which input and output are asked for. */
+/* The orders in which a primitive is asked for input and output. */
 typedef struct {
     dnnl_memory_desc_t in, out;
 } orders;
 
 typedef struct {
-    dnnl_data_type_t type;                  /* of activations and of weights as they are multiplied */
-    const_dnnl_memory_desc_t weights, bias; /* as they lie in the regions; bias NULL = none */
+    dnnl_data_type_t type;                  /* the type of activations and of weights as they are multiplied */
+    const_dnnl_memory_desc_t weights, bias; /* in the regions' order; bias is NULL if there is none */
     dnnl_memory_desc_t any_weights, any_gradient;
     dnnl_dims_t strides, dilates, pad;
-    orders asked; /* by the forward pass */
+    orders asked; /* the orders that the forward pass asked for */
     tutti_order wanted;
 } conv_desc;
 
@@ -62,7 +62,7 @@ static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_d
     };
 }
 
-/* NONE: as the library likes. Few input channels, an image's, it does not block. */
+/* TUTTI_ORDER_NONE lets the library choose. The few input channels of an image are not blocked. */
 static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
 {
     enum { FEW = 8 };
@@ -109,8 +109,8 @@ static dnnl_status_t find_input_gradient(tutti_onednn_state *s, const conv_desc 
                                                                 d->pad, s->forward_pd, s->attr);
 }
 
-/* The first of these orders for which there is more than plain loops, else whatever there is for the last; which it is
- * goes to *taken. */
+/* Finds the first of these orders for which the library has more than plain loops, else whatever it has for the last.
+ * *taken becomes the index of that order. */
 static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *d, find_fn *find, const orders *tried,
                                         int n, orders *taken)
 {
@@ -123,13 +123,13 @@ static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *
     return NULL;
 }
 
-/* Row-major and blocks of 32 are for tests: nothing computes in them. */
+/* Row-major and blocks of 32 exist for tests: no primitive computes in them. */
 static bool is_computed(tutti_order order)
 {
     return order == TUTTI_ORDER_NHWC || order == TUTTI_ORDER_NCHW16C || order == TUTTI_ORDER_NCHW8C;
 }
 
-/* In which orders all lies, and the primitive that these are of. */
+/* Finds the orders of all arguments, and the forward primitive of these orders. */
 static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
 {
     tutti_onednn_state *s = k->state;
@@ -151,7 +151,8 @@ static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_reque
         d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
 }
 
-/* As the forward pass computes, else with channels last, else as the library likes. */
+/* Finds a gradient's primitive: in the orders of the forward pass, else with channels last, else as the library
+ * likes. */
 static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, find_fn *find, const char *what)
 {
     tutti_onednn_state *s = k->state;
@@ -165,7 +166,7 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     return pd;
 }
 
-/* With channels last the sum of the bias is worth a step of its own (onednn_conv_bias.c). */
+/* With channels last, a step of our own sums the bias (onednn_conv_bias.c). */
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
@@ -192,7 +193,7 @@ static void build_by_library(tutti_kernel *k, conv_desc *d, const tutti_kernel_r
     if (r->training) build_backward_data(k, d);
 }
 
-/* Steps of our own in place of the library's primitives, whose orders they keep to; NULL = another row does that
+/* Our own steps in place of the library's primitives. They keep the library's orders. NULL if another row does that
  * pass. */
 typedef void add_step(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 typedef struct {
@@ -209,7 +210,7 @@ static void build_by_steps(tutti_kernel *k, const own_steps *own, const conv_des
     if (r->training && own->data) own->data(k, d->weights);
 }
 
-/* own NULL = the library does it. */
+/* own is NULL if the library does all. */
 static tutti_status create_with(tutti_kernel *k, const tutti_kernel_request *r, const own_steps *own,
                                 tutti_failure *err)
 {

@@ -56,7 +56,7 @@ tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k)
                                   .bias = k->nparams > 1};
 }
 
-/* Many positions side by side, so that an addition is long whatever the number of channels. */
+/* Adds many positions side by side, so that an addition is long whatever the number of channels. */
 static void sum_bias(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const float *dout = a->dout;

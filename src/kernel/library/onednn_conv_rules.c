@@ -9,9 +9,9 @@
 #include "onednn_impl.h"
 
 enum {
-    LEAST_WIDTH = 16, /* of vectors: narrower ones waste little and have half the registers */
-    FEW_INPUTS = 16,  /* up to so many lanes of narrower ones are better */
-    MOST_VECTORS = 3, /* all sums of a position stay in registers */
+    LEAST_WIDTH = 16, /* lanes of a vector: narrower vectors waste little and have half the registers */
+    FEW_INPUTS = 16,  /* narrower vectors pay up to this number of input channels */
+    MOST_VECTORS = 3, /* with this number of vectors, all sums of a position stay in registers */
     MOST_INPUTS = 128,
     MOST_STRIDE = 2,
     MANY_CHANNELS = 512,
@@ -19,7 +19,7 @@ enum {
     BLOCK = 16 /* channels that fill the library's vectors, or a tile's rows */
 };
 
-/* Of the library's seconds. */
+/* Factors on the library's seconds. */
 static const double LANES[TUTTI_NPASSES] = {0.8, 0.85, 0.75}, TILES = 0.7;
 
 static int64_t inputs_of(const tutti_kernel *k)
@@ -32,14 +32,14 @@ static int64_t outputs_of(const tutti_kernel *k)
     return k->out.shape.dim[1];
 }
 
-/* Row-major is the same with one channel, and with one position. */
+/* True if channels lie innermost. Row-major is the same order with one channel or one position. */
 static bool is_innermost(tutti_order order, const tutti_shape *s)
 {
     const bool same = s->dim[1] == 1 || s->dim[2] * s->dim[3] == 1;
     return order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && same);
 }
 
-/* What all of them want: one group, channels innermost. */
+/* True if the request is what all these rows need: one group, channels innermost. */
 static bool is_plain(const tutti_kernel *k, const tutti_kernel_request *r, int64_t most_stride)
 {
     const tutti_conv_attrs *at = k->attrs;
@@ -54,7 +54,7 @@ static bool reads_input(const tutti_kernel *k, const tutti_kernel_request *r)
     return k->in[0].dtype == TUTTI_F32 || k->in[0].dtype == tutti_precision_dtype(r->precision);
 }
 
-/* Half a vector at most is left over. */
+/* True if at most half a vector is left over. */
 static bool fills_lanes(int64_t n)
 {
     const int64_t width = tutti_lane_here()->width;

@@ -18,11 +18,11 @@
 #include "onednn_impl.h"
 
 typedef struct {
-    const_dnnl_memory_desc_t weights, bias, out;    /* as they lie in memory; bias NULL = none */
-    const_dnnl_memory_desc_t pick_in, pick_weights; /* as the primitives are asked for */
+    const_dnnl_memory_desc_t weights, bias, out;    /* in the orders of memory; bias is NULL if there is none */
+    const_dnnl_memory_desc_t pick_in, pick_weights; /* the orders in which the primitives are asked */
 } dense_desc;
 
-/* The input stays as it is. Row-major weights would then leave the library its plain loops only. */
+/* True if the input stays in its order. The library would have only plain loops for row-major weights then. */
 static bool follows_input(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     return k->in[0].layout && (r->params_as ? k->params[0].layout != NULL : r->training);

@@ -10,9 +10,9 @@
 #include "onednn_impl.h"
 
 typedef struct {
-    /* as the primitives are asked: activations and weights bf16, the weights' gradient f32, in any order */
+    /* as the primitives are asked: activations and weights in bf16, the weights' gradient in f32, each in any order */
     dnnl_memory_desc_t in, out, weights, dweights;
-    dnnl_memory_desc_t flat_weights, bias; /* as they lie in the regions; bias NULL = none */
+    dnnl_memory_desc_t flat_weights, bias; /* in the regions' order; bias is NULL if there is none */
 } dense_desc;
 
 static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s)
@@ -37,7 +37,7 @@ static dnnl_status_t find_forward(tutti_onednn_state *s, const dense_desc *d, bo
                                                             d->in, d->weights, d->bias, d->out, s->forward_attr);
 }
 
-/* Weights and their gradient as they lie in the regions, where GEMM takes that, too. */
+/* Uses weights and their gradient as they lie in the regions, if GEMM computes that, too. */
 static void take_as_they_lie(tutti_kernel *k, dense_desc *d, bool training)
 {
     tutti_onednn_state *s = k->state;
@@ -88,7 +88,7 @@ static void build_backward(tutti_onednn_state *s, dense_desc *d)
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     const tutti_dense_attrs *at = k->attrs;
-    if (k->params[0].layout) /* half_adapter.c takes over */
+    if (k->params[0].layout) /* half_adapter.c computes it then */
         return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
                           k->op->name);
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);

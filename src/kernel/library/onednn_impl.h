@@ -26,7 +26,7 @@ typedef enum {
 
 typedef struct {
     tutti_onednn_where where;
-    size_t number; /* of the input or parameter; offset in saved or scratch, bytes */
+    size_t number; /* index of the input or parameter; or an offset in saved or scratch, in bytes */
 } tutti_onednn_place;
 
 static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_t number)
@@ -35,43 +35,43 @@ static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_
 }
 
 typedef struct {
-    int arg; /* DNNL_ARG_SRC, ... */
+    int arg; /* such as DNNL_ARG_SRC */
     tutti_onednn_place place;
-    const_dnnl_memory_desc_t order; /* in which it lies there; NULL = as the primitive wants it */
-    bool written;                   /* by the primitive */
+    const_dnnl_memory_desc_t order; /* its order there; NULL means the order that the primitive wants */
+    bool written;                   /* the primitive writes it */
 } tutti_onednn_arg;
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_bias.c,
- * onednn_conv_lanes.c). */
+/* What a step of our own knows of a convolution with channels innermost (onednn_conv_bias.c, onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
-    int64_t rows;               /* of outputs, of all samples */
-    int64_t size;               /* of a window, floats */
-    int64_t tile;               /* sums of the bias: positions that are added at once */
-    size_t tile_at, product_at; /* in scratch, bytes */
-    /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
+    int64_t rows;               /* rows of the output, over all samples */
+    int64_t size;               /* of a window, in floats */
+    int64_t tile;               /* for sums of the bias: number of positions that are added at once */
+    size_t tile_at, product_at; /* offsets in scratch, in bytes */
+    /* For loops in lanes: the types of the input and of the rest; and offsets in scratch of words that hold pairs of
+     * bf16. */
     tutti_dtype in_type, type;
     size_t weights_at, pairs_at, gradients_at, left_at;
-    int nthreads;    /* that share the samples; each has its own of what lies at tile_at, pairs_at, gradients_at, and of
-                   * gradients' sums */
-    int64_t nleft;   /* output channels that lanes of taps compute */
-    bool relu, bias; /* forward: merged; there is one */
+    int nthreads;    /* threads that share the samples; each has its own part of tile_at, pairs_at, gradients_at and
+                      * gradients' sums */
+    int64_t nleft;   /* number of output channels that lanes of taps compute */
+    bool relu, bias; /* forward: a ReLU is merged; there is a bias */
 } tutti_onednn_windows;
 
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
 
 typedef struct {
-    dnnl_primitive_t primitive; /* NULL: `own` runs */
+    dnnl_primitive_t primitive; /* NULL if `own` runs */
     tutti_onednn_own_step *own;
     tutti_onednn_windows windows;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
-    int gradient_of;    /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always
-                      * runs */
-    bool holds_signals; /* no handler may run on the threads that compute it */
+    int gradient_of;    /* the step writes only the gradient of this input and is left out if that is not needed; -1
+                         * means that it always runs */
+    bool holds_signals; /* signals are blocked on the threads that compute it */
 } tutti_onednn_step;
 
 typedef struct {
@@ -86,47 +86,49 @@ typedef struct {
 typedef struct {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr;         /* scratchpad is the caller's */
-    dnnl_primitive_attr_t forward_attr; /* the same, with the ReLU that is merged into the op, if one is */
+    dnnl_primitive_attr_t attr;         /* with the caller's scratchpad */
+    dnnl_primitive_attr_t forward_attr; /* the same, with the merged ReLU if there is one */
     int nthreads;
     tutti_onednn_pass forward, backward_params, backward_data;
-    int nfeeding; /* so many steps of backward_params come first that backward_data goes on from */
+    int nfeeding; /* number of first steps of backward_params whose results backward_data reads */
     dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
     int nowned;
-    dnnl_primitive_desc_t forward_pd; /* hint of the backward passes */
+    dnnl_primitive_desc_t forward_pd; /* a hint for the backward passes */
     dnnl_memory_desc_t in, out;       /* orders of the two activations */
     tutti_layout out_layout, param_layout[TUTTI_MAX_OP_PARAMS];
-    dnnl_status_t failed; /* sticks */
+    dnnl_status_t failed; /* the first failure, which stays */
     const char *failed_at;
 } tutti_onednn_state;
 
-/* Life: open, then build, then finish; close at any time. */
+/* Open a state, build its passes, then finish; close at any time. */
 tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads);
 tutti_status tutti_onednn_finish(tutti_kernel *k, tutti_failure *err);
 void tutti_onednn_close(tutti_kernel *k);
 
-/* Notes a failure once; true if all is well so far. */
+/* Keeps the first failure. Returns true if there is none so far. */
 bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at);
-/* Memory descriptions, owned by the state. */
+/* Memory descriptions; the state owns them. */
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
-dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape); /* channels, four dims */
-/* In a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
+/* channels innermost, four dims */
+dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape);
+/* Returns a description in a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which has
+ * the same row-major order. */
 dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                       int64_t groups, dnnl_format_tag_t order);
-/* An activation's; and which of our orders a description is, NONE if it is none of them. */
+/* Return the description of an activation in one of our orders; and our name for a description's order, or NONE. */
 dnnl_memory_desc_t tutti_onednn_ordered(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                         tutti_order order);
 tutti_order tutti_onednn_order_of(tutti_onednn_state *s, const_dnnl_memory_desc_t md, const tutti_shape *shape);
-/* Of input i, in its order and type. */
+/* Returns the description of input i in its order and type. */
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
-/* Whether two descriptions put every element at the same address in the same type. */
+/* True if both descriptions put every element at the same address in the same type. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
-/* A ReLU is merged into the op: the forward pass ends with it, the parameters' pass begins by masking dout in place.
+/* Merge a ReLU into the op: the forward pass ends with it, and the parameters' pass begins by masking dout in place.
  * Call them before the forward primitive is made, and before anything is added to backward_params. */
 void tutti_onednn_merge_relu(tutti_kernel *k);
 void tutti_onednn_mask_dout(tutti_kernel *k);
-/* The order in which a primitive wants its argument. */
+/* Returns the order that a primitive wants for this argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
 /* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */
 void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
@@ -135,47 +137,49 @@ void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primi
 void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_place from,
                           const_dnnl_memory_desc_t from_order, tutti_onednn_place to,
                           const_dnnl_memory_desc_t to_order);
-/* Appends a step of our own; scratch for it, at an offset. */
+/* Appends a step of our own; reserves scratch for it and returns the offset. */
 void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
                           const tutti_onednn_windows *w);
 size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
-/* The passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients that are
- * taken as by tutti_onednn_add. in and out lie as s says; weights, bias: the orders in which those lie in the regions,
- * bias NULL = none. */
+/* Adds the passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients by
+ * tutti_onednn_add. in and out lie as s says; weights and bias are the orders in which those lie in the regions; bias
+ * is NULL if there is none. */
 void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                       const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_input_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                      const_dnnl_memory_desc_t weights);
-/* In which a convolution is asked to leave its output. */
+/* Returns the order in which a convolution is asked to leave its output. */
 tutti_order tutti_onednn_wanted_order(const tutti_kernel *k, const tutti_kernel_request *r);
 tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
-bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and output */
-bool tutti_onednn_sums_bias(tutti_kernel *k); /* by a step of our own, beside the library's weight gradient */
+bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* True if channels of input and output lie innermost. */
+bool tutti_onednn_sums_bias(tutti_kernel *k); /* True if a step of our own sums the bias, beside the library's weight
+                                               * gradient. */
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* Steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c): in
- * f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX. Those of forward have the bias and a
- * merged ReLU, those of weights the bias' gradient. weights: the order in which those lie in the regions. */
+/* Add steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c):
+ * f32 and bf16 by loops in lanes, gradients of bf16 weights by tiles of AMX. Forward steps include the bias and a
+ * merged ReLU, and those of weights include the bias' gradient. weights: the order in which those lie in the
+ * regions. */
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-/* bf16 in pairs by vectors, or by tiles of AMX (onednn_engine.c). */
+/* Products of bf16 in pairs by vectors, or by tiles of AMX (onednn_engine.c). */
 bool tutti_onednn_multiplies_pairs(void);
 bool tutti_onednn_multiplies_tiles(void);
-/* The output has this order and type from now on. */
+/* Sets the order and type of the output. */
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
-/* The library's own plain loops, hundreds of times slower, are its last resort. */
+/* True for the library's own plain loops: they are its last resort and hundreds of times slower. */
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
-/* The primitive computes by the library's GEMM. */
+/* True if the primitive computes by the library's GEMM. */
 bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
-/* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`.
- * Enters it in k->params. */
+/* Returns the order of parameter p and enters it in k->params: the request's, else in training `wanted` if a layout can
+ * express it, else `plain`. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
 
-/* The functions of rows that need no more than running the three passes. */
+/* The functions of rows that only run the three passes. */
 void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);

@@ -17,6 +17,6 @@ void tutti_library_multiply(const tutti_library_product *p)
     const dnnl_status_t status =
         dnnl_sgemm(p->a_turned ? 'T' : 'N', p->b_turned ? 'T' : 'N', p->m, p->n, p->k, 1, p->a,
                    p->a_turned ? p->m : p->k, p->b, p->b_turned ? p->k : p->n, p->adds ? 1 : 0, p->c, p->n);
-    assert(status == dnnl_success); /* fails by its arguments alone */
+    assert(status == dnnl_success); /* only wrong arguments make it fail */
     (void)status;
 }

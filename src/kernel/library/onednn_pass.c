@@ -29,7 +29,7 @@ static dnnl_memory_desc_t own(tutti_onednn_state *s, dnnl_memory_desc_t md)
 dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                       int64_t groups, dnnl_format_tag_t order)
 {
-    dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS of them: the library copies the whole array */
+    dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS are set, because the library copies the whole array */
     int first = groups > 0;
     for (int d = 0; d < shape->ndims; d++) dims[first + d] = shape->dim[d];
     if (first) {
@@ -158,7 +158,7 @@ void tutti_onednn_close(tutti_kernel *k)
     free(s);
 }
 
-/* The blocked order that md describes, in our words. */
+/* Writes the blocked order that md describes as a layout. */
 static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
 {
     *out = (tutti_layout){0};
@@ -187,7 +187,7 @@ static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
     return true;
 }
 
-/* Strides of dims of one element do not matter. */
+/* Strides of dims of size 1 are not compared. */
 static bool same_layout(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
 {
     tutti_layout x, y;
@@ -212,7 +212,7 @@ void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type)
     s->out = tutti_onednn_ordered(s, type_for(type), &k->out.shape, order);
 }
 
-/* The dims that md describes, if they are not as many as the tensor has. */
+/* Writes the dims that md describes, if their number differs from the tensor's. */
 static void view_of(const_dnnl_memory_desc_t md, int ndims, tutti_shape *view)
 {
     const dnnl_dims_t *dims;
@@ -236,8 +236,8 @@ bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm:") != NULL;
 }
 
-/* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h),
- * inputs innermost (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
+/* Describes an order that a parameter has already: the library's own, or one that another row has chosen: squares
+ * (winograd.h), inputs innermost (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
 {
     static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a,
@@ -311,9 +311,9 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
     pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
-/* Appends a primitive whose memories are ready. Signals are held back during a product of the library: until oneDNN
- * 3.11 its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of
- * a handler that ran meanwhile would overwrite what lies below that block. */
+/* Appends a primitive whose memories are ready. Signals are blocked during a product of the library: until oneDNN 3.11
+ * its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of a
+ * handler that ran meanwhile would overwrite what lies below that block. */
 static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
                      const dnnl_exec_arg_t *args, int nargs)
 {
@@ -410,8 +410,8 @@ static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass
         if (step->holds_signals) tutti_signals_hold(&before);
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
         if (step->holds_signals) tutti_signals_release(&before);
-        if (status == dnnl_out_of_memory) tutti_no_memory(0); /* it takes some of its scratch only now */
-        assert(status == dnnl_success);                       /* all else that can fail was tried at create */
+        if (status == dnnl_out_of_memory) tutti_no_memory(0); /* the library takes some of its scratch only now */
+        assert(status == dnnl_success);                       /* every other failure would have come at create */
     }
 }
 

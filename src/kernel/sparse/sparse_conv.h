@@ -9,65 +9,69 @@
 #include "../lanes/lane_value.h"
 #include "sparse_impl.h"
 
-/* One side: channels of a group. */
+/* One side of the convolution: the channels of a group. */
 typedef struct {
     int64_t channels, height, width;
 } tutti_sparse_side;
 
-/* Channels of a group in n blocks of `size`, the last one perhaps smaller. */
+/* The channels of a group, cut into n blocks of `size`; the last block may be smaller. */
 typedef struct {
     int64_t channels, size, n;
 } tutti_sparse_cut;
 
-/* Forward, or the input gradient (back). */
+/* A walk: the forward pass, or the input gradient (back). */
 typedef struct {
     tutti_sparse_side from, to;
     tutti_sparse_cut lists,
-        vectors; /* of channels in lists, of channels that are computed at once in so many vectors */
+        vectors; /* cuts of the channels in lists, and of the channels that are computed at once in nvectors vectors */
     int64_t batch, groups, kernel, stride, pad;
-    bool back, dots; /* dots: what is listed is `to`, and vectors are of `from` */
+    bool back, dots; /* dots: the list is of `to`, and the vectors are of `from` */
     int nvectors;
-    int64_t lanes;                                                 /* of so many vectors */
-    int64_t samples, rows;                                         /* of a tile of `to` */
-    int64_t from_rows;                                             /* of `from` that a tile needs, a sample, at most */
-    size_t weights_at;                                             /* in scratch, bytes: for all threads */
-    size_t tiles_at, tile;                                         /* of all threads, bytes of one */
-    size_t value_at, place_at, start_at, sums_at, row_at, dout_at; /* in a tile's */
+    int64_t lanes;         /* lanes of all vectors */
+    int64_t samples, rows; /* of a tile of `to` */
+    /* rows of `from` that a tile needs for a sample, at most */
+    int64_t from_rows;
+    /* offset in scratch, in bytes; shared by all threads */
+    size_t weights_at;
+    /* offset of the tiles of all threads, and bytes of one tile */
+    size_t tiles_at, tile;
+    size_t value_at, place_at, start_at, sums_at, row_at, dout_at; /* offsets within a tile's scratch */
 } tutti_sparse_walk;
 
-/* Where elements of a weight lie: the sum of an offset a coordinate. */
+/* Where the elements of a weight lie: the sum of one offset for each coordinate. */
 typedef struct {
     int64_t *n, *c, *y, *x;
 } tutti_sparse_offsets;
 
-/* The weights' gradient (sparse_weights.c). Along each side input positions, counted from the padding's first on, fall
- * into `stride` classes of every stride-th one, and each class meets taps of its own: so many at most (reach). */
+/* The weights' gradient (sparse_weights.c). Along each side, input positions, counted from the first one of the
+ * padding, fall into `stride` classes of every stride-th position. Each class meets its own taps, at most `reach`. */
 typedef struct {
-    tutti_sparse_cut vectors; /* of output channels */
+    tutti_sparse_cut vectors; /* cut of the output channels */
     int nvectors;
     int64_t lanes;
     int64_t classes, reach;
     int64_t height, width;          /* of a class */
     int64_t samples, rows;          /* of a class, in a tile */
-    int64_t row;                    /* positions of a row of gradients, with zeros before it */
-    int64_t chunk;                  /* input channels that a thread does at once */
-    size_t sums_at, tiles_at, tile; /* as above */
+    int64_t row;                    /* positions of a row of gradients, including the zeros before it */
+    int64_t chunk;                  /* number of input channels that a thread does at once */
+    size_t sums_at, tiles_at, tile; /* the same as in the walk */
     size_t value_at, place_at, start_at, plane_at, row_at, dout_at;
 } tutti_sparse_sum;
 
-/* The weights' gradient from the list of the output's (sparse_windows.c). */
+/* The weights' gradient from the list of the output's gradient (sparse_windows.c). */
 typedef struct {
-    tutti_sparse_cut inputs;        /* of channels whose sums are made at once */
+    tutti_sparse_cut inputs;        /* cut of the channels whose sums are made at once */
     int64_t samples, rows, columns; /* of outputs, in a tile */
-    int64_t lines, width;           /* of its inputs; the width is a multiple of the stride */
-    int64_t unit;                   /* floats of a column: channels, */
-    bool folded;                    /* or the kernel's rows times channels: a line a row of outputs then */
-    int nvectors;                   /* of a part, summed at once; so many floats: */
+    int64_t lines, width;           /* of the tile's inputs; the width is a multiple of the stride */
+    int64_t unit;                   /* floats of a column: its channels, */
+    bool folded;                    /* or, if folded, the kernel's rows times channels: then a row of outputs needs one
+                                     * line */
+    int nvectors;                   /* vectors of a part, summed at once; their floats: */
     int64_t piece, pieces;          /* of a run of columns */
-    int64_t parts, part_step;       /* rows of the kernel; folded: what follows a piece */
-    int64_t sums;                   /* floats: pieces * parts * piece */
-    int64_t chunk;                  /* output channels that a thread does at once */
-    size_t sums_at, tiles_at, tile; /* as above */
+    int64_t parts, part_step;       /* number of rows of the kernel; if folded, of what follows a piece */
+    int64_t sums;                   /* in floats: pieces * parts * piece */
+    int64_t chunk;                  /* number of output channels that a thread does at once */
+    size_t sums_at, tiles_at, tile; /* the same as in the walk */
     size_t value_at, place_at, start_at, plane_at, windows_at, windows_of_at;
 } tutti_sparse_window;
 
@@ -82,29 +86,30 @@ typedef struct {
     tutti_sparse_side in, out;
     int nthreads;
     bool relu;
-    bool masked;  /* the input gradient: where the input is not zero; else from the list of the output's gradient */
-    bool outputs; /* the weights' gradient: from the list of the output's; else from that of the input */
+    bool masked;  /* the input gradient is computed where the input is not zero; else from the list of the output's
+                   * gradient */
+    bool outputs; /* the weights' gradient comes from the list of the output's gradient; else from that of the input */
 } tutti_sparse_state;
 
-/* Rows of samples. */
+/* Rows of samples in a tile. */
 typedef struct {
     int64_t sample, samples, row, rows;
 } tutti_sparse_tile;
 
-/* Positions of `to` along a row whose taps follow each other in `from`: forward all of them, back one of `stride`
+/* Positions of `to` along a row whose taps are neighbours in `from`: forward all positions, back one of `stride`
  * classes. */
 typedef struct {
-    int64_t begin, step, n; /* positions of `to` */
-    int64_t first, stride;  /* of `from`, for the first of them; for the next one so much further */
-    int64_t taps, before;   /* how many; of classes before */
+    int64_t begin, step, n; /* positions of `to`: first, distance, number */
+    int64_t first, stride;  /* the position of `from` for the first of them, and the distance for the next */
+    int64_t taps, before;   /* number of taps; number of taps of classes before this one */
 } tutti_sparse_class;
 
 int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w);
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i);
-/* Column of the kernel that is tap `tap` of a class. */
+/* Returns the kernel's column that is tap `tap` of a class. */
 int64_t tutti_sparse_column(const tutti_sparse_walk *w, int64_t class, int64_t tap);
-/* Row of `from` that row y of `to` meets at row i of the kernel; -1 = none. And all that rows of a tile meet: [first,
- * end). */
+/* Return the row of `from` that row y of `to` meets at row i of the kernel, or -1; and the range [first, end) of rows
+ * that a tile meets. */
 int64_t tutti_sparse_row_of(const tutti_sparse_walk *w, int64_t y, int64_t i);
 typedef struct {
     int64_t first, end;
@@ -113,30 +118,30 @@ tutti_sparse_span tutti_sparse_span_of(const tutti_sparse_walk *w, const tutti_s
 int64_t tutti_sparse_ntiles(const tutti_sparse_walk *w);
 tutti_sparse_tile tutti_sparse_tile_at(const tutti_sparse_walk *w, int64_t i);
 
-/* Numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample, to or from a
- * view whose first number is the first of them: steps (channel, position). */
+/* Copy numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample to or from a
+ * view (channel, position), whose first number is the first of them. */
 typedef struct {
     int64_t sample, channel, nchannels, position, npositions, step;
 } tutti_sparse_part;
 void tutti_sparse_take(const tutti_lane_place *from, const tutti_sparse_part *part, const tutti_lane_view *to);
 void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, const tutti_sparse_part *part);
 
-/* Lists of rows of a value, of cut->channels channels from the place's first one on. Row r of sample s of the tile,
- * block b of channels: its starts begin at ((s * rows + r) * cut->n + b) * (width + 1); a position's places are
- * cut->size apart. `buffer`: (width, cut->size) floats. */
+/* Lists rows of a value, with cut->channels channels from the place's first one on. For row r of sample s of the tile
+ * and block b of channels, the starts begin at ((s * rows + r) * cut->n + b) * (width + 1), and the places of a
+ * position are cut->size apart. `buffer` has (width, cut->size) floats. */
 void tutti_sparse_list_rows(const tutti_sparse_state *s, const tutti_lane_place *from, const tutti_sparse_cut *cut,
                             const tutti_sparse_tile *rows, const tutti_sparse_list *to, float *buffer);
 
-/* Weights as a walk's loops want them: slabs of a row of the kernel, by (group, block of vectors, block of lists, row);
- * in a slab the classes follow each other, each (taps, listed channels, lanes), of dots (listed channels, taps,
- * lanes). */
+/* Copies weights into the form of a walk's loops: slabs of one row of the kernel, by (group, block of vectors, block of
+ * lists, row). In a slab, classes follow each other, each (taps, listed channels, lanes); for dots, (listed channels,
+ * taps, lanes). */
 void tutti_sparse_fill_slabs(const tutti_kernel *k, const tutti_sparse_walk *w, const tutti_kernel_args *a);
 const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_args *a, int64_t group, int64_t vectors,
                                int64_t lists, int64_t row);
-/* Offsets of a weight in its layout; freed as one. */
+/* Returns the offsets of a weight in its layout: one piece of memory, to be freed. */
 tutti_sparse_offsets tutti_sparse_offsets_of(const tutti_param_desc *weight);
 
-/* The passes: shapes and scratch, behind what is taken already; then what runs. */
+/* The passes: the plan functions set shapes and reserve scratch; the others run. */
 void tutti_sparse_plan_walk(tutti_sparse_state *s, tutti_sparse_walk *w, size_t *scratch);
 void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch);
 void tutti_sparse_run_sums(tutti_kernel *k, const tutti_sparse_walk *w, const tutti_kernel_args *a);
@@ -160,7 +165,7 @@ static inline int64_t tutti_sparse_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit;
 }
 
-/* Channels of block i. */
+/* Returns the number of channels of block i. */
 static inline int64_t tutti_sparse_block(const tutti_sparse_cut *cut, int64_t i)
 {
     return tutti_sparse_min(cut->size, cut->channels - i * cut->size);

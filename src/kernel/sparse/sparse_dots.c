@@ -14,7 +14,7 @@ typedef struct {
     tutti_lane_place dout, in, din;
 } job;
 
-/* A tile of the input; of the output's gradient a block of vectors, channels innermost. */
+/* A tile of the input, and a block of vectors of the output's gradient, channels innermost. */
 typedef struct {
     tutti_sparse_tile at;
     tutti_sparse_span from;
@@ -33,7 +33,7 @@ static int64_t numbers_of(const job *j, const tile *t)
     return starts_of(j, t, t->at.samples * t->at.rows - 1, j->w->lists.n - 1)[j->w->to.width];
 }
 
-/* Lanes behind the last channel are multiplied by zeros, so they must be numbers. */
+/* Lanes behind the last channel are multiplied by zeros, so they must not be NaN or infinite. */
 static void take_gradient(const job *j, const tile *t, int64_t vectors)
 {
     const tutti_sparse_walk *w = j->w;
@@ -92,7 +92,7 @@ static void clear(const job *j, const tutti_sparse_tile *t)
                    0, n);
 }
 
-/* A list's sums, to where its numbers are in the input's gradient. */
+/* Writes the sums of a list to the places of its numbers in the input's gradient. */
 static void give_list(const job *j, const tile *t, int64_t sample, int64_t y, int64_t lists)
 {
     const tutti_sparse_walk *w = j->w;

@@ -34,60 +34,60 @@
 
 /* --- the loops of a row of instructions (sparse_vector.c); all numbers are floats --- */
 
-/* Numbers that are not zero: what they are, and where each was. start[x]: where those of position x begin; there is one
- * more. */
+/* Numbers that are not zero, and the place of each. start[x] is where those of position x begin; there is one more
+ * start than positions. */
 typedef struct {
     float *value;
     int32_t *place, *start;
 } tutti_sparse_list;
-enum { TUTTI_SPARSE_SLACK = 16 }; /* so many more may be written behind a list */
+enum { TUTTI_SPARSE_SLACK = 16 }; /* the loops may write this number of elements behind a list */
 
-/* Appends the numbers of a row of positions to a list that has n of them, and returns how many it has then. Channel c
- * of position x gets place `place` + x * apart + c. Channels of a position lie side by side in segments. */
+/* Appends the numbers of a row of positions that are not zero to a list of n, and returns the new n. Channel c of
+ * position x gets place `place` + x * apart + c. The channels of a position lie side by side in segments. */
 typedef struct {
     const float *from;
     int64_t positions, position_step;
     int64_t channels, segment, segment_step;
     int64_t place, apart;
-    tutti_sparse_list to; /* start: of this row */
+    tutti_sparse_list to; /* start: the entries of this row */
     int64_t n;
 } tutti_sparse_list_call;
 typedef int64_t tutti_sparse_list_loop(const tutti_sparse_list_call *c);
 
-/* Sum i of n is that over positions first + i * stride .. + taps of a row of lists, as far as the row goes. */
+/* Sum i of n runs over positions first + i * stride .. + taps of a row of lists, as far as the row goes. */
 typedef struct {
     tutti_sparse_list list;
-    int64_t positions, apart; /* as above */
+    int64_t positions, apart; /* the same as above */
     int64_t first, stride, taps;
     const float *weights; /* (taps, apart, vectors) */
-    float *sums;          /* n of them, so many floats apart */
+    float *sums;          /* n sums, `apart` floats from each other */
     int64_t n, sums_apart;
     int nvectors;
 } tutti_sparse_sum_call;
 typedef void tutti_sparse_sum_loop(const tutti_sparse_sum_call *c);
-enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* at most */
+enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest number of vectors */
 
-/* Of one channel and its list: gradient (i, j) of ny x nx, i * row_step + j * step further, is the sum of v times the
- * vectors at its place, i rows of so many positions and j positions earlier. Added to what is there. */
+/* One channel and its list: gradient (i, j) of ny x nx, at i * row_step + j * step, adds v times the vectors at its
+ * place, i rows of positions and j positions earlier. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
     const float *dout;
-    int64_t row; /* positions */
+    int64_t row; /* positions in a row */
     float *dweights;
     int64_t row_step, step;
     int64_t ny, nx;
     int nvectors;
 } tutti_sparse_weight_call;
 typedef void tutti_sparse_weight_loop(const tutti_sparse_weight_call *c);
-enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* at most */
+enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest number of vectors */
 
-/* Positions begin, begin + step, ... of a row of lists: to sum i of the i-th number of a list is added the product of
- * its channel's weights with positions of dout: those of the first of n lists begin at `first`, of the next one one
- * further, as far as the row goes. */
+/* Positions begin, begin + step, ... of a row of lists. Sum i, of the i-th number of a list, adds the product of its
+ * channel's weights with positions of dout. Those of the first of n lists begin at `first`, of each next one a position
+ * later, as far as the row goes. */
 typedef struct {
     tutti_sparse_list list;
-    float *sums; /* as the list */
+    float *sums; /* in the order of the list */
     int64_t apart;
     int64_t begin, step, n;
     const float *weights; /* (channels, taps, vectors) */
@@ -97,20 +97,23 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
-/* Of one output channel and its list: sums of so many parts are v times the vectors of the window of its place,
- * part_step floats apart. Added to what is there: (parts, vectors). */
+/* One output channel and its list: sums of `parts` parts, part_step floats apart, add v times the vectors of the window
+ * at its place: (parts, vectors). */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
     const float *from;
-    const int32_t *windows_of; /* places: where in `from` their windows begin */
+    const int32_t *windows_of; /* for each place, where its window begins in `from` */
     int64_t part_step;
     float *sums;
     int64_t parts;
     int nvectors;
 } tutti_sparse_window_call;
 typedef void tutti_sparse_window_loop(const tutti_sparse_window_call *c);
-enum { TUTTI_SPARSE_WINDOW_VECTORS = 8 }; /* at most; half of it where vectors have fewer than 16 floats */
+enum {
+    TUTTI_SPARSE_WINDOW_VECTORS = 8
+}; /* the largest number of vectors; half of it if vectors have fewer than 16
+                                           * floats */
 
 typedef struct {
     int width; /* floats in a vector */

@@ -4,7 +4,7 @@
  * before. */
 #include "sparse_conv.h"
 
-/* Channels from `channel` on that lie in one block, or are each a plane. */
+/* Returns how many channels from `channel` on lie in one block, or are planes of their own. */
 static int64_t together(const tutti_lane_place *p, int64_t channel, int64_t most)
 {
     return p->at.block == 1 ? most : tutti_sparse_min(most, p->at.block - (p->channel + channel) % p->at.block);
@@ -17,7 +17,7 @@ static tutti_lane_view part_view(const tutti_lane_place *p, const tutti_sparse_p
     return v;
 }
 
-/* A part of a value to lanes, or from there. */
+/* Copies a part of a value to lanes, or from there. */
 static void copy_part(const tutti_lane_place *value, const tutti_sparse_part *part, const tutti_lane_view *lanes,
                       bool gives)
 {
@@ -40,7 +40,7 @@ void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, 
     copy_part(to, part, from, true);
 }
 
-/* Where a row's channels lie for the list loop: as they are, or turned into the buffer. */
+/* Finds the channels of a row for the list loop: where they lie, or transposed into the buffer. */
 static void find_row(const tutti_lane_place *from, const tutti_sparse_part *row, float *buffer,
                      tutti_sparse_list_call *call)
 {

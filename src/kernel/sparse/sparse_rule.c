@@ -23,8 +23,8 @@ static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13
                   points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
                   narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
 
-/* By zeros of the output's gradient, of layers before pools, beside the same: medians of LeNet, AlexNet, VGG-A and
- * GoogLeNet. Convolutions of few input channels gain with a stride alone, and 1 x 1 before a pool has not been
+/* Costs by zeros of the output's gradient, for layers before pools, against the same rows: medians of LeNet, AlexNet,
+ * VGG-A and GoogLeNet. Convolutions with few input channels gain only with a stride, and 1 x 1 before a pool was not
  * measured. */
 static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
                   never = {0, 1e3};
@@ -44,7 +44,7 @@ static int64_t inputs_of(const tutti_kernel *k)
     return k->in[0].shape.dim[1] / ((const tutti_conv_attrs *)k->attrs)->groups;
 }
 
-/* Of the weights' gradient where zeros of the output's are skipped. */
+/* Returns the costs of the weights' gradient if zeros of the output's gradient are skipped. */
 static const cost *costs_by_gradient(const tutti_kernel *k)
 {
     const tutti_conv_attrs *at = k->attrs;

@@ -5,7 +5,7 @@
 #include "../crew.h"
 #include "sparse_conv.h"
 
-/* Coordinates of an order contribute to an address independently of each other, so four tables say it all. */
+/* Coordinates contribute to an address independently of each other, so four tables describe the whole order. */
 tutti_sparse_offsets tutti_sparse_offsets_of(const tutti_param_desc *weight)
 {
     const int64_t *dim = weight->shape.dim;
@@ -44,7 +44,8 @@ const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_ar
            slab_number(w, group, vectors, lists, row) * slab_floats(w);
 }
 
-/* Of a tap: listed channels, so many floats apart, and lanes. Inputs are listed forward and of dots. */
+/* Fills in one tap: listed channels, `apart` floats from each other, and lanes. The list is of inputs in the forward
+ * pass and in dots. */
 static void fill_tap(const job *j, const tutti_sparse_part *channels, const tutti_sparse_part *across, int64_t group,
                      int64_t at, float *to)
 {

@@ -9,7 +9,7 @@ typedef struct {
     const tutti_sparse_walk *w;
     const tutti_kernel_args *a;
     tutti_lane_place from, to;
-    const float *bias; /* forward; NULL = none */
+    const float *bias; /* forward only; NULL if there is none */
 } job;
 
 /* A tile of sums of one block of vectors of a group, from lists of rows. */
@@ -31,7 +31,7 @@ static void begin_sums(const job *j, const tile *t)
         for (int64_t lane = 0; lane < w->lanes; lane++) to[lane] = bias && lane < channels ? bias[lane] : 0;
 }
 
-/* Rows of the tile meet one row of the kernel and one block of lists. */
+/* Adds what the rows of a tile get from one row of the kernel and one block of lists. */
 static void add_slab(const job *j, const tile *t, int64_t lists, int64_t kernel_row)
 {
     const tutti_sparse_walk *w = j->w;

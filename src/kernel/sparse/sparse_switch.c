@@ -13,7 +13,7 @@ typedef struct {
     unsigned passes;
     bool masks_gradient;
     double
-        faster[TUTTI_NPASSES]; /* how many times as fast as what the rule was calibrated beside the dense kernel is */
+        faster[TUTTI_NPASSES]; /* the dense kernel's speed over that of the row that the rule was calibrated against */
 } switched;
 
 static tutti_kernel *part_for(tutti_kernel *k, tutti_kernel_pass pass)
@@ -48,7 +48,7 @@ static void destroy(tutti_kernel *k)
     free(s);
 }
 
-/* Never asked to make one: what it makes is made already. */
+/* Its create is never called, because the kernel is made already. */
 static const tutti_kernel_row row = {
     .fuses = true,
     .destroy = destroy,
@@ -65,7 +65,7 @@ static bool can_switch(const tutti_kernel_request *r, const tutti_kernel *k)
            r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 && !keeps && k->row != &tutti_sparse_conv;
 }
 
-/* By the rules of the candidates; those that the rule was calibrated beside count as one. */
+/* Returns the speed by the rules of the candidates; the rows that the rule was calibrated against have speed 1. */
 static double how_fast(const tutti_kernel_request *r, const tutti_kernel *k, tutti_kernel_pass pass)
 {
     static const char *const beside[] = {"onednn", "lanes"};

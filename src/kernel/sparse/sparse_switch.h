@@ -10,28 +10,29 @@
 
 #include "../kernel.h"
 
-/* Makes k, which computes what is asked, one of two: the other skips zeros. A kernel is left as it is where that is not
- * possible: its op is no convolution, no ReLU made its input and no max pool alone reads its output, it is not in f32,
- * or keeps something between its passes. */
+/* Puts k into a switch beside a second kernel that skips zeros. Leaves k as it is if that is not possible: its op is no
+ * convolution, no ReLU made its input and not only max pools read its output, it is not in f32, or it keeps something
+ * between its passes. */
 void tutti_sparse_switch_around(const tutti_kernel_request *r, tutti_kernel *k);
 bool tutti_sparse_is_switch(const tutti_kernel *k);
 
-/* Bits: 1 << TUTTI_PASS_, and whether the weights' gradient skips zeros of the output's gradient and not those of the
- * input. All passes are dense at first; other kernels ignore it and say 0. */
+/* Set the passes that skip zeros, as bits 1 << TUTTI_PASS_...; TUTTI_SPARSE_BY_GRADIENT: the weights' gradient skips
+ * zeros of the output's gradient instead of the input's. All passes are dense at first. Other kernels ignore it and
+ * return 0. */
 enum { TUTTI_SPARSE_BY_GRADIENT = 1 << TUTTI_NPASSES };
 void tutti_sparse_set_passes(tutti_kernel *k, unsigned passes);
 unsigned tutti_sparse_passes(const tutti_kernel *k);
 
-/* Of a switch: how many times as fast as the library's direct convolution its dense kernel is, by the candidates'
+/* Returns the speed of a switch's dense kernel over that of the library's direct convolution, by the candidates'
  * rules. */
 double tutti_sparse_dense_speed(const tutti_kernel *k, tutti_kernel_pass pass);
 
-/* Of a switch: its input gradient skips zeros of the output's gradient: a ReLU is merged into it, or only max pools
+/* True if a switch's input gradient skips zeros of the output's gradient: a ReLU is merged into it, or only max pools
  * read it. */
 bool tutti_sparse_masks_gradient(const tutti_kernel *k);
 
-/* What part of the input is zero, and of the output's gradient, at least: the passes that are faster skipped. A pass
- * must gain a twentieth, so that what is about equal stays as it was made. */
+/* Returns the passes that are faster if they skip. input and gradient are the least parts of zeros in the input and in
+ * the output's gradient. A pass must gain a twentieth, so that passes of about equal speed stay as they are. */
 unsigned tutti_sparse_rule(const tutti_kernel *k, double input, double gradient);
 
 #endif

@@ -36,7 +36,7 @@ static int64_t sparse_list(const tutti_sparse_list_call *c)
 
 /* --- sums of positions --- */
 
-/* A sum waits for the one before it: where a number has few, several numbers have sums of their own. */
+/* A sum waits for the one before it. So if a number has few sums, several numbers have sums of their own. */
 enum { SPARSE_CHAINS = 4 };
 
 INLINE int sparse_ways(int nsums)
@@ -82,7 +82,7 @@ INLINE void sparse_sum_row(const tutti_sparse_sum_call *c, int nvectors)
 
 static void sparse_sum(const tutti_sparse_sum_call *call)
 {
-    const tutti_sparse_sum_call copy = *call, *c = &copy; /* in registers */
+    const tutti_sparse_sum_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     switch (c->nvectors) {
     case 1: sparse_sum_row(c, 1); break;
     case 2: sparse_sum_row(c, 2); break;
@@ -98,8 +98,8 @@ static void sparse_sum(const tutti_sparse_sum_call *call)
 /* --- gradients of weights --- */
 
 enum {
-    SPARSE_SUMS = WIDTH < 16 ? 12 : 24, /* vectors in registers */
-    SPARSE_COLUMNS = 6,                 /* taps side by side at most */
+    SPARSE_SUMS = WIDTH < 16 ? 12 : 24, /* vectors that stay in registers */
+    SPARSE_COLUMNS = 6,                 /* the largest number of taps side by side */
     SPARSE_ROWS = 3
 };
 
@@ -125,7 +125,7 @@ INLINE void sparse_taps(const tutti_sparse_weight_call *c, int64_t y, int64_t x,
             for (int v = 0; v < nvectors; v++) store(to + i * c->row_step + j * c->step + v * WIDTH, sums[i][j][v]);
 }
 
-/* So many rows of taps at once that sums stay in registers. */
+/* Takes as many rows of taps at once as leave all sums in registers. */
 INLINE void sparse_columns(const tutti_sparse_weight_call *c, int64_t x, int nvectors, int nx)
 {
     const int fit = SPARSE_SUMS / (nvectors * nx), rows = fit > SPARSE_ROWS ? SPARSE_ROWS : fit;
@@ -152,7 +152,7 @@ INLINE void sparse_all_taps(const tutti_sparse_weight_call *c, int nvectors)
 
 static void sparse_weight(const tutti_sparse_weight_call *call)
 {
-    const tutti_sparse_weight_call copy = *call, *c = &copy; /* in registers */
+    const tutti_sparse_weight_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     if (c->n == 0) return;
     if (c->nvectors == 1)
         sparse_all_taps(c, 1);
@@ -191,7 +191,7 @@ INLINE void sparse_add_parts(const tutti_sparse_window_call *c, int64_t part, in
         }
 }
 
-/* Parts in threes, the last perhaps in twos. */
+/* Takes parts in threes, and the last ones in twos if need be. */
 INLINE void sparse_windows(const tutti_sparse_window_call *c, int nvectors)
 {
     int64_t part = 0;
@@ -204,7 +204,7 @@ INLINE void sparse_windows(const tutti_sparse_window_call *c, int nvectors)
 
 static void sparse_window(const tutti_sparse_window_call *call)
 {
-    const tutti_sparse_window_call copy = *call, *c = &copy; /* in registers */
+    const tutti_sparse_window_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     switch (c->nvectors) {
     case 1: sparse_windows(c, 1); break;
     case 2: sparse_windows(c, 2); break;
@@ -221,7 +221,7 @@ static void sparse_window(const tutti_sparse_window_call *call)
 
 enum { SPARSE_AT_ONCE = 4 };
 
-/* n numbers of a list, whose weights begin at w[i]. */
+/* Multiplies n numbers of a list, whose weights begin at w[i]. */
 INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nvectors, float *to, int n)
 {
     vector even[SPARSE_AT_ONCE] = {{0}}, odd[SPARSE_AT_ONCE] = {{0}};
@@ -238,8 +238,8 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-/* What the numbers of one position are multiplied with: nvectors vectors of dout, and as many weights of each place
- * from `base` on behind those that are skipped. */
+/* The factors of the numbers of one position: nvectors vectors of dout, and the same number of weights at each place
+ * from `base` on, behind those that are skipped. */
 typedef struct {
     const float *dout;
     int64_t nvectors, base, skipped;
@@ -255,7 +255,7 @@ INLINE void sparse_dot_some(const tutti_sparse_dot_call *c, int32_t at, sparse_m
 
 static void sparse_dot(const tutti_sparse_dot_call *call)
 {
-    const tutti_sparse_dot_call copy = *call, *c = &copy; /* in registers */
+    const tutti_sparse_dot_call copy = *call, *c = &copy; /* a copy, to keep it in registers */
     for (int64_t i = 0; i < c->n; i++) {
         const int64_t x = c->begin + i * c->step, first = c->first + i;
         const int64_t from = sparse_clip(first, c->width), to = sparse_clip(first + c->taps, c->width);

@@ -13,8 +13,8 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w)
     return w->back ? tutti_sparse_min(w->stride, w->kernel) : 1;
 }
 
-/* Back, position x meets column j where x + pad - j is a multiple of the stride: class i has columns i, i + stride,
- * .. */
+/* Back, position x meets column j if x + pad - j is a multiple of the stride. So class i has columns i, i + stride,
+ * ... */
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i)
 {
     if (!w->back)
@@ -73,7 +73,7 @@ static tutti_sparse_cut cut_into(int64_t channels, int64_t size)
     return (tutti_sparse_cut){channels, tutti_sparse_min(size, channels), tutti_sparse_up(channels, size)};
 }
 
-/* As many vectors at once as blocks that are alike allow. */
+/* Cuts channels into blocks of one size, with as many vectors as possible. */
 static tutti_sparse_cut cut_vectors(int64_t channels, int64_t width, int *nvectors)
 {
     const int64_t all = tutti_sparse_up(channels, width), n = tutti_sparse_up(all, TUTTI_SPARSE_SUM_VECTORS),

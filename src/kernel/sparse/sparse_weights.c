@@ -19,12 +19,12 @@ typedef struct {
     tutti_lane_place in, dout;
 } job;
 
-/* Channels of one group; rows of a class of inputs. */
+/* The channels of one group, and rows of a class of inputs. */
 typedef struct {
     tutti_sparse_tile at;
     int64_t group, channel, channels;
-    tutti_sparse_list list; /* start: a list's (class, channel), in this order */
-    int32_t *row_start;     /* scratch of the list loop */
+    tutti_sparse_list list; /* start: one entry for each (class, channel), in this order */
+    int32_t *row_start;     /* scratch for the list loop */
     float *plane, *row, *dout;
 } tile;
 
@@ -48,7 +48,7 @@ static void cut_tiles(const tutti_sparse_state *s, tutti_sparse_sum *g)
                      : tutti_sparse_min(s->batch, tutti_sparse_max(1, TILE_POSITIONS / ((g->rows + padded) * g->row)));
 }
 
-/* Fewer where there are threads that would have none. */
+/* Returns the channels of a chunk: fewer if a thread would have no chunk otherwise. */
 static int64_t chunk_of(const tutti_sparse_state *s)
 {
     const int64_t few = CHUNK * 9 / (s->kernel * s->kernel), most = tutti_sparse_min(few, MOST_CHUNK),
@@ -73,7 +73,8 @@ void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch)
     g->vectors = cut_vectors(g, s->out.channels, s->loops->width);
     g->chunk = chunk_of(s);
     cut_tiles(s, g);
-    const int64_t sums = s->groups * s->out.channels + 2 * UNIT; /* of the bias; blocks may be filled up */
+    /* sums of the bias; the last blocks may be filled up */
+    const int64_t sums = s->groups * s->out.channels + 2 * UNIT;
     const int64_t positions = g->samples * g->rows * g->width, lists = g->classes * g->classes * g->chunk;
     const size_t numbers = (size_t)(lists * positions) + TUTTI_SPARSE_SLACK;
     g->sums_at = tutti_sparse_reserve(
@@ -90,7 +91,8 @@ void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch)
 
 /* --- lists --- */
 
-/* Positions of a class along one side: [first, end) of them are input positions, and the first one is this. */
+/* The positions of a class along one side: positions [first, end) lie in the input, and the first one of those is
+ * `at`. */
 typedef struct {
     int64_t first, end, input;
 } side;
@@ -105,7 +107,7 @@ static side side_of(const tutti_sparse_state *s, int64_t class, int64_t begin, i
     return of;
 }
 
-/* Channels as planes of the class's positions of all samples of the tile. */
+/* Copies channels as planes of the class's positions, of all samples of the tile. */
 static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n, side y, side x)
 {
     const int64_t stride = j->s->stride, width = x.end - x.first, rows = y.end - y.first;
@@ -127,7 +129,7 @@ static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n,
     }
 }
 
-/* Of one class; returns how many numbers there are then. */
+/* Lists one class and returns the new number of entries. */
 static int64_t list_class(const job *j, const tile *t, int64_t class, int64_t n)
 {
     const tutti_sparse_state *s = j->s;
@@ -180,7 +182,7 @@ static void take_gradient(const job *j, const tile *t, int64_t vectors)
     }
 }
 
-/* Sums lie (group, block of vectors, channel, row, column, lane). */
+/* Returns the place of sums, which lie as (group, block of vectors, channel, row, column, lane). */
 static float *sums_of(const job *j, int64_t group, int64_t vectors, int64_t channel)
 {
     const tutti_sparse_state *s = j->s;
@@ -271,7 +273,7 @@ static void do_chunks(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Over the positions of one sample after the other. */
+/* Sums over the positions of one sample after the other. */
 static void sum_bias(const tutti_lane_place *dout, int64_t channels, float *sums, float *dbias)
 {
     const tutti_blocks *b = &dout->at;

@@ -20,13 +20,13 @@ typedef struct {
     tutti_lane_place in, dout;
 } job;
 
-/* Outputs of some channels of one group: rows and columns of samples. */
+/* Some channels of the outputs of one group: rows and columns of samples. */
 typedef struct {
     tutti_sparse_tile at;
     int64_t column, columns;
     int64_t group, channel, channels;
-    tutti_sparse_list list; /* start: a list's channel; places are positions of the tile */
-    int32_t *windows_of;    /* positions: where their windows begin */
+    tutti_sparse_list list; /* start: one entry for each channel; places are positions of the tile */
+    int32_t *windows_of;    /* for each position, where its window begins */
     float *plane, *windows;
 } tile;
 
@@ -42,7 +42,7 @@ static int64_t lines_of(const tutti_sparse_state *s, const tutti_sparse_window *
     return w->folded ? outputs : (outputs - 1) * s->stride + s->kernel;
 }
 
-/* Alike in size. */
+/* Cuts channels into blocks of nearly equal size. */
 static tutti_sparse_cut cut_alike(int64_t channels, int64_t most, int64_t unit)
 {
     const int64_t n = tutti_sparse_up(channels, most),
@@ -68,7 +68,7 @@ static void cut_tiles(const tutti_sparse_state *s, tutti_sparse_window *w)
     w->unit = w->inputs.size * folds;
 }
 
-/* A run is cut into pieces, and so many vectors of so many parts are summed at once. */
+/* Cuts runs into pieces, and chooses how many vectors of how many parts are summed at once. */
 static void cut_runs(const tutti_sparse_state *s, tutti_sparse_window *w)
 {
     const int64_t width = s->loops->width, all = tutti_sparse_up(s->kernel * w->unit, width),
@@ -98,7 +98,7 @@ void tutti_sparse_plan_windows(tutti_sparse_state *s, size_t *scratch)
     w->start_at = tutti_sparse_reserve(&w->tile, (size_t)(w->chunk + 2) * sizeof(int32_t));
     w->windows_of_at = tutti_sparse_reserve(&w->tile, (size_t)positions * sizeof(int32_t));
     w->plane_at = tutti_sparse_reserve(&w->tile, (size_t)(UNIT * positions) * f);
-    /* the last run's last vectors lie behind it */
+    /* the last vectors of the last run reach beyond its end */
     w->windows_at = tutti_sparse_reserve(
         &w->tile, (size_t)(w->samples * w->lines * w->width * w->unit + w->pieces * w->piece + w->sums) * f);
     w->tiles_at = tutti_sparse_reserve(scratch, w->tile * (size_t)s->nthreads);
@@ -106,7 +106,7 @@ void tutti_sparse_plan_windows(tutti_sparse_state *s, size_t *scratch)
 
 /* --- lists --- */
 
-/* Channels as planes of the tile's positions. */
+/* Copies channels as planes of the tile's positions. */
 static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n)
 {
     const bool whole = t->columns == j->s->out.width;
@@ -148,7 +148,7 @@ static void place_windows(const job *j, const tile *t)
 
 /* --- windows --- */
 
-/* Of a few channels: vectors are not worth filling. */
+/* Copies few channels one by one, because they would not fill vectors. */
 static void take_few(const tutti_lane_place *from, const tutti_sparse_part *part, float *to, int64_t step)
 {
     for (int64_t c = 0; c < part->nchannels; c++) {
@@ -158,7 +158,7 @@ static void take_few(const tutti_lane_place *from, const tutti_sparse_part *part
     }
 }
 
-/* Input row y, from column `left` on, to a line of columns; what lies outside is left as it is. */
+/* Copies input row y, from column `left` on, to a line of columns. What lies outside stays as it is. */
 static void take_line(const job *j, const tile *t, int64_t sample, int64_t y, int64_t inputs, float *to)
 {
     const tutti_sparse_state *s = j->s;
@@ -195,7 +195,7 @@ static void take_windows(const job *j, const tile *t, int64_t inputs)
             }
 }
 
-/* Sums lie (group, channel, block of inputs, piece, part, lane). */
+/* Returns the place of sums, which lie as (group, channel, block of inputs, piece, part, lane). */
 static float *sums_of(const job *j, int64_t group, int64_t channel, int64_t inputs)
 {
     const tutti_sparse_window *w = &j->s->windows;

@@ -34,7 +34,7 @@ int tutti_tune_entry_compare(const tutti_tuned_entry *a, const tutti_tuned_entry
     return order;
 }
 
-/* Where it stands, or would stand. */
+/* Returns where the entry stands, or where it would have to stand. */
 static int find_entry(const tutti_tune_file *f, const tutti_tuned_entry *wanted, bool *found)
 {
     int begin = 0, end = f->nentries;
@@ -55,7 +55,7 @@ void tutti_tune_file_add(tutti_tune_file *f, const tutti_tuned_entry *e)
     bool found;
     const int at = find_entry(f, e, &found);
     if (!found) {
-        /* 0, 1, 2, 4, ... have no room left */
+        /* at 0, 1, 2, 4, ... entries the array is full */
         if ((f->nentries & (f->nentries - 1)) == 0)
             f->entries = tutti_realloc(f->entries, sizeof *e * (size_t)(f->nentries ? 2 * f->nentries : 1));
         memmove(f->entries + at + 1, f->entries + at, sizeof *e * (size_t)(f->nentries - at));
@@ -157,7 +157,7 @@ tutti_status tutti_tune_file_write(tutti_tune_file *f, const char *path, tutti_f
 
 /* ---- reading ---- */
 
-/* What differs between two places, in words; NULL: nothing. */
+/* Returns in words what differs between two places, or NULL if nothing does. */
 static const char *difference(const tutti_tune_place *then, const tutti_tune_place *here, char was[160], char is[160])
 {
     const tutti_processor *a = &then->processor, *b = &here->processor;

@@ -27,62 +27,63 @@
 
 enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
 
-/* Where times hold: a kernel's depends on all of it. */
+/* Where times hold: a kernel's time depends on all of this. */
 typedef struct {
     tutti_processor processor;
-    char isa[16];     /* as tutti_isa_name says */
-    char library[96]; /* as tutti_kernel_engine_describe does; "none" where the build has none */
-    int nthreads;     /* of a kernel */
+    char isa[16];     /* by tutti_isa_name */
+    char library[96]; /* by tutti_kernel_engine_describe; "none" if the build has no library */
+    int nthreads;     /* threads of a kernel */
 } tutti_tune_place;
 tutti_tune_place tutti_tune_here(int nthreads);
 
 typedef struct {
-    const char *name, *precision; /* "nt", "f32": what it chooses for */
+    const char *name, *precision; /* what the tree chooses for: "nt", "f32" */
     const char *way[TUTTI_TREE_WAYS], *feature[TUTTI_TREE_FEATURES];
     tutti_choice_tree tree;
 } tutti_tune_tree;
 
 typedef struct tutti_tune_file {
     tutti_tune_place place;
-    tutti_tuned_entry *entries; /* sorted by their words, no two alike */
+    tutti_tuned_entry *entries; /* sorted by their words; no two have the same words */
     int nentries;
     tutti_tune_tree tree[TUTTI_TUNE_TREES];
     int ntrees;
-    uint64_t checksum; /* of its text: two files that say the same have the same */
-    tutti_arena arena; /* holds the words */
+    uint64_t checksum; /* checksum of its text: files with the same text have the same */
+    tutti_arena arena; /* memory of the words */
 } tutti_tune_file;
 
-/* Building one: zero-initialise, fill in place, add, print. Words are copied; they must be as the file wants them (no
- * blanks, not empty). */
+/* To build a file: zero-initialise it, set its place, add entries, print. Words are copied; they must be neither empty
+ * nor contain blanks. */
 void tutti_tune_file_add(tutti_tune_file *f,
-                         const tutti_tuned_entry *entry); /* in the place of one of the same words */
-void tutti_tune_file_add_tree(tutti_tune_file *f, const tutti_tune_tree *tree); /* likewise */
-/* The text, with checksum; sets f->checksum. */
+                         const tutti_tuned_entry *entry); /* replaces an entry with the same words */
+/* replaces a tree of the same name and precision */
+void tutti_tune_file_add_tree(tutti_tune_file *f, const tutti_tune_tree *tree);
+/* Prints the text with its checksum, and sets f->checksum. */
 void tutti_tune_file_print(tutti_tune_file *f, tutti_strbuf *out);
-/* To a temporary name, fsync, rename. */
+/* Writes to a temporary name, calls fsync, and renames. */
 tutti_status tutti_tune_file_write(tutti_tune_file *f, const char *path, tutti_failure *err);
 void tutti_tune_file_release(tutti_tune_file *f);
 
-/* name: of the file, for failures. TUTTI_ERR_DATA: empty, of a newer version, damaged (its checksum is not that of its
- * bytes), or a line that says nothing. nbytes of text, a '\0' behind them. */
+/* Parses nbytes of text, which a '\0' follows. name is the file's, for failures. TUTTI_ERR_DATA if the text is empty,
+ * of a newer version, damaged (its checksum is wrong), or has a line that makes no sense. */
 tutti_status tutti_tune_file_parse(const char *name, const char *text, size_t nbytes, tutti_tune_file *out,
                                    tutti_failure *err);
-/* TUTTI_ERR_DATA: it was measured elsewhere: on another processor, with other instructions, another library or other
- * threads. */
+/* Returns TUTTI_ERR_DATA if the file was measured on another processor, or with other instructions, another library or
+ * other threads. */
 tutti_status tutti_tune_file_check(const char *name, const tutti_tune_file *f, const tutti_tune_place *here,
                                    tutti_failure *err);
-/* Reads, parses, checks. TUTTI_ERR_USAGE: there is no such file. Released by the caller. */
+/* Reads, parses and checks a file. TUTTI_ERR_USAGE if it does not exist. The caller releases it. */
 tutti_status tutti_tune_file_open(const char *path, const tutti_tune_place *here, tutti_tune_file *out,
                                   tutti_failure *err);
 
-/* Of an entry with these words; 0: nobody has measured that. Cost: a binary search. */
+/* Returns the seconds of an entry with these words, or 0 if nobody has measured that. Cost: a binary search. */
 double tutti_tune_file_seconds(const tutti_tune_file *f, const char *op, const char *shape, const char *precision,
                                const char *pass, const char *candidate);
-/* The tree of this name and precision, or NULL. */
+/* Returns the tree of this name and precision, or NULL. */
 const tutti_tune_tree *tutti_tune_file_tree(const tutti_tune_file *f, const char *name, const char *precision);
-/* As the chooser takes it (candidate.h); borrows f. */
+/* Returns the file in the form that the chooser takes (candidate.h); it borrows f. */
 tutti_tuned tutti_tune_file_tuned(const tutti_tune_file *f);
-/* What a text ends with so that parse believes it: the line of its checksum. */
+/* Appends the line with the checksum, which parse wants at the end. */
 void tutti_tune_file_seal(tutti_strbuf *text);
 
 #endif

@@ -16,8 +16,8 @@ typedef struct {
     const char *name;
     int line;
     tutti_tune_file *file;
-    tutti_tune_tree *tree; /* that nodes are read into; NULL: none is open */
-    unsigned heads;        /* a bit for each that was read */
+    tutti_tune_tree *tree; /* the tree whose nodes are being read; NULL if none is open */
+    unsigned heads;        /* a bit for each head that was read */
 } reader;
 
 static tutti_status bad_line(const reader *r, const char *what, tutti_failure *err)
@@ -25,7 +25,8 @@ static tutti_status bad_line(const reader *r, const char *what, tutti_failure *e
     return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s", r->name, r->line, what);
 }
 
-/* Cuts a line into words apart by one blank. Returns how many, 0 if they are not, or too many. */
+/* Cuts a line into words with one blank between them. Returns their number; 0 if the blanks are wrong or there are too
+ * many. */
 static int cut_words(char *line, char *word[MAX_WORDS])
 {
     int n = 0;
@@ -70,7 +71,7 @@ static tutti_status read_caches(const reader *r, const char *text, tutti_failure
     return TUTTI_OK;
 }
 
-/* "key: text". */
+/* Reads "key: text". */
 static tutti_status read_head(reader *r, const char *line, tutti_failure *err)
 {
     static const char *const heads[HEADS] = {"processor: ", "caches: ", "isa: ", "library: ", "threads: "};
@@ -114,14 +115,14 @@ static tutti_status read_entry(const reader *r, char **word, int n, tutti_failur
     tutti_tune_file *f = r->file;
     if (n != TUTTI_TUNE_WORDS + 2 || !read_real(word[6], &e.seconds) || !(e.seconds > 0))
         return bad_line(r, "entry: op, shape, precision, pass, candidate and seconds above 0", err);
-    /* sorted, so that adding one is cheap and none stands twice */
+    /* entries are sorted, so that adding one is cheap and none stands twice */
     if (f->nentries && tutti_tune_entry_compare(&f->entries[f->nentries - 1], &e) >= 0)
         return bad_line(r, "an entry that stands twice, or not in its place", err);
     tutti_tune_file_add(f, &e);
     return TUTTI_OK;
 }
 
-/* "a,b,c", copied. Returns how many, 0 if one is empty, stands twice, or is too many. */
+/* Copies the names of "a,b,c". Returns their number; 0 if one is empty, stands twice, or there are too many. */
 static int read_names(tutti_arena *arena, const char *text, const char **names, int most)
 {
     char *copy = tutti_arena_strdup(arena, text);
@@ -164,7 +165,7 @@ static int find_name(const char *const *names, int n, const char *wanted)
     return -1;
 }
 
-/* "node I FEATURE THRESHOLD LESS MORE" or "leaf I WAY"; numbers go up by one. */
+/* Reads "node I FEATURE THRESHOLD LESS MORE" or "leaf I WAY". The numbers I go up by one. */
 static tutti_status read_node(const reader *r, char **word, int n, tutti_failure *err)
 {
     long long at, less, more;
@@ -189,7 +190,7 @@ static tutti_status read_node(const reader *r, char **word, int n, tutti_failure
     return TUTTI_OK;
 }
 
-/* What was read of a tree must be one. */
+/* Checks that the nodes that were read are a tree. */
 static tutti_status end_tree(reader *r, tutti_failure *err)
 {
     const tutti_tune_tree *t = r->tree;
@@ -216,9 +217,9 @@ static tutti_status read_line(reader *r, char *line, tutti_failure *err)
     return is_entry ? read_entry(r, word, n, err) : is_tree ? read_tree(r, word, n, err) : read_node(r, word, n, err);
 }
 
-/* ---- whether it is whole ---- */
+/* ---- is the file whole? ---- */
 
-/* The first line: a tune file of this version. */
+/* Checks the first line: a tune file of this version. */
 static tutti_status check_version(const char *name, const char *text, tutti_failure *err)
 {
     const size_t magic = strlen(TUTTI_TUNE_MAGIC);
@@ -237,7 +238,7 @@ static tutti_status check_version(const char *name, const char *text, tutti_fail
     return TUTTI_OK;
 }
 
-/* *body: bytes before the line of the checksum, which is the last one. */
+/* Checks that the last line holds the checksum. *body becomes the number of bytes before that line. */
 static tutti_status check_whole(const char *name, const char *text, size_t nbytes, size_t *body, tutti_failure *err)
 {
     const size_t length = strlen(TUTTI_TUNE_CHECKSUM) + 17;

@@ -11,21 +11,21 @@
 #include "tune_trial.h"
 
 enum {
-    LEAST_M = 4, /* log2: batches are smaller than layers */
+    LEAST_M = 4, /* log2; batches are smaller than layers */
     LEAST_NK = 7,
     MOST = 13,
-    GRID_STEP = 2,    /* log2: every fourth size of a side */
-    DRAWN = 480,      /* between, learned from */
-    ROUND_SIDE = 64,  /* of many layers units and inputs are multiples of it */
-    HELD = 120,       /* judged by */
-    MAX_SIZES = 1024, /* of the grid, DRAWN and HELD together */
+    GRID_STEP = 2,    /* log2; every fourth size of a side */
+    DRAWN = 480,      /* sizes in between, for learning */
+    ROUND_SIDE = 64,  /* in many layers, units and inputs are multiples of it */
+    HELD = 120,       /* sizes for judging */
+    MAX_SIZES = 1024, /* sizes of the grid, DRAWN and HELD together */
     SWEEPS = 3
 };
-/* What others do on the machine lasts longer than it takes to measure a size: all sizes are measured, then all once
- * more. By then ways that were so much longer than the soonest are left out. */
+/* Disturbances by other programs last longer than the measurement of one size. So all sizes are measured, then all
+ * again. In later sweeps, ways that took this factor of the shortest time are left out. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
-static const double USUAL_PRODUCTS = 2147483648.0; /* 2^31 */
+static const double USUAL_PRODUCTS = 2147483648.0; /* this is 2^31 */
 
 /* ---- sizes ---- */
 
@@ -34,7 +34,7 @@ static double products_of(const tutti_nt_size *s)
     return (double)s->m * (double)s->n * (double)s->k;
 }
 
-/* A whole number of 2^least .. 2^MOST. */
+/* Draws a whole number in 2^least .. 2^MOST. */
 static int64_t draw_side(uint32_t word, int least)
 {
     return (int64_t)(exp2(least + (MOST - least) * (double)tutti_random_unit(word)) + 0.5);
@@ -55,9 +55,9 @@ static int64_t rounded(int64_t side)
     return (side + ROUND_SIDE / 2) / ROUND_SIDE * ROUND_SIDE;
 }
 
-/* Sizes that are there already are drawn again, so that none is learned from that is judged by. Of those that are
- * learned from n is round in every fourth, k in every fourth, and three of four have 2^31 products at most: more take
- * most of the time and say little that is new. */
+/* Adds drawn sizes. A size that is there already is drawn again, so that no size for learning is also one for judging.
+ * Among sizes for learning, n is round in every fourth, k in every fourth, and three of four have at most 2^31
+ * products: larger ones take most of the time and say little that is new. */
 static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 {
     for (uint64_t try = 0; n > 0 && try < 100000; try++) {
@@ -76,7 +76,7 @@ static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 
 /* ---- measuring ---- */
 
-/* What a size is as a kernel of dense without bias, and the ways to it. */
+/* A size as a kernel of dense without bias, and the ways to compute it. */
 typedef struct {
     tutti_dense_attrs attrs;
     tutti_value in;
@@ -98,7 +98,7 @@ static void ask(asked *a, const tutti_nt_size *s, int nthreads)
                                         .nthreads = nthreads};
 }
 
-/* Plain loops are never the soonest; the library's inner product is its sgemm, which is nt. */
+/* Finds the ways. Plain loops are never the fastest, and the library's inner product is its sgemm, which is nt. */
 static void find_ways(asked *a)
 {
     const tutti_kernel_candidate *all[2 * TUTTI_PRODUCT_WAYS];
@@ -109,8 +109,8 @@ static void find_ways(asked *a)
         if (all[i]->row && all[i]->row != &tutti_onednn_dense) a->ways[a->nways++] = all[i];
 }
 
-/* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and
- * evens it out. */
+/* Returns the number of rounds of a sweep, after a first run that counts as well. Long runs get fewer rounds, because
+ * they even out disturbances themselves. */
 static int rounds_for(const tutti_nt_size *s)
 {
     const double products = products_of(s);
@@ -130,7 +130,8 @@ static double shortest(const tutti_products_tuned *t, const tutti_products_sampl
     return s->seconds[soonest(t, s->seconds)];
 }
 
-/* Measures the ways that are worth it so far, `most` seconds at most; seconds of the others are not touched. */
+/* Measures the ways that are still worth it, for at most `most` seconds. The seconds of the other ways stay as they
+ * are. */
 static tutti_status measure_ways(const tutti_products_sample *s, const asked *a, double most,
                                  tutti_trial_memory *memory, double *out, tutti_failure *err)
 {
@@ -193,7 +194,7 @@ static tutti_status measure_all(const tutti_products_request *r, tutti_products_
 
 /* ---- learning ---- */
 
-/* Of those that are held, or of the others. Returns how many. */
+/* Converts the samples that are held, or the others, and returns their number. */
 static int as_samples(const tutti_products_tuned *t, const tutti_processor *p, bool held, tutti_tree_sample *out)
 {
     int n = 0;

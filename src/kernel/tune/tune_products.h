@@ -15,35 +15,38 @@ enum { TUTTI_PRODUCT_WAYS = TUTTI_TREE_WAYS };
 
 typedef struct {
     int nthreads;
-    double most_products;                             /* m n k of the largest size, at most 2^33 */
-    void (*progress)(void *arg, int done, int total); /* NULL = nobody wants to know */
+    double most_products;                             /* m n k of the largest size; at most 2^33 */
+    void (*progress)(void *arg, int done, int total); /* NULL if nobody wants to know */
     void *arg;
 } tutti_products_request;
 
 typedef struct {
     tutti_nt_size size;
-    bool is_grid, is_held;                                        /* a power of two in each side; judged by */
-    double seconds[TUTTI_PRODUCT_WAYS];                           /* the shortest of all sweeps */
-    double first[TUTTI_PRODUCT_WAYS], second[TUTTI_PRODUCT_WAYS]; /* of these sweeps */
+    /* each side is a power of two; the size is for judging */
+    bool is_grid, is_held;
+    double seconds[TUTTI_PRODUCT_WAYS];                           /* the shortest time of all sweeps */
+    double first[TUTTI_PRODUCT_WAYS], second[TUTTI_PRODUCT_WAYS]; /* the times of these two sweeps */
 } tutti_products_sample;
 
 typedef struct {
     const char *way[TUTTI_PRODUCT_WAYS]; /* names of candidates */
     int nways;
-    tutti_products_sample *samples; /* free() */
+    tutti_products_sample *samples; /* to be released by free() */
     int n;
     tutti_choice_tree tree;
-    tutti_tree_score learned, held; /* of the tree, on what it has learned from and what it has not */
+    tutti_tree_score learned, held; /* scores of the tree, on sizes that it has learned from and on others */
 } tutti_products_tuned;
 
-/* TUTTI_ERR_USAGE: nothing to choose between (a build without the library).  Takes minutes and up to a GiB. */
+/* Measures and learns. TUTTI_ERR_USAGE if there is nothing to choose between (a build without the library). Takes
+ * minutes and up to 1 GiB. */
 tutti_status tutti_tune_products(const tutti_products_request *r, tutti_products_tuned *out, tutti_failure *err);
 /* Puts the tree into the file. */
 void tutti_tune_products_add(const tutti_products_tuned *t, tutti_tune_file *f);
-/* What always going one way would have taken, and what the tree chose, on the held sizes; way < 0: the shortest. */
+/* Returns the seconds that one way takes for all held sizes; way < 0: the shortest ways. And the seconds of the tree's
+ * choices. */
 double tutti_tune_products_held_s(const tutti_products_tuned *t, int way);
-/* At how many of the held sizes the way that was the soonest in one sweep is within 2 % of the soonest of the other,
- * the mean of both directions: no choice can be seen to be better than that. */
+/* Returns at what part of the held sizes the fastest way of one sweep is within 2 % of the fastest way of the other
+ * sweep (the mean of both directions). No choice can be seen to be better than that. */
 double tutti_tune_products_agree(const tutti_products_tuned *t);
 
 #endif

@@ -18,7 +18,7 @@ void tutti_trial_memory_release(tutti_trial_memory *m)
     *m = (tutti_trial_memory){0};
 }
 
-/* Bytes of numbers of a type: +-0.1 at most, none of them subnormal. */
+/* Fills memory with numbers of a type, between -0.1 and 0.1, none of them subnormal. */
 static void fill(void *memory, size_t nbytes, tutti_dtype type)
 {
     float wide[BLOCK];
@@ -28,8 +28,8 @@ static void fill(void *memory, size_t nbytes, tutti_dtype type)
         tutti_convert_from_f32(type, wide, (char *)memory + i * each, (int64_t)(n - i < BLOCK ? n - i : BLOCK));
 }
 
-/* Buffer number i, of at least so many bytes, in huge pages as training's are. No two begin at one place of a page: nor
- * do training's, and they would meet in the same sets of the caches. */
+/* Returns buffer number i, with at least nbytes, in huge pages as training's are. Buffers begin at different places of
+ * a page, as in training: else they would compete for the same sets of the caches. */
 static void *take(tutti_trial_memory *m, int i, size_t nbytes, tutti_dtype type)
 {
     const size_t apart = (size_t)i * APART;
@@ -50,7 +50,7 @@ typedef struct {
     int32_t correct;
 } trial;
 
-/* Gradients have memory where a backward pass is run. */
+/* Gradients get memory if a backward pass is run. */
 static void trial_begin(trial *t, const tutti_kernel *k, tutti_kernel_pass pass, tutti_trial_memory *m)
 {
     int at = 0;
@@ -85,7 +85,8 @@ static void run(tutti_kernel *k, const trial *t, tutti_kernel_pass pass)
     }
 }
 
-/* A row with all passes behind what adapters it needs; one without is made for the pass that it has. */
+/* Makes a kernel by a candidate. A row with all passes stands behind the adapters that it needs; other rows are made
+ * for their pass. */
 static tutti_status make(const tutti_kernel_candidate *c, const tutti_kernel_request *r, tutti_kernel *k)
 {
     const tutti_kernel_rows rows = {.of = {c->row, c->row, c->row}};
@@ -111,7 +112,7 @@ static double clock_s(int nthreads)
     return nthreads > 1 ? tutti_clock_s() : tutti_clock_thread_s();
 }
 
-/* Of one run, by so many in a row. */
+/* Returns the seconds of one run, from `repeats` runs in a row. */
 static double run_time(tutti_kernel *k, const trial *t, tutti_kernel_pass pass, int nthreads, int repeats)
 {
     const double begin = clock_s(nthreads);
@@ -126,7 +127,7 @@ void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, doubl
     trial *trials = tutti_alloc((size_t)n * sizeof *trials);
     int repeats = 1;
     for (int i = 0; i < n; i++)
-        trial_begin(&trials[i], t->kernels[i], pass, memory); /* the memory is as large as it gets */
+        trial_begin(&trials[i], t->kernels[i], pass, memory); /* the memory has its final size by now */
     for (int i = 0; i < n; i++) {
         trial_begin(&trials[i], t->kernels[i], pass, memory);
         if (pass != TUTTI_PASS_FORWARD) run(t->kernels[i], &trials[i], TUTTI_PASS_FORWARD);
@@ -135,7 +136,7 @@ void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, doubl
     }
     for (int round = 0; round < t->rounds; round++)
         for (int turn = 0; turn < n; turn++) {
-            const int i = (round + turn) % n; /* after another one each time: it finds the caches as that left them */
+            const int i = (round + turn) % n; /* after another kernel each time, whose caches it finds */
             seconds[i] = fmin(seconds[i], run_time(t->kernels[i], &trials[i], pass, nthreads, repeats));
         }
     free(trials);

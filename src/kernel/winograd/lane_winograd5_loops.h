@@ -92,7 +92,7 @@ INLINE void store_lanes(float *to, vector v, int64_t n, bool whole)
         store_some(to, v, n);
 }
 
-/* With what is done to whole vectors, and to others. */
+/* Runs a loop on whole vectors, or on parts of vectors. */
 #define BY_LANES(n, loop, ...)                                                                                         \
     if ((n) == WIDTH)                                                                                                  \
         loop(__VA_ARGS__, WIDTH, true);                                                                                \

@@ -17,7 +17,7 @@ enum {
     TILE_IN = 6,
     TILE_OUT = 4,
     TAPS = 3,
-    /* of a product, what stays in registers: so many rows of two vectors */
+    /* rows of two vectors of a product that stay in registers */
     PRODUCT_ROWS = WIDTH == 16  ? 14
                    : WIDTH == 8 ? 6
                                 : 4,
@@ -44,7 +44,7 @@ INLINE void turn_input(const vector *d, vector *to, int apart)
     to[5 * apart] = scaled_add(4, d1, scaled_add(-5, d3, d5));
 }
 
-/* A^T; from lies `apart` vectors apart, to `to_apart`. */
+/* A^T. `from` lies `apart` vectors apart, `to` lies `to_apart` apart. */
 INLINE void turn_output(const vector *m, int apart, vector *to, int to_apart)
 {
     const vector m1 = m[apart], m2 = m[2 * apart], m3 = m[3 * apart], m4 = m[4 * apart];
@@ -94,7 +94,7 @@ INLINE void turn_weight_gradient(const vector *u, int apart, vector *to, int to_
 
 /* --- tiles --- */
 
-/* Position (y, x), or zeros where that is outside. */
+/* Returns the vector at position (y, x), or zeros if that is outside. */
 INLINE vector position_of(const tutti_winograd_plane *p, int64_t y, int64_t x)
 {
     return y < 0 || y >= p->height || x < 0 || x >= p->width ? all(0) : load(p->at + y * p->row + x * p->step);
@@ -157,7 +157,7 @@ static void winograd_output(const float *from, int64_t apart, const tutti_winogr
 
 /* --- weights --- */
 
-/* Nine vectors, `tap` floats apart. */
+/* Transforms nine vectors, `tap` floats apart. */
 static void winograd_weights(const float *from, int64_t tap, float *to, int64_t apart)
 {
     vector g[TAPS * TAPS], e[TILE_IN * TAPS];
@@ -192,7 +192,7 @@ static void winograd_square(const float *from, float *to)
 
 /* --- products --- */
 
-/* n rows and `nvectors` vectors of sums in registers. */
+/* Computes n rows and `nvectors` vectors of sums in registers. */
 INLINE void product_block(const tutti_winograd_product *p, const float *a, const float *b, float *c, int n,
                           int nvectors)
 {
@@ -237,7 +237,7 @@ INLINE void product_rows(const tutti_winograd_product *p, const float *a, const 
     }
 }
 
-/* Rows are dealt out evenly: of 64, none is left alone. */
+/* Deals rows out evenly, so that no row of 64 is left alone. */
 INLINE void product_lanes(const tutti_winograd_product *p, const float *b, float *c, int nvectors)
 {
     const int64_t nblocks = (p->nrows + PRODUCT_ROWS - 1) / PRODUCT_ROWS;

@@ -15,24 +15,24 @@
 enum {
     PRODUCTS = TUTTI_WINOGRAD_PRODUCTS,
     MOST_TAPS = 5 * 5,
-    LINE = 16,         /* floats */
-    CACHED = 96 << 10, /* floats of a block */
-    LEAST_TILES = 14,  /* what products take at once */
-    MOST_WIDTH = 16,   /* of a vector, floats */
-    SUMS = 6 + 1,      /* the gradient's transform there, at (1, 1), is the sum of the tile */
+    LINE = 16,         /* in floats */
+    CACHED = 96 << 10, /* floats in a block */
+    LEAST_TILES = 14,  /* tiles that products take at once */
+    MOST_WIDTH = 16,   /* of a vector, in floats */
+    SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
 };
 
-/* One direction: what is read, what comes of it. */
+/* One direction: from what is read to what is made of it. */
 typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;
     int64_t pad, down, right;    /* tiles of a sample */
-    int64_t ntiles, block;       /* of all, of a block */
+    int64_t ntiles, block;       /* tiles of all samples, and tiles of a block */
     int64_t from_row, to_row;    /* floats between rows of the matrices */
     float *read, *made, *turned; /* the matrices: of `from`, of `to`, of weights or their gradient */
-    /* the block at hand */
+    /* the current block */
     int64_t first, n;
-    bool begins; /* it is the first one */
+    bool begins; /* it is the first block */
     const float *in, *dout, *weights, *bias;
     float *out;
     bool relu, flips; /* flips: weights are those of the input's gradient */
@@ -87,7 +87,7 @@ static int64_t max64(int64_t a, int64_t b)
 
 static passage passage_of(const tutti_winograd *w, const tutti_blocks *from, const tutti_blocks *to, int64_t pad)
 {
-    const tutti_blocks *tiled = to; /* tiles are those of what is written, or of dout */
+    const tutti_blocks *tiled = to; /* tiles of what is written, or of dout */
     const int64_t tile = w->loops->tile;
     passage p = {.w = w,
                  .from = *from,
@@ -110,7 +110,7 @@ static int64_t floats_of(const passage *p)
     return PRODUCTS * (p->block * (p->from_row + p->to_row) + p->from.channels * p->to_row);
 }
 
-/* The larger of the two directions. */
+/* Returns the larger need of the two directions. */
 static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage there = passage_of(w, &w->in, &w->out, w->pad),
@@ -127,7 +127,7 @@ static void place(passage *p, void *scratch)
 
 /* --- weights --- */
 
-/* Where the transform of a vector of outputs, for an input, lies in a matrix of weights. */
+/* Returns where the transform of a vector of outputs, for an input, lies in a matrix of weights. */
 static float *turned_at(const passage *p, int64_t input, int64_t lane)
 {
     const int64_t lanes = 2 * p->w->row->width;
@@ -140,7 +140,7 @@ static int64_t turned_apart(const passage *p)
     return p->from.channels * p->to.channels;
 }
 
-/* A square of inputs and outputs. */
+/* Transforms a square of inputs and outputs. */
 static void turn_square(const passage *p, int64_t from, int64_t to)
 {
     const tutti_winograd_loops *l = p->w->loops;
@@ -165,7 +165,7 @@ static void turn_weights(void *arg, int64_t begin, int64_t end, int thread)
 /* --- tiles --- */
 
 typedef struct {
-    int64_t sample, y, x; /* of the first output */
+    int64_t sample, y, x; /* position of the first output */
 } tile;
 
 static tile tile_at(const passage *p, int64_t i)
@@ -184,7 +184,7 @@ static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory,
                                   .width = b->width};
 }
 
-/* Tiles [begin, end) of the block. */
+/* Reads tiles [begin, end) of the block. */
 static void read_tiles(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -252,7 +252,7 @@ static void multiply(void *arg, int64_t begin, int64_t end, int thread)
         p->w->loops->product(&product);
         const int64_t done = product.nlanes;
         if (done == p->to.channels) continue;
-        product.b += done * p->from.channels; /* a last vector alone */
+        product.b += done * p->from.channels; /* the last vector is alone */
         product.c += done;
         product.nlanes = product.b_step = p->to.channels - done;
         p->w->loops->product(&product);
@@ -279,7 +279,7 @@ static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread
                                                        .adds = !p->begins});
 }
 
-/* Calls for each block of tiles in turn. */
+/* Moves on to the next block of tiles. Returns false after the last. */
 static bool next_block(passage *p)
 {
     p->first += p->n;
@@ -316,7 +316,7 @@ static void input_gradient(const tutti_winograd *w, const float *dout, const flo
     convolve(&p);
 }
 
-/* Outputs [begin, end), in vectors. */
+/* Transforms outputs [begin, end) back, in vectors. */
 static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -328,7 +328,7 @@ static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
                                          p->out + (o * inputs + i / width * square) * taps + i % width * width, square);
 }
 
-/* The gradient of a tile at (1, 1) is the sum of its outputs'. */
+/* Sums the bias: the transform of a tile's gradient at (1, 1) is the sum of its outputs'. */
 static void sum_bias(const passage *p, float *dbias)
 {
     const float *sums = p->made + SUMS * p->block * p->to_row;

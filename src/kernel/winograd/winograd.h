@@ -25,38 +25,38 @@ typedef struct {
     tutti_blocks in, out;
     int64_t pad; /* 0 .. kernel - 1 */
     const tutti_lane_row *row;
-    const tutti_winograd_loops *loops; /* winograd.c's: of the row, by the kernel's size */
+    const tutti_winograd_loops *loops; /* for winograd.c: the loops of the row, by the kernel's size */
     int nthreads;
-    int64_t down, right, samples; /* winograd5.h's: tiles of a sample, samples of a block; else 0 */
+    int64_t down, right, samples; /* for winograd5.h: tiles of a sample, samples of a block; else 0 */
 } tutti_winograd;
 
-/* What a forward pass writes: max(0, sum + bias), or without these. */
+/* What a forward pass writes: max(0, sum + bias), without the bias or the maximum if those are not set. */
 typedef struct {
-    const float *bias; /* NULL = none */
+    const float *bias; /* NULL if there is none */
     bool relu;
     float *out;
 } tutti_winograd_sum;
 
-/* What differs by the size of the kernel; winograd_row.c makes rows of it. */
+/* What differs between kernel sizes. winograd_row.c makes rows of it. */
 typedef struct {
     int64_t kernel;
     const char *refusal;
-    /* false: channels or order are none of those that it takes. */
+    /* Returns false if it does not take these channels or this order. */
     bool (*plan)(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
-    /* Of elements (o, i, y, x). */
+    /* The order of weights, whose elements are (o, i, y, x). */
     void (*weights_order)(const tutti_winograd *w, tutti_layout *to);
-    /* Bytes for any of the passes. */
+    /* Returns the bytes that any of the passes needs. */
     size_t (*scratch)(const tutti_winograd *w);
     void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
                     void *scratch);
-    /* dbias: NULL = nobody wants it. Both are written. */
+    /* dbias may be NULL. Both are written. */
     void (*weight_gradient)(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
                             void *scratch);
     void (*input_gradient)(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch);
 } tutti_winograd_size;
 
-/* Of 3 x 3, and of 5 x 5, where channels fill vectors: weights in squares of a vector's width: o within, around it i,
- * then taps. */
+/* 3 x 3 and 5 x 5 with channels that fill vectors. Weights lie in squares of a vector's width: o innermost, i around
+ * it, then taps. */
 extern const tutti_winograd_size tutti_winograd_three, tutti_winograd_five_wide;
 
 #endif

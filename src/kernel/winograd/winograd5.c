@@ -17,10 +17,10 @@ enum {
     TILE = TUTTI_WINOGRAD5_TILE,
     TILE_IN = 6,
     KERNEL = 5,
-    LINE = 16,         /* floats */
-    MASKED = 16,       /* lanes of vectors that masks make no slower */
-    CACHED = 96 << 10, /* floats of a block */
-    SUMS = 6 + 1,      /* the gradient's transform there, at (1, 1), is the sum of the tile */
+    LINE = 16,         /* in floats */
+    MASKED = 16,       /* lanes of vectors that masks do not slow down */
+    CACHED = 96 << 10, /* floats in a block */
+    SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
 };
 
 /* A pass. */
@@ -28,8 +28,9 @@ typedef struct {
     const tutti_winograd *w;
     int64_t inputs, outputs, tiles;               /* tiles of a sample */
     int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
-    float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights and those transposed */
-    int64_t first, n;                             /* samples of the block at hand */
+    float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights, and of transposed
+                                                   * weights */
+    int64_t first, n;                             /* samples of the current block */
     const float *in, *dout, *weights, *bias;
     float *out, *din, *dweights;
     bool relu;
@@ -71,7 +72,7 @@ static void weights_order(const tutti_winograd *w, tutti_layout *to)
 
 /* --- scratch --- */
 
-/* Of the input's gradient, a vector at each position that tiles reach. */
+/* The input's gradient has a vector at each position that tiles reach. */
 static int64_t plane_width(const tutti_winograd *w)
 {
     return w->right * TILE + TILE_IN - TILE;
@@ -82,7 +83,7 @@ static int64_t plane_floats(const tutti_winograd *w)
     return (w->down * TILE + TILE_IN - TILE) * plane_width(w) * w->row->width;
 }
 
-/* Without memory. */
+/* Sets the sizes but no memory. */
 static passage sizes_of(const tutti_winograd *w)
 {
     passage p = {.w = w, .inputs = w->in.channels, .outputs = w->out.channels, .tiles = w->down * w->right};
@@ -132,18 +133,18 @@ static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory,
 }
 
 typedef struct {
-    int64_t sample, y, x; /* of the first output */
+    int64_t sample, y, x; /* position of the first output */
 } tile;
 
-/* Of the block at hand. */
+/* Returns tile i of the current block. */
 static tile tile_at(const passage *p, int64_t i)
 {
     const int64_t at = i % p->tiles;
     return (tile){p->first + i / p->tiles, at / p->w->right * TILE, at % p->w->right * TILE};
 }
 
-/* Lanes of a tile that are read and written. Without AVX-512 parts of vectors are slow: there whole ones where what is
- * too much belongs to the next tile, which is written after it, and is read from memory that there is. */
+/* Returns the lanes of a tile that are read and written. Without AVX-512, parts of vectors are slow. So whole vectors
+ * are used if the excess belongs to the next tile, which is written later, and if the memory read exists. */
 static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t channel, int64_t channels)
 {
     const int64_t width = p->w->row->width;
@@ -151,7 +152,7 @@ static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t cha
     return whole ? width : lanes_at(p, channel, channels);
 }
 
-/* Tiles [begin, end) of the block. */
+/* Reads tiles [begin, end) of the block. */
 static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -205,7 +206,7 @@ static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Channels from c on of sample i of the block, by way of a plane with room for all that tiles reach. */
+/* Adds channels from c on of sample i of the block, in a plane with room for all that tiles reach. */
 static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
 {
     const tutti_winograd *w = p->w;
@@ -220,7 +221,7 @@ static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
         w->row->winograd5.place(plane + (y + w->pad) * row + w->pad * width, to.width, n, to.at + y * to.row, to.step);
 }
 
-/* Samples [begin, end) of the block. */
+/* Writes samples [begin, end) of the block. */
 static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -231,7 +232,7 @@ static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
 
 /* --- products [begin, end) --- */
 
-/* A matrix of (tiles, from) by one of (from, to), as a convolution. */
+/* Describes the product of a matrix (tiles, from) and one of (from, to) as a convolution. */
 static tutti_conv_call call_of(const passage *p, int64_t from, int64_t to)
 {
     const int64_t ntiles = p->n * p->tiles;
@@ -301,7 +302,7 @@ static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
                                                  p->dweights + at + o, p->inputs * p->outputs);
 }
 
-/* Of products [begin, end). */
+/* Transposes products [begin, end). */
 static void turn_over(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;

@@ -17,9 +17,9 @@
 
 #include "winograd.h"
 
-/* Channels lie innermost and leave at most half a vector unfilled; a sample has at least 8 tiles. */
+/* For channels that lie innermost and leave at most half a vector unfilled; a sample has at least 8 tiles. */
 extern const tutti_winograd_size tutti_winograd_five;
-/* What a block keeps in the cache. */
+/* Returns the bytes of a block that the cache is to hold. */
 size_t tutti_winograd5_block_bytes(const tutti_winograd *w);
 
 #endif

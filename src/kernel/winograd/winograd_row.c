@@ -14,8 +14,8 @@ typedef struct {
     const tutti_winograd_size *size;
     tutti_winograd w;
     tutti_layout out_layout, weights_layout;
-    bool relu, direct;           /* direct: weights lie as the products want them */
-    size_t weights_at, plain_at; /* in scratch, behind what passes need */
+    bool relu, direct;           /* direct: weights lie in the products' order */
+    size_t weights_at, plain_at; /* offsets in scratch, behind what passes need */
 } winograd;
 
 static tutti_param_desc as_wanted(const tutti_kernel *k)
@@ -42,7 +42,7 @@ static void order_params(tutti_kernel *k, const tutti_kernel_request *r)
     if (!s->direct) k->scratch_bytes = s->plain_at + nbytes;
 }
 
-/* What a row computes; out becomes the output in its order. */
+/* Plans what a row computes. `out` becomes the output in its order. */
 static bool plan(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
                  tutti_value *out, tutti_layout *out_layout, tutti_winograd *w)
 {
@@ -149,7 +149,7 @@ double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request
     if (!plan(&tutti_winograd_five, k, r, &out, &layout, &w) || w.pad > MOST_PAD) return -1;
     const int64_t width = w.row->width, in = w.in.channels, to = w.out.channels;
     if (tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
-    const bool back = pass == TUTTI_PASS_DATA; /* what lies across lanes are inputs */
+    const bool back = pass == TUTTI_PASS_DATA; /* inputs lie across lanes */
     const int64_t products = back ? rounded_up(in, width / 2) * to : in * rounded_up(to, width / 2),
                   moved = rounded_up(in, width) + rounded_up(to, width), tiles = w.out.batch * w.down * w.right,
                   blocks = (w.out.batch + w.samples - 1) / w.samples;
@@ -190,7 +190,7 @@ static tutti_status create_five(tutti_kernel *k, const tutti_kernel_request *r, 
     return create(&tutti_winograd_five, k, r, err);
 }
 
-/* Weights as the products want them. */
+/* Returns the weights in the products' order. */
 static const float *weights_of(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     const winograd *s = k->state;
