@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_fields.h: struct tutti_job: the fields of a job; job_table.c has their keys, defaults and help. */
+/* job_fields.h: struct tutti_job: the fields of a job. job_table.c has their keys, defaults and help; job_check.c
+ * checks that they fit together. */
 #ifndef TUTTI_JOB_FIELDS_H
 #define TUTTI_JOB_FIELDS_H
 
@@ -13,7 +14,7 @@ typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction
 
 typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
 
-/* AUTO: what job_choice.h finds; until then, and where nothing is chosen, what stands next. */
+/* AUTO: job_choice.h chooses; until then, and if nothing is chosen, it means the value after it. */
 typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
@@ -36,22 +37,24 @@ typedef enum {
     TUTTI_BUCKETS_CUT
 } tutti_bucket_rule;
 
-/* A key concerns one of these. Whether the job of a resumed run may change the key follows from it. */
+/* What a key concerns. From it follows whether a resumed run may change the key. */
 typedef enum {
-    TUTTI_CONCERNS_WEIGHTS, /* what the weights become: never */
-    TUTTI_CONCERNS_LENGTH,  /* when the run ends: where the rate does not depend on the end */
-    TUTTI_CONCERNS_KERNELS, /* what computes: where bits are not the job's own (reduction: fast) */
-    TUTTI_CONCERNS_MACHINE, /* ranks, processors, what travels: always; at most sums are rounded otherwise (said when it
-                             * happens) */
-    TUTTI_CONCERNS_MODEL,   /* always: models are compared by their text */
-    TUTTI_CONCERNS_RECORD,  /* what is tested, kept and told: always */
+    TUTTI_CONCERNS_WEIGHTS, /* the weights' values: a resumed run may never change it */
+    TUTTI_CONCERNS_LENGTH,  /* when the run ends: it may be changed if the rate does not depend on the end */
+    /* which kernels compute: it may be changed if results may differ in their bits (reduction: fast) */
+    TUTTI_CONCERNS_KERNELS,
+    /* ranks, processors, exchanges: it may always be changed; at most sums are rounded otherwise (the run
+     * reports it) */
+    TUTTI_CONCERNS_MACHINE,
+    TUTTI_CONCERNS_MODEL,  /* the model: it may always be changed, because models are compared by their text */
+    TUTTI_CONCERNS_RECORD, /* what is tested, kept and reported: it may always be changed */
 } tutti_concern;
 
-/* The configurations of the modules hold what keys say to them; tutti_job_plan_config, tutti_job_update and their kin,
- * and the session, add what follows from several keys, or from the seat of a rank. The rest is what no module has in
- * that form. */
+/* The configurations of the modules hold the values of their keys. tutti_job_plan_config, tutti_job_update and similar
+ * functions, and the session, add what follows from several keys or from a rank's place. The other fields are values
+ * that no module has in that form. */
 struct tutti_job {
-    const char *model; /* shipped name or path of a model file */
+    const char *model; /* name of a model that comes with the program, or path of a model file */
     tutti_dataset_config data;
     tutti_graph_config graph;
     tutti_plan_config plan;
@@ -59,19 +62,20 @@ struct tutti_job {
     tutti_reals data_shape; /* data.shape, whole numbers */
     double epochs;          /* one of epochs and train.nsteps is positive, the other 0 */
     struct {
-        int preset;                                 /* optimiser.preset: tutti_job_preset_name */
-        int rule;                                   /* optimiser.rule: tutti_rule_at */
-        double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
-        bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* ... of those that are true or false, instead */
-        const char *said_rate, *said_decay;         /* not keys: where optimiser.groups.rate and .decay were said */
+        int preset;                                 /* optimiser.preset: index for tutti_job_preset_name */
+        int rule;                                   /* optimiser.rule: index for tutti_rule_at */
+        double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* values of the keys of all rules: tutti_rule_key_at */
+        bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* values of those keys that are true or false */
+        const char *said_rate, *said_decay;         /* not keys: where optimiser.groups.rate and .decay were given */
     } optimiser;
     struct {
-        const char *name;                                    /* sync-sgd */
-        tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS]; /* of the keys of all methods: tutti_method_key_at */
+        const char *name; /* for example sync-sgd */
+        /* values of the keys of all methods: tutti_method_key_at */
+        tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS];
     } method;
-    int64_t ranks, threads; /* threads a rank */
+    int64_t ranks, threads; /* threads: per rank */
     int device;             /* tutti_device_wish */
-    const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
+    const char *partition;  /* none | numa | l3 | number of groups; it sets ranks and threads that are not given */
     struct {
         const char *tuned; /* kernels.tuned: a tune file, NULL = none */
     } kernels;
@@ -79,7 +83,7 @@ struct tutti_job {
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
     int reduction;          /* tutti_reduction */
     struct {
-        const char *topology; /* exchange.topology: a line for rows that are bound to one */
+        const char *topology; /* exchange.topology: a line for algorithms that are bound to a topology */
         int buckets;          /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
         int order;            /* exchange.order: auto|ready|priority (tutti_turn_rule) */
         int update;           /* exchange.update: auto|sharded|replicated (tutti_update_place) */
@@ -89,97 +93,102 @@ struct tutti_job {
     struct {
         tutti_texts layers;                    /* parallel.layers: dense layers that ranks share */
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
-        const char *said_layers, *said_groups; /* not keys: where they were said */
+        const char *said_layers, *said_groups; /* not keys: where they were given */
     } parallel;
-    /* not keys */
-    bool ranks_by_partition; /* nobody has said how many */
+    /* the following are not keys */
+    bool ranks_by_partition; /* the job does not give the number of ranks */
     const char *said_partition;
-    const char *folder; /* of the job file; tutti_job_load has made model and data paths absolute */
+    const char *folder; /* folder of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
 };
 
-/* Every key of a job: its own, and those of the rules and the methods. */
+/* All keys of a job: its own, and those of rules and methods. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
-    tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* a field */
+    tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* per field */
+    /* the names that each such key may have */
     char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
-        kernels[TUTTI_JOB_NAMES]; /* what names there are to choose from */
+        kernels[TUTTI_JOB_NAMES];
     tutti_field_table table;
 } tutti_job_fields;
-/* Makes the table in the caller's memory and returns it. */
+/* Makes the table in the caller's memory `space` and returns it. */
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
-/* Keys whose values a checkpoint may have others of, for tutti_train_config.free_keys; the caller's (free()). */
+/* Returns the keys that may differ from a checkpoint's, for tutti_train_config.free_keys; the caller frees the
+ * array. */
 const char **tutti_job_free_keys(const tutti_job *job);
-/* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
+/* Returns the value of the key tutti_rule_key_at(i); 1 or 0 for a switch. */
 double tutti_job_rule_value(const tutti_job *job, int i);
-/* A row of the table of methods by what a user calls it. TUTTI_ERR_USAGE names the nearest one. */
+/* Returns the row of a method by the name that a user gives. TUTTI_ERR_USAGE names the nearest one. */
 tutti_status tutti_job_find_method(const char *name, const tutti_method_row **out, tutti_failure *err);
-/* The rule that weights move by: the job's, or the plain one of it (tutti_rule_row.plain) where the method is plain. */
+/* Returns the rule that moves weights: the job's, or its plain form (tutti_rule_row.plain) if the method is plain. */
 const tutti_rule_row *tutti_job_rule(const tutti_job *job);
-/* That rule, and what the job says to it. */
+/* Returns that rule with the job's values for its keys. */
 tutti_update tutti_job_update(const tutti_job *job);
-/* How the loss is scaled; start is NaN where the key is no number above 0. */
+/* Returns how the loss is scaled; start is NaN if the key is not a number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 
-/* How the method's centre moves with so many workers (0 = the job's); rho is NaN where the key is no number of 0 or
- * more. */
+/* Returns how the method's centre moves with `nranks` workers (0 = the job's number); rho is NaN if the key is not a
+ * number of 0 or more. */
 tutti_centre tutti_job_centre(const tutti_job *job, int nranks);
 
-/* What the keys of `data` say to a set; its numbers stay the job's. */
+/* Returns the configuration of the data set from the keys of `data`; its numbers still belong to the job. */
 tutti_dataset_config tutti_job_data_config(const tutti_job *job);
 
-/* Where values came from, so that a refusal can name the place. */
+/* Where values came from, so that an error message can name the place. */
 typedef struct {
     const char *name;
     const tutti_yaml_node *root;
     const char *const *overrides;
     int noverrides;
-    int nlocal;     /* ranks of this host, 0 = all */
-    bool any_ranks; /* what goes by their number is left to who plans for one */
+    int nlocal;     /* ranks on this host, 0 = all */
+    bool any_ranks; /* checks that depend on the number of ranks are left to the caller, which plans for one */
 } tutti_job_source;
 
-/* The override "key=value" that sets `key` last, or NULL. */
+/* Returns the last override "key=value" that sets `key`, or NULL. */
 const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
-/* Fills in plan.topology; a line that is none is TUTTI_ERR_USAGE with its place. */
+/* Fills in plan.topology; TUTTI_ERR_USAGE with the place if the line is no topology. */
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
-/* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The
- * arena's. */
+/* Returns where a key got its value, and the key, as the beginning of an error message: "job.yaml: line 4: init.skip".
+ * The text is in `arena`. */
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);
-/* Whether the file or an override says the key. */
+/* True if the file or an override gives the key. */
 bool tutti_job_is_given(const tutti_job_source *source, const char *key);
-/* Presets (job_presets.c): "none" is the first. What the one that is asked for sets and the job does not say itself, as
- * overrides, with their number; whether it sets a key; what it sets and where that is from, nothing of "none". */
+/* Presets (job_presets.c). tutti_job_preset_name: the i-th name; "none" is the first. _overrides: writes the values
+ * that the chosen preset sets and the job does not give, as overrides, and returns how many. _sets: true if the preset
+ * sets a key. _describe: prints what the preset sets and where that is from; nothing for "none". */
 const char *tutti_job_preset_name(int i);
 int tutti_job_preset_overrides(const tutti_job_source *source, const char *out[TUTTI_JOB_PRESET_KEYS]);
 bool tutti_job_preset_sets(const tutti_job_source *source, const char *key);
 void tutti_job_preset_describe(const tutti_job *job, tutti_strbuf *out);
-/* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c).
- * TUTTI_ERR_USAGE with the place. */
+/* Refuses values of optimiser.groups that are not numbers, and patterns that match no parameter of the graph
+ * (job_groups.c). TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err);
 tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err);
-/* Hybrid parallelism (job_parallel.c): into how many groups of ranks; 0 = auto, -1 = it is no number of 1 or more. */
+/* Hybrid parallelism (job_parallel.c): number of groups that the ranks form; 0 = auto, -1 = the key is not a number of
+ * 1 or more. */
 int tutti_job_groups(const tutti_job *job);
-/* What of the keys does not go together, said of the key that is named in *key; whether the ranks make so many
- * groups. */
+/* Refuses keys that do not go together; *key is the key to blame. The second function checks that the ranks can form
+ * this number of groups. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
-/* The ranks that share layers of a model, of its file and as it is run, for a graph of it: as many groups as the job
- * says, or where a rank receives least. TUTTI_ERR_USAGE with the place. */
+/* Decides which ranks share which layers, for a graph of the model. as_written: the model of its file; model: as it is
+ * run. The number of groups is the job's, or the number with which a rank receives least. TUTTI_ERR_USAGE with the
+ * place. */
 tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
-/* Fills in ranks and threads that go by a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the place.
- * nlocal: ranks of this host, 0 = all of them. */
+/* Fills in ranks and threads that follow from a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the
+ * place. nlocal: ranks on this host, 0 = all of them. */
 tutti_status tutti_job_share_out(tutti_job *job, const tutti_job_source *source, int nlocal, tutti_failure *err);
-/* As tutti_job_load, where somebody has started ranks on several hosts, nlocal of them on this one. */
+/* Works as tutti_job_load for ranks that were started on several hosts, nlocal of them on this one. */
 tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
                                  tutti_job **out, tutti_failure *err);
-/* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short
+/* For a key with a short name ("init" for init.from): returns the longer name if the job used it, else the short
  * one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
-/* As tutti_job_load, for who plans for rank counts of his own: the job's is not held against batch, slots, algorithm or
- * groups. */
+/* Works as tutti_job_load for callers that plan for rank counts of their own: the job's count is not checked against
+ * batch, slots, algorithm or groups. */
 tutti_status tutti_job_load_for_any(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
                                     tutti_failure *err);
-/* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */
+/* Checks what must fit together across keys; TUTTI_ERR_USAGE names the line or the override to correct. */
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.h: the one way from a job to what a rank runs: job -> model -> step graph -> plan. Used by train, graph, plan
- * and predict alike, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
+/* resolve.h: the one way from a job to what a rank runs: job -> model -> step graph -> plan. train, graph, plan and
+ * predict all use it, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
 #ifndef TUTTI_RESOLVE_H
 #define TUTTI_RESOLVE_H
 
@@ -8,47 +8,49 @@
 #include "../training/plan/plan.h"
 #include "tutti/job.h"
 
-/* Measured times that kernels are chosen by (job_tuned.c), as long as there are graphs of them. */
+/* Measured times by which kernels are chosen (job_tuned.c). They must live as long as graphs that use them. */
 typedef struct tutti_job_times tutti_job_times;
-/* text NULL = the job's file, which is refused where it is damaged or of another processor. *out NULL: the job has
- * none. */
+/* Opens the times. text NULL = read the job's file, which is refused if it is damaged or of another processor. *out
+ * NULL: the job has none. */
 tutti_status tutti_job_open_times(const tutti_job *job, const char *text, tutti_job_times **out, tutti_failure *err);
 const struct tutti_tuned *tutti_job_times_tuned(const tutti_job_times *t);
 void tutti_job_times_close(tutti_job_times *t);
-/* Collective: the text of rank 0's, which it has looked at so, on every rank; the caller frees it. NULL: the job has
- * none. Where rank 0 fails the others do with empty words. */
+/* Collective: gives every rank the text of rank 0's file, which rank 0 has checked in the same way; the caller frees
+ * it. NULL: the job has none. If rank 0 fails, the others fail with empty messages. */
 tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, char **text, tutti_failure *err);
 
 typedef struct {
     tutti_job_times *times;     /* NULL = calibrated rules */
-    tutti_model *model, *fused; /* as the file has it; as it is run, NULL = so too */
+    tutti_model *model, *fused; /* model: as the file has it; fused: as it is run, NULL = the same */
     tutti_graph *graph;
     tutti_plan *plan;
-    const struct tutti_device *device; /* that its kernels run on (device/device_row.h) */
-    char *why_cpu; /* why 'device: auto' took the cpu, where a card might have been; NULL = nothing to say */
+    const struct tutti_device *device; /* the device that its kernels run on (device/device_row.h) */
+    char *why_cpu; /* why 'device: auto' chose the cpu although a card was possible; NULL = no reason to report */
 } tutti_resolved;
 
-/* Whose plan it is. */
+/* The rank that the plan is for. */
 typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
-    const int32_t *host_of; /* the host of each rank, NULL = one */
+    const int32_t *host_of; /* the host of each rank, NULL = one host */
     bool prove_later;       /* see tutti_plan_config */
-    const char *times;      /* what tutti_job_share_times has given; NULL = the job's file is read here */
-    bool on_device; /* kernels run where the job's `device` says; false: on the cpu, which predictions are made for */
+    const char *times;      /* the text from tutti_job_share_times; NULL = the job's file is read here */
+    bool on_device;         /* kernels run on the job's `device`; false: on the cpu, for which predictions are made */
 } tutti_job_seat;
 
-/* Buckets of rule `auto` are merged up to 1 MiB until tutti_resolved_replan is told what exchanges cost (job_costs.h).
- * A batch that does not divide is TUTTI_ERR_USAGE and names the nearest that does. */
+/* Makes a job's parts. With `exchange.buckets: auto`, buckets are merged up to 1 MiB until tutti_resolved_replan is
+ * given the costs of exchanges (job_costs.h). A batch that does not divide is TUTTI_ERR_USAGE and names the nearest
+ * that does. */
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err);
-/* Plans r anew by a configuration. On failure r keeps its plan. */
+/* Makes r's plan again with a configuration. On failure r keeps its plan. */
 tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *config, tutti_failure *err);
-/* Makes the plan again, now that it is known what exchanges cost. */
+/* Makes r's plan again with the costs of exchanges. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
-/* The name of the device that runs its kernels, for people: "NVIDIA H200", "cpu". The text lives as long as r. */
+/* Returns the name of the device that runs its kernels, for people: "NVIDIA H200", "cpu". The text lives as long as
+ * r. */
 const char *tutti_resolved_device(const tutti_resolved *r);
-/* What tutti_job_resolve plans with; strings are the job's. */
+/* Returns the configuration that tutti_job_resolve plans with; strings belong to the job. */
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat);
 
 #endif

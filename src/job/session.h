@@ -10,46 +10,48 @@
 
 typedef struct {
     tutti_dataset *train, *test;
-    struct tutti_shared_bytes
-        *shared; /* where their bytes lie, for all ranks of the host; NULL: each rank has its own */
+    /* memory of their bytes that all ranks of the host share; NULL: each rank has its own */
+    struct tutti_shared_bytes *shared;
 } tutti_session_data;
-/* In a group (else NULL) collective: sets that hold bytes are made once a host, or once for those of its ranks that
- * have the same number in memory_of (a number a rank; NULL = one memory a host). What only one rank knows it says; the
- * others fail with empty words. */
+/* Opens the data sets; collective with a group (may be NULL). Sets that hold bytes are made once on each host, or once
+ * for all ranks of a host that have the same number in memory_of (one number for each rank; NULL = one memory for each
+ * host). If only one rank knows a failure, it has the message and the others fail with empty ones. */
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
                                      tutti_session_data *out, tutti_failure *err);
-/* Memory of the samples, once a host; 0: a set holds none. */
+/* Returns the bytes of samples on each host; 0 if no set holds them. */
 int64_t tutti_session_data_bytes(const tutti_session_data *d);
 void tutti_session_data_release(tutti_session_data *d);
 
 typedef struct {
     tutti_resolved parts;
-    tutti_job *chosen;                        /* the job with what was auto; NULL: nothing was */
-    char *job_text, *data_text, *if_diverged; /* job_text: of that one */
-    const char **free_keys;                   /* of config */
-    char exchange[240];                       /* what was chosen, for people; "" = nothing, or this rank was told */
-    bool is_kept;                             /* ... it is that of the run so far */
-    double choice_s, predicted_s;     /* how long it took; what a step takes by it, of one host without kernels */
-    tutti_train_config config;        /* dir, fresh, listeners are the caller's to set */
-    tutti_pretended_layer *pretended; /* NULL: kernels compute */
+    tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
+    char *job_text, *data_text, *if_diverged; /* job_text: of `chosen`, if it is not NULL */
+    const char **free_keys;                   /* for config */
+    /* what was chosen, for people; "" = nothing, or rank 0 has told this rank */
+    char exchange[240];
+    bool is_kept; /* the choice is that of the run so far */
+    /* seconds of the choice, and predicted time of a step (on one host without kernels) */
+    double choice_s, predicted_s;
+    tutti_train_config config;        /* the caller sets dir, fresh and listeners */
+    tutti_pretended_layer *pretended; /* NULL = kernels compute */
 } tutti_session;
 
-/* times: of tutti_job_share_times, NULL = read here. As a rank of the group, whose plan tutti_session_settle completes;
- * group NULL: as rank 0 of the job's ranks on one host, to be looked at. job, data and group are borrowed until
- * release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
+/* Opens a session as a rank of the group; tutti_session_settle then completes its plan. group NULL: as rank 0 of the
+ * job's ranks on one host, only to look at it. times: from tutti_job_share_times, NULL = read here. job, data and group
+ * are borrowed until release. TUTTI_ERR_USAGE: a set does not fit the model or the batch. */
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
                                 const char *times, tutti_session *out, tutti_failure *err);
-/* What of `exchange` is auto becomes what the newest checkpoint under dir was made by, if that is of as many ranks;
- * what is left is chosen by predicted times on t. dir NULL: there is none; t NULL: then it stays what it is.
- * *overrides: what was set so, "" or NULL = nothing; the caller's (free()). */
+/* Fixes the keys of `exchange` that are auto: to the values of the newest checkpoint under dir, if it is of the same
+ * number of ranks; the others by predicted times on t. dir NULL: there is no checkpoint; t NULL: they stay as they are.
+ * *overrides: the values that were set, "" or NULL = none; the caller frees it. */
 tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t, const char *dir, tutti_session *s,
                                   char **overrides, tutti_failure *err);
-/* Collective, before training: what is auto is chosen by rank 0, the same for all; schedules are proved, once for all
- * ranks; with `exchange.buckets: auto` the plan is made by costs measured in this group. dir: see job_costs.h. */
+/* Collective, before training: rank 0 chooses what is auto, for all ranks; schedules are proved, once for all ranks;
+ * with `exchange.buckets: auto` the plan is made by costs measured in this group. dir: see job_costs.h. */
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err);
-/* Kernels are to wait for the times of this layer trace (metrics/trace.h), of a rank's samples of a step, and nothing
- * is tested. Refused where those do not say what the job does. */
+/* Makes kernels wait for the times of this layer trace (metrics/trace.h), which are for a rank's samples of a step;
+ * nothing is tested. Refused if the trace does not fit the job. */
 tutti_status tutti_session_pretend(const char *path, tutti_session *s, tutti_failure *err);
 void tutti_session_release(tutti_session *s);
 

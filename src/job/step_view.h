@@ -12,27 +12,27 @@
 typedef struct {
     int nranks;
     tutti_prediction predicted;
-    tutti_step_log log; /* n = 0: workers take steps of their own, and none stands for all */
+    tutti_step_log log; /* n = 0: workers take steps of their own, and no worker stands for all */
     tutti_step_stretch *path;
     int npath;
     tutti_busiest_link busiest;
-    const char **layers, **exchanges; /* names: of the model's layers, of the plan's exchanges */
+    const char **layers, **exchanges; /* names of the model's layers, of the plan's exchanges */
     int nlayers, nexchanges;
-    int64_t period; /* steps that the log is of */
+    int64_t period; /* number of steps in the log */
     tutti_arena arena;
 } tutti_step_view;
 
-/* Like tutti_predict_job of one rank count. Release what was filled, also after a failure. */
+/* Predicts like tutti_predict_job for one rank count. The caller releases *out, also after a failure. */
 tutti_status tutti_job_view_step(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                  int nranks, tutti_step_view *out, tutti_failure *err);
 void tutti_step_view_release(tutti_step_view *view);
-/* What a stretch is of: "conv1", "gradients of bucket 2"; "" = nothing by name. */
+/* Returns the name of a stretch's subject: "conv1", "gradients of bucket 2"; "" = it has no name. */
 const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind kind, int what);
-/* The path in a line of words: "forward 12.1 ms (conv1 to fc), backward 20.3 ms (fc to conv1), exchange 8.2 ms
- * (gradients of bucket 0)"; of more than a few stretches what each kind takes together. */
+/* Appends the path in one line: "forward 12.1 ms (conv1 to fc), backward 20.3 ms (fc to conv1), exchange 8.2 ms
+ * (gradients of bucket 0)"; for more than a few stretches, the sum of each kind. */
 void tutti_step_view_words(const tutti_step_view *view, tutti_strbuf *out);
 
-/* Plan and times of a rank count, for who looks at them while they are there. */
+/* Gives plan and times of a rank count to `look`, which may read them until it returns. */
 typedef tutti_status tutti_job_look_at(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                        const double *slowness, void *arg, tutti_failure *err);
 tutti_status tutti_job_look(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,

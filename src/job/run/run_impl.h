@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_impl.h: what the files of a run share: run.c (its life on one rank and on threads), run_tell.c (what it
- * tells). */
+/* run_impl.h: shared by the files of a run: run.c (its life on one rank and on threads), run_tell.c (what it
+ * reports). */
 #ifndef TUTTI_RUN_IMPL_H
 #define TUTTI_RUN_IMPL_H
 
@@ -11,28 +11,28 @@
 typedef struct {
     const tutti_job *job;
     const tutti_run_options *options;
-    const tutti_run_events *events; /* NULL: nobody listens */
-    const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
+    const tutti_run_events *events; /* NULL = no listener */
+    const tutti_session_data *data; /* shared by the threads; NULL: this rank opens its own */
     tutti_seat seat;
-    int rank, nranks; /* rank -1: it is none */
+    int rank, nranks; /* rank -1 = this is not a rank */
     tutti_group *group;
-    const tutti_session *session; /* what is played, once it is known */
-    int64_t began_ns, nasked;     /* nasked: how often it was asked whether it is to end */
-    bool is_borne;                /* it has failed, and the others go on */
-    bool is_told;                 /* its failure */
+    const tutti_session *session; /* the session that is played, once it is known */
+    int64_t began_ns, nasked;     /* nasked: how often the rank was asked whether to end */
+    bool is_borne;                /* it has failed, and the other ranks go on */
+    bool is_told;                 /* its failure was reported */
     tutti_run_result result;
     tutti_failure err;
 } tutti_rank_run;
 
 void tutti_run_tell(const tutti_rank_run *r, tutti_run_event_kind kind, const char *text);
-/* Tells the words of a failure, where there are any, once. */
+/* Reports the message of a failure once, if it has one. */
 void tutti_run_tell_failure(tutti_rank_run *r);
-/* As rank 0: what the data set found, and the memory that the ranks of a host share. */
+/* As rank 0: reports what was found in the data set, and the memory that the ranks of a host share. */
 void tutti_run_tell_data(const tutti_rank_run *r, const tutti_session_data *data);
-/* As rank 0: the method's paper has another rule than the job. */
+/* As rank 0: reports that the method's paper uses another rule than the job. */
 void tutti_run_tell_rule(const tutti_rank_run *r);
 void tutti_run_tell_end(const tutti_rank_run *r);
-/* tutti_train_config.on_event; arg: the tutti_rank_run. */
+/* The function for tutti_train_config.on_event; arg: the tutti_rank_run. */
 void tutti_run_hear(void *arg, const tutti_train_event *e);
 
 #endif

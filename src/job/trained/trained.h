@@ -9,51 +9,52 @@
 #include "../../training/run/train.h"
 #include "../job_fields.h"
 
-/* What is to be opened. */
+/* What to open. */
 typedef struct {
-    const char *where;       /* a checkpoint, or a run's folder, then its newest whole one; or a file of weights */
-    const char *model, *job; /* of a file of weights: the network, or a job; else NULL */
-    const char *const *data; /* "set=mnist,path=DIR": keys of the job's data */
-    const char *const *sets; /* "KEY=VALUE": of a file of weights */
+    const char *where;       /* a checkpoint, or a run's folder with its newest complete one; or a file of weights */
+    const char *model, *job; /* for a file of weights: the network, or a job; else NULL */
+    const char *const *data; /* "set=mnist,path=DIR": replaces keys of the job's data */
+    const char *const *sets; /* "KEY=VALUE", for a file of weights */
     int ndata, nsets;
-    bool pictures; /* samples come from files of their own: a set need not have its folder, and without a word it is
-                   * `images` */
-    void (*say)(void *arg, const char *line); /* told what a user should know, a line each, without its end */
+    /* samples come from files of their own: the set's folder may be missing, and the default set is `images` */
+    bool pictures;
+    void (*say)(void *arg, const char *line); /* gets what a user should know, line by line, without newlines */
     void *arg;
 } tutti_trained_question;
 
 typedef struct {
-    char *path; /* of the checkpoint */
+    char *path; /* path of the checkpoint */
     char *job_text, *model_text;
     tutti_job *job;
-    tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
-    tutti_graph *graph;         /* for the list of parameters */
-    tutti_dataset_config data;  /* of the job, as --data has changed it */
-    bool has_other_data;        /* --data has */
-    bool knows_data;            /* the checkpoint says what it was trained on: */
+    tutti_model *model, *fused; /* model: as the file has it; fused: as the job ran it, NULL = the same */
+    tutti_graph *graph;         /* gives the list of parameters */
+    tutti_dataset_config data;  /* the data of the job, changed by --data */
+    bool has_other_data;        /* --data has changed it */
+    bool knows_data;            /* the checkpoint says which data it was trained on: */
     tutti_data_identity trained_on;
     float *weights;
     int64_t *offset, step;
     uint64_t weights_hash;
-    bool is_foreign; /* path is a file of weights, of no run: step 0 */
-    bool is_unnamed; /* nobody has said where names of classes are */
+    bool is_foreign; /* path is a file of weights that belongs to no run: step 0 */
+    bool is_unnamed; /* the question does not say where names of classes are */
     const tutti_trained_question *question;
     tutti_arena arena;
 } tutti_trained;
 
-/* A checkpoint is verified; where a run removes the newest one as it is read, the next one is taken. Of a file of
- * weights a line says what of it was taken. TUTTI_ERR_USAGE names the flag (--model, --job, --set, --data). Released by
- * the caller, also on failure; question and what it points to must live as long. */
+/* Opens a checkpoint or weights. A checkpoint is verified; if a run removes the newest one while it is read, the next
+ * one is taken. For a file of weights a line says which tensors were taken. TUTTI_ERR_USAGE names the flag (--model,
+ * --job, --set, --data). The caller releases *out, also on failure; question and what it points to must live as
+ * long. */
 tutti_status tutti_trained_open(const tutti_trained_question *question, tutti_trained *out, tutti_failure *err);
 void tutti_trained_release(tutti_trained *t);
-/* TUTTI_ERR_DATA: labels of this test set mean other classes than those of the checkpoint. A set that is another one in
- * anything else is said. */
+/* TUTTI_ERR_DATA if labels of this test set mean other classes than those of the checkpoint. Any other difference
+ * between the sets is reported. */
 tutti_status tutti_trained_check_data(const tutti_trained *t, const tutti_dataset *test, tutti_failure *err);
-/* What its classes are called, as the checkpoint has kept it. Of an earlier version: as the data call them now, with a
- * line; none, with another line, where that cannot be read. */
+/* Returns the names of its classes, as the checkpoint has kept them. For a checkpoint of an earlier version: the names
+ * in the data now, with a note; none, with another note, if these cannot be read. */
 void tutti_trained_names(const tutti_trained *t, tutti_names *out);
 
-/* One verdict over a checkpoint. TUTTI_ERR_DATA: it is not whole, or its job, model and tensors do not go together. */
+/* Checks a whole checkpoint. TUTTI_ERR_DATA: it is not complete, or its job, model and tensors do not fit together. */
 tutti_status tutti_job_check_checkpoint(const char *path, tutti_failure *err);
 
 #endif
