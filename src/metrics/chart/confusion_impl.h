@@ -8,14 +8,14 @@
 #include "chart.h"
 
 typedef struct {
-    bool all; /* else there is a last column, of all other predictions */
+    bool all; /* all classes are shown; false: a last column has all other predictions */
     int n, class_number[TUTTI_CONFUSION_ALL];
 } tutti_confusion_shown;
 
 void tutti_confusion_choose(const tutti_confusion *c, tutti_confusion_shown *out);
-/* Samples of the label that were taken for a class that is not shown. */
+/* Returns the samples with this label that were predicted as a class that is not shown. */
 int64_t tutti_confusion_others(const tutti_confusion *c, const tutti_confusion_shown *shown, int label);
-/* "7 truck", or "7". */
+/* Appends "7 truck", or "7". */
 void tutti_confusion_name(const tutti_confusion *c, int class_number, tutti_strbuf *out);
 
 #endif
