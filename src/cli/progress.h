@@ -9,7 +9,7 @@
 typedef struct {
     bool quiet, tty;
     bool open;           /* a line on the terminal is unfinished */
-    double began, drawn; /* times of tutti_clock_ns, in seconds */
+    double began, drawn; /* times of tutti_clock_s */
     int64_t first_step;
     double ips;      /* images per second in the last interval */
     const char *dir; /* the folder that is named when something was saved */
