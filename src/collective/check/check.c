@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: the proof of a schedule: load, replay, judge (check_impl.h says how and why it holds).
  *
- * The first run remembers only what may matter (check_layout.c); a race that it suspects is looked at again with clocks
- * that know everything. A race that remains is found by a number only: one more run keeps every access to the cell in
- * question, so that the common case stores no names. All runs take the same interleaving. */
+ * The first run remembers only accesses that may matter (check_layout.c). If it suspects a race, a second run looks
+ * again with clocks that cover all threads. A race that remains is known by a number only, so one more run keeps every
+ * access to the cell in question; the common case stores no names. All runs take the same interleaving. */
 #include <stdlib.h>
 
 #include "check_impl.h"
@@ -26,9 +26,9 @@ static void release(tutti_checker *c)
 }
 
 typedef struct {
-    bool full;    /* clocks know everything */
-    int64_t cell; /* to be watched, -1 = none; after the run: where it raced */
-    bool again;   /* it failed for want of knowledge */
+    bool full;    /* clocks cover all threads */
+    int64_t cell; /* the cell to watch, -1 = none; after the run: the cell of the race */
+    bool again;   /* the run failed because a clock did not cover a thread */
 } attempt;
 
 static tutti_status check_once(const tutti_part_source *source, attempt *a, tutti_check_report *report,
@@ -38,7 +38,8 @@ static tutti_status check_once(const tutti_part_source *source, attempt *a, tutt
                        .head = source->head,
                        .err = err,
                        .spare_read = -1,
-                       .full = a->full || source->head->collective == TUTTI_BARRIER, /* it is about knowing everybody */
+                       .full = a->full || source->head->collective == TUTTI_BARRIER, /* a barrier is right if every rank
+                                                                                      * knows of all others */
                        .watch = a->cell,
                        .race = -1};
     tutti_status st = tutti_check_load(&c);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_access.c: finds races: checks whether every access is ordered after the accesses that it conflicts with.
  *
- * As in FastTrack, a cell keeps its last write and the reads since then that do not follow each other. A writer is one
- * of
- *   thread        (t, clock)       known when the reader's clock of t has come that far
- *   owner's act   (mark, e + 1)    known to whoever was told READY or FREE of invocation e, or heard from one who was
- *   put           (channel, k)     known to whoever follows the wait that met the k-th signal of the channel
- * A race is named by a second run that keeps all accesses to that one cell (tutti_explain_race). */
+ * As in FastTrack, a cell keeps its last write and those reads since then that are not ordered among themselves. A
+ * writer is one of
+ *   thread        (t, clock)       known when the reader's clock of t has reached `clock`
+ *   owner's act   (mark, e + 1)    known to a thread that was told READY or FREE of invocation e, or heard from one
+ *                 that
+ *                                  was
+ *   put           (channel, k)     known to a thread that follows the wait which met the k-th signal of the channel
+ * A second run, which keeps all accesses to that one cell, names the accesses of a race (tutti_explain_race). */
 #include <stdio.h>
 
 #include "check_impl.h"
@@ -16,7 +18,7 @@ static int32_t first_put(const tutti_checker *c)
     return c->nthreads + 2 * c->head->nranks;
 }
 
-/* Does what (writer, clock) did happen before all that t does now? */
+/* Returns true if the act of (writer, clock) happened before all that t does now. */
 static bool knows(const tutti_checker *c, const tutti_clock *t, int32_t writer, int32_t clock)
 {
     if (writer < c->nthreads) return tutti_clock_of(t, writer) >= clock;
@@ -146,7 +148,7 @@ bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step
     return true;
 }
 
-/* First access to the cell that (clock of) t does not know; true if there is none. */
+/* Finds the first access to the cell that (clock of) t does not know; returns true if there is none. */
 static bool ordered(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell, int32_t *other,
                     int32_t *clock)
 {
@@ -185,13 +187,13 @@ bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_ste
     return true;
 }
 
-/* The caller of rank r writes cells [lo, hi) of a storage before invocation e; `value` lies there then. */
+/* Writes cells [lo, hi) of a storage as the caller of rank r before invocation e; they hold `value` then. */
 /* Cells [from, to) of a storage. */
 typedef struct {
     int32_t storage, from, to;
 } cell_range;
 
-/* The owner, rank r, writes cells before (mark 0) or after (mark 1) its invocation e. */
+/* Writes cells as the owner of rank r, before (mark 0) or after (mark 1) its invocation e. */
 static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_range w, uint32_t value)
 {
     const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
@@ -203,7 +205,7 @@ static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_
         tutti_cell *cell = &c->cells[at];
         next = tutti_run_after(c, at);
         if (watched(c, at, next)) keep_witness(c, &(tutti_witness){writer, e + 1, r, -1, e, true});
-        /* the owner's own acts of earlier invocations are in order by themselves */
+        /* the owner's own acts of earlier invocations are ordered among themselves */
         bool own = cell->writer >= c->nthreads + 2 * r && cell->writer <= c->nthreads + 2 * r + 1 && cell->reader == -1;
         if (!own && !ordered(c, begin, cell, &other, &since)) {
             char now[300];
@@ -240,7 +242,8 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
         int32_t lo, hi;
         tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
-        bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi; /* by the input, as far as that goes */
+        /* the input has replaced it, as far as the input reaches */
+        bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi;
         int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
                 right_lo = replaced && ready_hi > lo ? ready_hi : lo;
         if (!owner_writes(c, r, e, 1, (cell_range){rank->storage_of[b], lo, left_hi}, 0)) return false;

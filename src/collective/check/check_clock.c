@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_clock.c: vector clocks that are shared until they change, and that know only what may matter.
+/* check_clock.c: vector clocks that are shared until they change, and that keep only what may matter.
  *
- * A clock is a base (what is known of other threads and of owners' acts, copied on write) and the holder's own count
- * beside it. A burst of signals, even with accesses between them, changes the own count alone, so p - 1 messages share
- * one base. (thread, own) names one state: after it was told to anybody, the next event takes a new count; who knows
- * `own` of a thread knows everything that the thread knew then, which lets most joins end after one comparison.
+ * A clock is a base (knowledge of other threads and of owners' acts, copied on write) and the holder's own count beside
+ * it. A burst of signals, even with accesses between them, changes the own count alone, so p - 1 messages share one
+ * base. (thread, own) names one state: after some thread was told of it, the next event takes a new count. A thread
+ * that knows `own` of another thread knows everything that the other knew then, which lets most joins end after one
+ * comparison.
  *
- * Adopting. Most of what sequences of a rank tell each other contains all that the hearer knew. Then the hearer takes
- * over the teller's base and keeps the one count that is not in it, the teller's own, beside it (`via`).
+ * Adopting. Most messages between sequences of a rank contain all that the hearer knew. Then the hearer takes over the
+ * teller's base and keeps the one count that is not in it, the teller's own, beside it (`via`).
  *
  * Layouts. Rank r can only race with ranks that touch memory which r touches: its neighbours. A near layout keeps
  * entries for neighbours only, so a join in a ring of 1,024 ranks costs 5 entries, not 1,024. Knowledge that would have
- * to travel through strangers is lost: what is proved stays proved, but a race found this way is only a suspicion, and
- * the check is done again with full layouts. */
+ * to travel through other ranks is lost. A proof stays a proof, but a race found this way is only a suspicion, and the
+ * check is done again with full layouts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,9 +87,9 @@ void tutti_clock_drop(tutti_clocks *c, tutti_news *news)
     news->base = NULL;
 }
 
-/* Elementwise maximum of two arrays, into a third or the first. Long arrays are whole blocks, which compilers turn into
- * a few vector instructions; small clocks have the length that they need, so that they lie in one or two lines of a
- * cache. */
+/* Takes the elementwise maximum of two arrays, into a third or the first. Long arrays are whole blocks, which compilers
+ * turn into a few vector instructions; small clocks have only the length that they need, so that they fit in one or two
+ * cache lines. */
 static void max_wide(int32_t *out, const int32_t *a, const int32_t *b, size_t n)
 {
     size_t i = 0;
@@ -136,7 +137,7 @@ static void raise_count(tutti_base *base, int32_t thread, int32_t count)
     if (at >= 0 && tutti_base_count(base, at) < count) set_count(base, at, count);
 }
 
-/* The clock's base becomes its own, and the maximum of itself and `more` (NULL = nothing; else of the same layout). */
+/* Gives the clock a base of its own, and joins `more` into it (NULL = nothing; else of the same layout). */
 static void change_base(tutti_clocks *c, tutti_clock *t, const tutti_base *more)
 {
     tutti_base *old = t->base;
@@ -153,7 +154,7 @@ static void change_base(tutti_clocks *c, tutti_clock *t, const tutti_base *more)
     t->base->age = ++t->age;
 }
 
-/* Is all of `a` in `b` (of one layout)? */
+/* Returns true if `b` knows everything that `a` knows (both of one layout). */
 static bool contains(const tutti_clocks *c, const tutti_base *b, const tutti_base *a)
 {
     if (a->maker == b->maker) return a->age <= b->age;
@@ -167,7 +168,7 @@ static bool contains(const tutti_clocks *c, const tutti_base *b, const tutti_bas
     return !more;
 }
 
-/* Takes over the base of the news if nothing is lost by it. */
+/* Takes over the base of the news if no knowledge is lost by it. */
 static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
 {
     bool large = c->begin == ALIGNMENT;
@@ -183,8 +184,8 @@ static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
     return true;
 }
 
-/* Does `from` know anything that `to` does not, of what both layouts have? Asked first: most messages between ranks
- * that share no memory change nothing. */
+/* Returns true if `from` knows more than `to` in entries that both layouts have. Asked first, because most messages
+ * between ranks that share no memory change nothing. */
 static bool has_more(const tutti_base *to, const tutti_base *from)
 {
     const tutti_clock_layout *a = to->layout, *b = from->layout;
@@ -202,7 +203,7 @@ static bool has_more(const tutti_base *to, const tutti_base *from)
     return false;
 }
 
-/* What both layouts have: a walk over two ascending lists of neighbours. */
+/* Joins the entries that both layouts have, in a walk over two ascending lists of neighbours. */
 static void join_common(tutti_base *to, const tutti_base *from)
 {
     const tutti_clock_layout *a = to->layout, *b = from->layout;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_explain.c: writes counter-examples of the checker in words: races, deadlocks, wrong results. Only called when a
- * check fails, so it may ask for parts again and search. */
+/* check_explain.c: writes counter-examples of the checker in words: races, deadlocks, wrong results. It runs only when
+ * a check fails, so it may ask for parts again and search. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out,
     copy_out(&sb, out, size);
 }
 
-/* "chunk 3 of 64" where one end's denominator goes into the other's, else fractions of the vector. */
+/* Writes "chunk 3 of 64" if one end's denominator is a multiple of the other's, else fractions of the vector. */
 static int add_place(const tutti_checker *c, int64_t at, char *out, size_t size)
 {
     const int64_t first = c->grid.first[at], of = c->grid.of[at], end = c->grid.first[at + 1],
@@ -125,7 +125,7 @@ tutti_status tutti_explain_race(tutti_checker *c, tutti_cell *cell, int32_t othe
     tutti_explain_cell(c, cell, where, sizeof where);
     tutti_strbuf_printf(&sb, "race on %s: %s is not ordered after ", where, now);
     const tutti_witness *found = NULL;
-    for (int32_t i = 0; i + 1 < c->nwitnesses; i++) /* the last one is `now` itself */
+    for (int32_t i = 0; i + 1 < c->nwitnesses; i++) /* the last witness is `now` itself */
         if (c->witnesses[i].writer == other && c->witnesses[i].clock == clock) found = &c->witnesses[i];
     if (found)
         add_witness(c, &sb, found);
@@ -149,7 +149,8 @@ static int32_t thread_of_step(const tutti_checker *c, int32_t r, int32_t index)
     return -1;
 }
 
-/* The thread of rank r that would do the other end of `channel`, or any blocked one, or -1 when the rank is through. */
+/* Returns the thread of rank r that has the other end of `channel` next, else any blocked thread, or -1 if the rank has
+ * ended. */
 static int32_t other_end(const tutti_checker *c, int32_t r, int32_t channel, const char **note)
 {
     const tutti_check_rank *rank = &c->ranks[r];

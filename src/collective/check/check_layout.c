@@ -2,8 +2,8 @@
 /* check_layout.c: decides which other ranks' accesses a rank's vector clock has to remember.
  *
  * touched[r] = ranks whose memory r's steps touch (itself included). Two ranks can race only if they touch the same
- * rank's memory, so r's neighbours are all who touch what r touches. If that is nearly everybody (direct exchanges),
- * all ranks share one full layout, whose joins are plain vector loops. */
+ * rank's memory, so r's neighbours are all ranks that touch what r touches. If nearly all ranks are neighbours (direct
+ * exchanges), they share one full layout, whose joins are plain vector loops. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void full_layout(tutti_checker *c)
         c->layouts[r] = (tutti_clock_layout){.nmarks = 2 * c->head->nranks, .ncounts = c->nthreads};
 }
 
-/* All who touch what r touches; the number of them. */
+/* Finds all ranks that touch memory which r touches; returns their number. */
 static int32_t neighbours(const tutti_checker *c, int32_t r, uint64_t *const *touchers, uint64_t *near, size_t words)
 {
     int32_t n = 0;
@@ -64,7 +64,7 @@ static void near_layout(tutti_checker *c, int32_t r, const uint64_t *near, int32
     l->nmarks = 2 * l->nnear;
 }
 
-/* Everybody is near if the lists would hold more than an eighth of all pairs. */
+/* Returns true if the lists would hold more than an eighth of all pairs; then all ranks count as near. */
 static bool is_crowded(const tutti_checker *c, size_t words)
 {
     int64_t pairs = 0, p = c->head->nranks;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_load.c: from parts to what the replay runs on: cells instead of fractions, storages instead of buffers,
- * channels instead of peers.
+/* check_load.c: compiles parts for the replay: cells instead of fractions, storages instead of buffers, channels
+ * instead of peers.
  *
- * Parts are asked for twice (first for slices and buffers of all ranks, then for the steps, whose slices may lie on
+ * Parts are generated twice (first for slices and buffers of all ranks, then for the steps, whose slices may lie on
  * other ranks) and kept only in compiled form, 32 bytes a step and 4 a slice: 1,024 ranks of a ring are 10 million
  * steps. */
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static tutti_status header_shape(tutti_checker *c)
     return TUTTI_OK;
 }
 
-/* What ranks owe and what their callers fill: slice r of nranks, row r of a matrix, or everything. */
+/* Marks the elements that ranks owe and that their callers fill: slice r of nranks, row r of a matrix, or all. */
 static tutti_status mark_owed(tutti_checker *c, int32_t r)
 {
     int32_t p = c->head->nranks;
@@ -158,7 +158,7 @@ int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t 
     return c->channel_table[at] = c->nchannels++;
 }
 
-/* Storage of a slice; checks buffer number and window, which may be another rank's. */
+/* Finds the storage of a slice; checks buffer number and window, which may be another rank's. */
 static tutti_status find_storage(tutti_checker *c, const tutti_slice *s, int32_t *storage)
 {
     const tutti_check_rank *rank = &c->ranks[s->rank];
@@ -179,16 +179,16 @@ static tutti_status find_storage(tutti_checker *c, const tutti_slice *s, int32_t
 typedef struct {
     const tutti_part *part;
     tutti_check_rank *rank;
-    int32_t *node_of; /* a step of the part: its node or -1 */
+    int32_t *node_of; /* for each step of the part: its node or -1 */
     int32_t nargs;
     int64_t units_in, units_out;
     struct {
         int32_t sequence, stage;
-    } * reader; /* a buffer: who first reads it, before any other sequence; sequence -1 = nobody yet */
+    } * reader; /* for each buffer: the sequence that first reads it; sequence -1 = none yet */
 } loader;
 
-/* Does one sequence write where another one read before? Then its order often comes through other ranks, and clocks
- * that know neighbours alone will not do. Only a guess of what to try first. */
+/* Notes that one sequence writes where another one read before. Then their order often comes through other ranks, so
+ * clocks that cover only neighbours will not do. This only guesses which clocks to try first. */
 static void note_reuse(tutti_checker *c, loader *l, const tutti_step *s, const tutti_slice *slice, bool reads)
 {
     int32_t lo, hi;
@@ -211,7 +211,7 @@ static tutti_status find_nodes(tutti_checker *c, loader *l)
         nargs += 3 + s->ndeps + 2 * s->nins + s->nouts;
         for (int32_t k = 0; k < s->ndeps; k++) {
             int32_t d = p->deps[s->first_dep + k];
-            if (p->steps[d].sequence == s->sequence) continue; /* program order says it already */
+            if (p->steps[d].sequence == s->sequence) continue; /* program order implies it already */
             if (!l->node_of[d]) l->node_of[d] = ++l->rank->nnodes;
         }
     }
@@ -285,7 +285,7 @@ static tutti_status load_step(tutti_checker *c, loader *l, int32_t index, tutti_
     return load_args(c, l, s, out);
 }
 
-/* Steps of one sequence next to each other, in program order (a counting sort). */
+/* Puts steps of one sequence next to each other, in program order (a counting sort). */
 static tutti_status load_steps(tutti_checker *c, loader *l)
 {
     const tutti_part *p = l->part;
@@ -328,7 +328,7 @@ static tutti_status load_part(tutti_checker *c, int32_t r)
     return st;
 }
 
-/* How often a thread can tell what it knows in all invocations; its clock grows by at most one each time. */
+/* Returns how often a thread can tell what it knows in all invocations; its clock grows by at most one each time. */
 static int64_t most_tellings(const tutti_checker *c)
 {
     int64_t most = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_play.c: what each kind of step does to cells, channels and clocks. */
+/* check_play.c: plays a step: the effect of each kind on cells, channels and clocks. */
 #include "check_impl.h"
 
 static const int32_t *folds(const int32_t *args)
@@ -14,7 +14,7 @@ bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *
     return false;
 }
 
-/* Operations on one end of a channel must be ordered, or what meets what would depend on the interleaving. */
+/* Checks that operations on one end of a channel are ordered; otherwise the pairs would depend on the interleaving. */
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what)
 {
@@ -24,7 +24,7 @@ bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti
     return true;
 }
 
-/* What the step makes of its inputs, as pieces. */
+/* Computes the results of the step from its inputs, as pieces. */
 static void evaluate(tutti_checker *c, const tutti_check_step *s, const int32_t *args, int32_t e)
 {
     const int32_t *in = tutti_check_inputs(args), *fold = folds(args);
@@ -70,7 +70,7 @@ bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const t
     return send->hint == recv->hint || tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
 }
 
-/* Both ends of a message are there. */
+/* Moves a message whose both ends have come. */
 static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_step *send, tutti_thread *to,
                      const tutti_check_step *recv)
 {
@@ -167,7 +167,7 @@ static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_ste
            tutti_check_give(c, ch, &t->clock);
 }
 
-/* The signal that it comes with is the next one of its channel, in every interleaving. */
+/* A put belongs to the next signal of its channel, in every interleaving. */
 static bool play_put(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];

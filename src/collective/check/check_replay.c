@@ -2,8 +2,8 @@
 /* check_replay.c: plays all sequences of all ranks until each has done its invocations or none can go on.
  *
  * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. Sends
- * meet receives (capacity 0: if that ends, every larger capacity ends), but the sender learns nothing from it: races
- * are judged as if sends were buffered, so what is proved holds for any capacity. */
+ * meet receives (capacity 0: if that ends, every larger capacity ends), but the sender learns nothing from it. Races
+ * are judged as if sends were buffered, so the proof holds for any capacity. */
 #include "check_impl.h"
 
 void tutti_check_wake(tutti_checker *c, int32_t thread)
@@ -62,7 +62,8 @@ void tutti_check_complete(tutti_checker *c, int32_t thread)
     node->waiter = -1;
 }
 
-/* All sequences of the rank are complete: they agree on what they know, outputs are judged, the owner acts. */
+/* Ends an invocation when all sequences of the rank are complete: they share their knowledge, outputs are judged, and
+ * the owner acts. */
 static void end_invocation(tutti_checker *c, int32_t r)
 {
     tutti_check_rank *rank = &c->ranks[r];

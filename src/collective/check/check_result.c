@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_result.c: checks whether the outputs hold what the collective owes.
  *
- * Inputs of all ranks must tile the leaves (one a rank, as many more as the source says, or the slots of a canonical
- * sum). Whenever a rank completes an invocation, every cell that it owes must hold an expression that contains each
- * leaf of that invocation exactly once (a reduction) or is the leaf of the rank that the cell belongs to (a gather).
- * Expressions that are one node need one proof. After a barrier, the rank must know that everyone said READY of that
+ * Inputs of all ranks must tile the leaves (one a rank, more if the source says so, or the slots of a canonical sum).
+ * When a rank completes an invocation, every cell that it owes must hold an expression that contains each leaf of that
+ * invocation exactly once (a reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions
+ * that are one node need one proof. After a barrier, the rank must know that all ranks said READY of that
  * invocation. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,8 +84,8 @@ static uint32_t leaf_at(const tutti_checker *c, int32_t first, int32_t count)
     return 0;
 }
 
-/* Bottom up: the balanced tree over leaves [first, first + count), where an input is taken whole. 0 = inputs do not
- * fit. */
+/* Builds the balanced tree over leaves [first, first + count) bottom up, taking inputs whole. Returns 0 if inputs do
+ * not fit. */
 static uint32_t balanced(tutti_checker *c, int32_t first, int32_t count)
 {
     uint32_t leaf = leaf_at(c, first, count);
@@ -116,7 +116,7 @@ tutti_status tutti_check_leaves(tutti_checker *c)
             spans[leaf] = (span){buffer->leaf, buffer->nleaves, r};
         }
     if (reduces(c)) st = tile(c, spans);
-    /* the acts after the last invocation write leaves of one more */
+    /* the acts after the last invocation write the leaves of one more invocation */
     tutti_values_init(&c->values, (uint32_t)(c->nleaves * (c->ninvocations + 1)));
     c->first_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
     if (c->head->collective == TUTTI_ALLREDUCE)
@@ -169,7 +169,7 @@ static bool prove_copy(tutti_checker *c, int32_t r, int32_t e, const tutti_cell 
     return wrong(c, r, e, cell, what);
 }
 
-/* Whether the ranks hold the same in the intervals [lo, hi) of the grid. */
+/* Compares the value with that of the other ranks in the intervals [lo, hi) of the grid. */
 static void compare_held(tutti_checker *c, int32_t e, int64_t lo, int64_t hi, uint32_t value)
 {
     uint32_t *held = c->held + (int64_t)e * c->grid.ncells;
@@ -179,7 +179,7 @@ static void compare_held(tutti_checker *c, int32_t e, int64_t lo, int64_t hi, ui
     }
 }
 
-/* slice: of the output of ordinal slice->buffer. */
+/* Proves a slice of the output of ordinal slice->buffer. */
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
     int32_t lo, hi, out = c->ranks[r].outs[slice->buffer];
@@ -208,7 +208,7 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
     return true;
 }
 
-/* The slice must be what rank `owner` handed in there. */
+/* Proves that the slice is what rank `owner` gave as input. */
 static bool prove_from(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
     if (c->ranks[owner].nleaves > 0) return prove_slice(c, r, e, slice, owner);
@@ -230,7 +230,7 @@ static bool prove_barrier(tutti_checker *c, int32_t r, int32_t e)
     return true;
 }
 
-/* Of an allreduce: all of the vector, or what the source says. */
+/* Proves the output of an allreduce: all of the vector, or the slices that the source names. */
 static bool prove_owed(tutti_checker *c, int32_t r, int32_t e)
 {
     tutti_slice slice = {.rank = r, .count = 1, .of = 1};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_runs.c: neighbouring cells with one history are one run, whose first cell alone holds it.
+/* check_runs.c: neighbouring cells with one history are one run; only its first cell holds the history.
  *
- * A bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs what it
- * touches in runs, not in cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells, and
- * most of the cells' memory is never written, hence never there. Runs are cut where an access begins or ends, and
- * joined again where it leaves neighbours alike. */
+ * One bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs the
+ * runs that it touches, not the cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells,
+ * and most of the cells' memory is never written and so never allocated. Runs are cut where an access begins or ends,
+ * and joined again where it leaves neighbours alike. */
 #include "check_impl.h"
 
 void tutti_runs_init(tutti_checker *c)
@@ -15,14 +15,15 @@ void tutti_runs_init(tutti_checker *c)
         const tutti_storage *s = &c->storages[i];
         int64_t width = i < c->nstorages ? s->hi - s->lo : 1;
         for (int32_t bank = 0; width && bank < (i < c->nstorages ? s->banks : 1); bank++) {
-            int64_t at = i < c->nstorages ? s->base + bank * width : c->ncells; /* an end that is always there */
+            /* a last end, so that a search always finds one */
+            int64_t at = i < c->nstorages ? s->base + bank * width : c->ncells;
             c->heads[at / 64] |= (uint64_t)1 << (at % 64);
             c->cells[at].writer = c->cells[at].reader = -1;
         }
     }
 }
 
-/* An equal list of the same reads. */
+/* Returns a copy of a list of reads. */
 static int32_t copy_reads(tutti_checker *c, int32_t reader)
 {
     int32_t copy = -1;
@@ -65,7 +66,7 @@ void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi)
     }
 }
 
-/* [lo, hi) becomes one run; its cells' reads were forgotten. */
+/* Makes [lo, hi) one run; its cells' reads were forgotten before. */
 static void melt(tutti_checker *c, int64_t lo, int64_t hi)
 {
     for (int64_t at = lo + 1; at < hi;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_shape.c: what one part must be by itself, before anything is replayed: numbers in range, each kind with its own
- * fields, only the kinds and remote slices that the wire class allows, slices inside windows.
+/* check_shape.c: checks one part by itself, before anything is replayed: numbers in range, the fields of each kind,
+ * only kinds and remote slices that the wire class allows, slices inside windows.
  *
  * Parts may come from files, so every index is checked here before it is used anywhere else. */
 #include "check_impl.h"
@@ -33,7 +33,7 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
 
 static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 {
-    bool ascending = true; /* ordinals of each role in order, as compilers make them: then none is there twice */
+    bool ascending = true; /* compilers make the ordinals of each role in order, so none is there twice */
     int32_t last[3] = {-1, -1, -1};
     for (int32_t i = 0; i < p->nbuffers; i++) {
         const tutti_buffer *b = &p->buffers[i];
@@ -42,7 +42,7 @@ static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
             ascending = ascending && b->ordinal > last[b->role];
             last[b->role] = b->ordinal;
         }
-        bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH; /* scratch is told apart by its index */
+        bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH; /* scratch buffers differ by their index */
         for (int32_t k = 0; unique && k < i && st == TUTTI_OK; k++)
             if (p->buffers[k].role == b->role && p->buffers[k].ordinal == b->ordinal)
                 st = tutti_fail(c->err, TUTTI_ERR_FAILED, "same role and ordinal as buffer %d", k);

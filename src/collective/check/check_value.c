@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_value.c: expressions with one number each (hash-consing), equal up to commutation = same number.
+/* check_value.c: expressions with one number each (hash-consing): expressions that are equal up to commutation have the
+ * same number.
  *
  * A sum sorts its two operands, so a + b and b + a are one node: floating-point addition commutes bit for bit, but does
- * not associate. Exactly-once is proved exactly, by walking the tree: a tree that names a leaf twice is left at once,
- * so a walk never costs more than the number of leaves, however often the expression shares nodes. */
+ * not associate. Exactly-once is proved exactly, by walking the tree. The walk ends at the first leaf that it meets
+ * twice, so it never costs more than the number of leaves, however often the expression shares nodes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ void tutti_values_release(tutti_values *v)
     *v = (tutti_values){0};
 }
 
-/* What is rounded is a sum with this node, which is no leaf and holds nothing. */
+/* A rounded value is a sum with this node, which is no leaf and holds nothing. */
 static uint32_t mark_of(const tutti_values *v)
 {
     return v->nleaves + 1;
@@ -90,7 +91,7 @@ uint32_t tutti_values_round(tutti_values *v, uint32_t a)
     return a <= v->nleaves || v->nodes[a].left == mark || v->nodes[a].right == mark ? a : tutti_values_add(v, a, mark);
 }
 
-/* Walks the tree of `root`; false at the first leaf that is foreign (times 1) or met again (times 2). */
+/* Walks the tree of `root`; returns false at the first leaf that is foreign (times 1) or met again (times 2). */
 static bool walk(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times)
 {
     uint32_t capacity = 64, n = 0, *stack = tutti_alloc(sizeof *stack * capacity), stamp = ++v->nroots;
