@@ -14,10 +14,10 @@
 #include "tutti/lower.h"
 
 struct tutti_launched {
-    tutti_group_config config; /* its launcher wants to hear how we end */
+    tutti_group_config config; /* its launcher wants to hear how the rank ends */
 };
 
-/* A page that a child of fork finds wiped. */
+/* A page that the kernel zeroes in a child of fork, so that a child is recognised. */
 struct tutti_home {
     _Atomic uint32_t ours;
 };
@@ -27,7 +27,7 @@ static struct tutti_home *make_home(void)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct tutti_home *home = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (home == MAP_FAILED) abort();
-    madvise(home, page, MADV_WIPEONFORK); /* kernels before 4.14 refuse: then a child is not told from us */
+    madvise(home, page, MADV_WIPEONFORK); /* kernels before 4.14 refuse: then a child is not recognised */
     atomic_init(&home->ours, true);
     return home;
 }
@@ -131,7 +131,7 @@ static void release(tutti_comm *comm)
     tutti_made_schedules_destroy(comm);
 }
 
-/* What a child of fork has of it is its parent's: it says no goodbye and keeps the memory until it ends. */
+/* In a child of fork the communicator is the parent's: the child says no goodbye and keeps the memory until it ends. */
 void tutti_comm_destroy(tutti_comm *comm)
 {
     if (!comm || !is_home(comm)) return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_board.c: a board on which each rank shows which call it has made, so that calls that differ are refused.
  *
- * A ring of the last calls a rank: number and notice. The writer stores the number last, the reader looks at it before
- * and after, so a notice that is being overwritten is skipped: a rank that is so far ahead has got its answers. Posting
- * costs two cache lines of our own; they are read when a rank has waited in vain for a while, or has met one that takes
- * the call for another. */
+ * A ring of the last calls of a rank: number and notice. The writer stores the number last, and the reader looks at it
+ * before and after, so it skips a notice that is being overwritten: a rank that is so far ahead has got its answers.
+ * Posting costs two cache lines of this rank. Others read them when they have waited in vain for a while, or have met a
+ * rank that marks the invocation with another call number. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void look(void *arg)
         if (!tutti_board_compare(comm, number)) return;
 }
 
-/* All ranks choose among the same ways. */
+/* Makes all ranks choose among the same ways. */
 static tutti_status look_at_cores(tutti_comm *comm, tutti_failure *err)
 {
     const uint64_t own = !tutti_group_has_cores(comm->group);
@@ -73,7 +73,7 @@ uint64_t tutti_board_post(tutti_comm *comm, const tutti_notice *notice)
     return number;
 }
 
-/* False: not there, or no more. */
+/* Returns false if the entry is not there yet, or was overwritten. */
 static bool read_entry(const tutti_comm *comm, int rank, uint64_t number, tutti_notice *out)
 {
     tutti_board_entry *e = entry_of(comm, rank, number);

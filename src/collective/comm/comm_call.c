@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_call.c: the public collective calls (tutti_comm_allreduce and others): each becomes a request on a queue. A
- * blocking call is a request on the stack, or where its ways are found out by going them, one for each part of it. */
+ * blocking call is a request on the stack. If its ways are still being tried, each part of it is one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm_impl.h"
 
-enum { PART = 1 << 22 }; /* bytes of a long vector after which it may go another way */
+enum { PART = 1 << 22 }; /* bytes of a long vector after which the next part may go another way */
 
 /* --- blocks of the caller's memory, in the order of the stage --- */
 
@@ -21,7 +21,7 @@ static void add_blocks(tutti_call_block *to, const tutti_request *q, int32_t fir
     }
 }
 
-/* Several blocks only where a call is staged. */
+/* Lists the blocks of a call; only a staged call has several. */
 static void list_blocks(tutti_request *q)
 {
     const tutti_comm *comm = q->comm;
@@ -52,7 +52,7 @@ static void list_blocks(tutti_request *q)
     }
 }
 
-/* Pieces of about one length: an exchange is cut anew for each other one. */
+/* Returns the length of pieces, which are about equal: the exchange is cut anew for each other length. */
 static int64_t even_piece(int64_t length, int64_t most)
 {
     enum { STEP = 64 };
@@ -62,7 +62,7 @@ static int64_t even_piece(int64_t length, int64_t most)
     return rounded < most ? rounded : most;
 }
 
-/* What the queue moves. In place the whole vector begins where the longer of the two does. */
+/* Sets the memory that the queue moves. In place, the whole vector begins where the longer of the two does. */
 static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 {
     const tutti_call *c = &q->call;
@@ -80,12 +80,12 @@ static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 
 /* --- life of a request --- */
 
-/* A loop makes the same call again and again: what was found out about the last one holds. Arrays and names may have
- * changed inside. */
+/* Returns true if the call equals the last one, whose plan then holds: a loop makes the same call again and again.
+ * Calls with arrays and names never count as equal, because their content may have changed. */
 static bool is_last(const tutti_comm *comm, const tutti_call *call)
 {
     if (!comm->has_last || call->counts || memcmp(&comm->last.call, call, sizeof *call)) return false;
-    return tutti_is_auto(call) && !comm->last.notice.algorithm[0]; /* and was */
+    return tutti_is_auto(call) && !comm->last.notice.algorithm[0]; /* the last call was auto too */
 }
 
 static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
@@ -100,7 +100,7 @@ static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_fail
     return TUTTI_OK;
 }
 
-/* What of a call needs the others' attention but no queue. */
+/* Does what every call needs before its queue: looks at failures, opens the board, validates, posts the notice. */
 static tutti_status announce(tutti_comm *comm, const tutti_call *call, bool preparing, tutti_request *q,
                              tutti_call_plan *plan, tutti_failure *err)
 {
@@ -139,8 +139,9 @@ static tutti_status wait_for(tutti_request *q, tutti_failure *err)
 
 /* --- blocking --- */
 
-/* What a call took. Waiting for the others to begin belongs to what they did before, so it is not counted; but where
- * calls follow each other at once that was the call before, whose end one rank had sooner than another. */
+/* Returns the time that counts for a call. Waiting until the others begin belongs to their earlier work and does not
+ * count. But if calls follow each other at once, the wait belongs to the call before, which one rank ended sooner than
+ * another; then the whole time counts. */
 static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, const tutti_exchange_stats *after)
 {
     enum { AT_ONCE = 4 };
@@ -149,7 +150,7 @@ static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, cons
     return pause < total / AT_ONCE ? 1e-9 * (double)total : after->met_s - before->met_s;
 }
 
-/* One part [at, at + n) of the vector, or all of it, on its way. *seconds: what it took. */
+/* Runs one part [at, at + n) of the vector, or all of it, on a way. *seconds: the time that counts. */
 static tutti_status run_part(tutti_request *q, const tutti_call_plan *plan, tutti_way way, double *seconds,
                              tutti_failure *err)
 {
@@ -184,7 +185,7 @@ tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *pla
     return c;
 }
 
-/* NULL: there are too many. */
+/* Returns the class, made if needed; NULL: there are too many. */
 static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call)
 {
     tutti_class *c = tutti_class_find(comm, plan, call);
@@ -194,13 +195,14 @@ static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, cons
     c->takes_turns = comm->crowded;
     c->number = comm->nclasses++;
     tutti_class_begin_burst(c, plan->first);
-    tutti_class_next(c); /* the first call */
+    tutti_class_next(c); /* counts the first call, whose way is `first` */
     c->next = comm->classes;
     comm->classes = c;
     return c;
 }
 
-/* The way of this call, said by rank 0 before the one before it (comm_way.h); as rank 0, the next one's. */
+/* Returns the way of this call, which rank 0 wrote before the call before it (comm_way.h). On rank 0 it also writes the
+ * way of the next call. */
 static tutti_way take_way(tutti_comm *comm, tutti_class *c, tutti_way first)
 {
     const int64_t call = c->calls++;
@@ -231,7 +233,7 @@ int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan)
     return even_piece(plan->total, (plan->total + nparts - 1) / nparts);
 }
 
-/* A long vector goes in parts, so that its ways are known before it is through. */
+/* Runs a long vector in parts, so that its ways are known before the end. */
 static tutti_status run_in_parts(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err)
 {
     const int64_t each = tutti_part_of(&q->call, plan);
@@ -268,7 +270,7 @@ static tutti_status run(tutti_comm *comm, const tutti_call *call, tutti_failure 
     return st;
 }
 
-/* The deadline holds for the whole of a call, the making of its queue included. */
+/* The deadline holds for the whole call, including the making of its queue. */
 tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
 {
     tutti_status st = tutti_comm_enter(comm, err);
@@ -282,7 +284,7 @@ tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_fail
 
 /* --- requests --- */
 
-/* Those that start without waiting for anybody go a way that is agreed on now. */
+/* Agrees on a way for a request, which starts without waiting for other ranks. */
 static tutti_status settle(tutti_request *q, const tutti_call_plan *plan, tutti_way *way, tutti_failure *err)
 {
     tutti_comm *comm = q->comm;
@@ -330,7 +332,7 @@ tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_
         free(q);
         return st;
     }
-    q->call.counts = NULL, q->call.algorithm = NULL; /* the caller's; not needed any more */
+    q->call.counts = NULL, q->call.algorithm = NULL; /* owned by the caller, and not needed any more */
     q->notice.preparing = 0;
     list(q);
     *out = q;
@@ -378,7 +380,7 @@ static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
     if (q->active && !st && atomic_load(&q->done)) {
         q->active = false;
     }
-    if (st && q->active) { /* over, and not done */
+    if (st && q->active) { /* the request is over, but not done */
         tutti_call_queue_drop(q->queue);
         q->active = false;
     }

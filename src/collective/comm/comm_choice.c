@@ -10,7 +10,7 @@
  * met. */
 #include "comm_way.h"
 
-/* What is tried again may cost this share of the time, and comes no sooner than after so many calls. */
+/* Trying a way again may cost this share of the time, and happens after PAUSE calls at the earliest. */
 static const double SHARE = 1.0 / 64;
 enum {
     PAUSE = 32,
@@ -22,12 +22,12 @@ enum {
     SMOOTH = 4
 };
 
-/* Microseconds are much disturbed and cost little, milliseconds are neither. */
+/* Short calls are often disturbed but cheap to repeat, so they get longer bursts. */
 static int burst_of(const tutti_class *c)
 {
     if (c->key.octave < SHORT_OCTAVE) return SHORT_BURST;
     return c->takes_turns ? TURNS_BURST
-                          : LONG_BURST; /* turns: the first does not count, the others are short and long in turn */
+                          : LONG_BURST; /* turns: the first does not count, the others are alternately short and long */
 }
 
 int32_t tutti_octave_of(int64_t bytes)
@@ -57,7 +57,7 @@ static int untried(const tutti_class *c)
     return -1;
 }
 
-/* One that has not been tried for long, if the credit is worth what it would lose; -1: none. */
+/* Returns a way that has not been tried for long, if the credit covers the time that trying it would lose; -1: none. */
 static int worth_a_try(const tutti_class *c, tutti_way best)
 {
     int oldest = -1;
@@ -90,8 +90,8 @@ tutti_way tutti_class_next(tutti_class *c)
     return c->way;
 }
 
-/* What makes the best one later or sooner (touched pages, a busy machine) most likely does so for all: the others move
- * with it, so only a try changes who is the best. */
+/* A change that makes the best way slower or faster (touched pages, a busy machine) most likely affects all ways. So
+ * the others' times move with it, and only a try changes which way is best. */
 static void follow(tutti_class *c, tutti_way best, double before)
 {
     const double factor = c->record[best].cost / before;
@@ -99,8 +99,9 @@ static void follow(tutti_class *c, tutti_way best, double before)
         if (w != (int)best) c->record[w].cost *= factor;
 }
 
-/* Of a burst's calls but the first: of long ones the shortest, unless ranks take turns; of few the mean; of many the
- * mean without the longest, for which somebody was interrupted. 0: it is not over. */
+/* Adds a call to a burst, whose first call does not count. At the end of the burst it returns the shortest of long
+ * calls, unless ranks take turns; the mean of a few calls; or the mean of many calls without the longest, in which some
+ * rank was interrupted. Returns 0 before the end. */
 static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost)
 {
     if (b->begun) {
@@ -114,7 +115,7 @@ static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost
     return b->n >= ENOUGH_TO_DROP ? (b->sum - b->most) / (b->n - 1) : b->sum / b->n;
 }
 
-/* The best way's calls are taken together as those of a try are: what is compared is alike. */
+/* Calls of the best way are collected in bursts like those of a try, so that alike times are compared. */
 void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double seconds)
 {
     tutti_way_record *r = &c->record[way];

@@ -61,7 +61,7 @@ static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_
     return TUTTI_OK;
 }
 
-/* What one rank refuses all hear of, so that nobody waits for it. */
+/* All ranks hear of a refusal by one, so that none waits for it. */
 static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, tutti_failure *err)
 {
     struct {
@@ -124,7 +124,8 @@ static bool is_in_flight(const tutti_comm *comm, const tutti_allocation *a)
     return false;
 }
 
-/* Lanes bound to it go with it: on every rank the same, so no call is left that one has and another not. */
+/* Destroys the queues that are bound to the allocation. All ranks destroy the same ones, so no call has its queue on
+ * one rank and not on another. */
 static void destroy_queues(tutti_comm *comm, const tutti_allocation *a)
 {
     for (tutti_request *q = comm->prepared; q; q = q->next_prepared)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_plan.c: checks the arguments of a call, finds where its memory lies, and lists the ways that it may go.
  *
- * Only what all ranks give alike decides, so that all go the same way. */
+ * Decisions use only values that all ranks give alike, so that all go the same way. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@ static const int64_t MOST =
     (int64_t)1 << 47; /* elements of a vector: floor(f*n) and bytes stay far from the ends of 64 bits */
 
 enum {
-    FEW_RANKS = 4,          /* one-shot's work grows with the ranks */
-    FEW_BYTES = 1 << 14,    /* only waiting counts */
-    CHOICE_BYTES = 1 << 14, /* from here on ways differ by more than what finding out costs */
-    PAST_BYTES = 1 << 18    /* from here on what is shown is stored past the caches by whoever cannot find out */
+    FEW_RANKS = 4,          /* number of ranks up to which one-shot pays, whose work grows with the ranks */
+    FEW_BYTES = 1 << 14,    /* bytes up to which only waiting counts */
+    CHOICE_BYTES = 1 << 14, /* bytes from which ways differ by more than trying them costs */
+    PAST_BYTES = 1 << 18    /* bytes from which calls that try no ways store past the caches what they show */
 };
 
 bool tutti_is_auto(const tutti_call *call)
@@ -100,7 +100,7 @@ static tutti_status measure_blocks(const tutti_call *call, tutti_call_plan *plan
     return TUTTI_OK;
 }
 
-/* Whether the rank's own block stands where it belongs in the whole vector. */
+/* Returns true if the rank's own block is where it belongs in the whole vector. */
 static bool is_in_place(const tutti_comm *comm, const tutti_call *call, size_t bytes)
 {
     const char *in = call->in, *out = call->out;
@@ -115,7 +115,7 @@ static bool is_in_place(const tutti_comm *comm, const tutti_call *call, size_t b
     }
 }
 
-/* Elements of the blocks first, first + step, ... */
+/* Returns the number of elements of the n blocks first, first + step, ... */
 static int64_t sum_every(const tutti_call *call, int32_t first, int32_t step, int32_t n)
 {
     int64_t sum = 0;
@@ -160,7 +160,7 @@ static tutti_status check_memory(const tutti_comm *comm, const tutti_call *call,
                       (unsigned long long)nout, call->out);
 }
 
-/* The size class: four in each octave, so that at most a quarter is moved in vain. */
+/* Rounds up to a size class: four in each octave, so that at most a quarter is moved in vain. */
 static int64_t round_to_class(int64_t n)
 {
     int64_t step = 1;
@@ -185,8 +185,8 @@ static void choose_among(tutti_call_plan *plan, uint32_t ways, tutti_way first)
     plan->ways = ways | bit(first), plan->first = first;
 }
 
-/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p: where ranks take turns on a core the difference is
- * always paid. */
+/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p. If ranks take turns on a core, the difference always
+ * costs time. */
 static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_plan *plan)
 {
     const bool few = comm->nranks <= FEW_RANKS, past = bytes >= PAST_BYTES;
@@ -203,7 +203,8 @@ static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_
     if (bytes >= CHOICE_BYTES && can_reach(comm)) plan->ways |= bit(TUTTI_WAY_REACHED);
 }
 
-/* Of the others. Where a rank may be through before another has begun, nothing can be found out by the calls. */
+/* Lists the ways of collectives other than allreduce. If a rank may end before another has begun, calls cannot try
+ * ways. */
 static void ways_of_others(const tutti_comm *comm, const tutti_call *call, int64_t bytes, tutti_call_plan *plan)
 {
     const bool far = tutti_group_nhosts(comm->group) > 1;
@@ -224,7 +225,7 @@ static void find_ways(const tutti_comm *comm, const tutti_call *call, tutti_call
     const int64_t bytes = plan->total * (int64_t)plan->bytes;
     plan->in = tutti_place_of(comm, call->in), plan->out = tutti_place_of(comm, call->out);
     if (call->collective == TUTTI_BARRIER || (plan->in && plan->out)) {
-        /* in place only the whole vector lies at one offset on all ranks */
+        /* in place, only the whole vector lies at one offset on all ranks */
         if (plan->in_place && call->collective == TUTTI_REDUCE_SCATTER) plan->out = plan->in;
         if (plan->in_place && call->collective != TUTTI_REDUCE_SCATTER) plan->in = plan->out;
         choose_among(plan, 0, TUTTI_WAY_MAPPED);
@@ -262,7 +263,7 @@ tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tut
     return st;
 }
 
-/* Elements of each block that an invocation moves. */
+/* Returns the number of elements of each block that an invocation moves. */
 static int64_t piece_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way)
 {
     const int64_t most = tutti_way_piece(way, comm->nranks) / (int64_t)plan->bytes;
@@ -278,8 +279,7 @@ tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, cons
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
     tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
-    /* staged, copies come between; rooted ones reach into memory of the root where it does not matter whether that is
-     * the same */
+    /* staged: copies come in between. reached, rooted: ranks reach into the root's memory, in place or not */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
                  !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
     k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_queue.c: moves requests through a queue, one after the other, piece by piece.
  *
- * The executor calls `tutti_call_queue_turn` when an invocation is complete, inside whatever call drives the group; so
- * a request of many pieces goes on while its owner waits for another one, and no thread of ours is needed. */
+ * The executor calls `tutti_call_queue_turn` when an invocation is complete, inside the call that drives the group. So
+ * a request of many pieces goes on while its owner waits for another one, without a thread of the library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +31,12 @@ static void copy_piece(const tutti_request *q, bool in)
     }
 }
 
-/* Makes the next piece of the first request ready. */
+/* Prepares the next piece of the first request. */
 static void load(const tutti_call_queue *l)
 {
     tutti_request *q = l->head;
     const tutti_path path = tutti_way_at((tutti_way)l->key.way)->path;
-    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* what the queue's key does not say */
+    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* facts that the queue's key leaves out */
     if (path == TUTTI_PATH_STAGED) copy_piece(q, true);
     if (path != TUTTI_PATH_SHOWN && path != TUTTI_PATH_REACHED) return;
     const size_t skip = (size_t)q->at * q->bytes;
@@ -48,20 +48,20 @@ bool tutti_call_queue_turn(void *arg)
 {
     tutti_call_queue *l = arg;
     tutti_request *q = l->head;
-    if (!q) return false; /* it has failed and gone */
+    if (!q) return false; /* the request has failed and is gone */
     if (tutti_way_at((tutti_way)l->key.way)->path == TUTTI_PATH_STAGED) copy_piece(q, false);
     q->at += q->piece;
     if (q->at >= q->length) {
         l->head = q->next;
         if (!l->head) l->tail = NULL;
-        atomic_store(&q->done, true); /* from here on it is its owner's */
+        atomic_store(&q->done, true); /* from here on the request is its owner's */
     }
     if (!l->head) return false;
     load(l);
     return true;
 }
 
-/* True: nothing is before it. */
+/* Appends a request; true: it is the first of the queue. */
 static bool queue(void *arg)
 {
     tutti_request *q = arg;

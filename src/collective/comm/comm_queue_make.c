@@ -22,7 +22,7 @@ static tutti_compile_request request_of(const tutti_comm *comm, const tutti_call
                                    .in_place = key->in_place};
 }
 
-/* Looking at a machine takes milliseconds, so it is done once a communicator. */
+/* Finds the topology of the ranks once a communicator, because looking at a machine takes milliseconds. */
 static tutti_status find_out_where(tutti_comm *comm, tutti_failure *err)
 {
     if (comm->here) return TUTTI_OK;
@@ -135,7 +135,7 @@ static tutti_place place_at(const tutti_comm *comm, int64_t token)
     return (tutti_place){a ? a->region : NULL, (size_t)(token & (((int64_t)1 << 48) - 1))};
 }
 
-/* Where the exchange finds its memory. In place it lies in the whole vector, else blocks lie alone. */
+/* Sets where the exchange finds its memory. In place it is in the whole vector, otherwise blocks lie alone. */
 static void bind_places(const tutti_call_queue *l, const tutti_call *call, tutti_place *in, tutti_exchange_binding *b)
 {
     const tutti_collective c = call->collective;
@@ -175,7 +175,7 @@ static tutti_status make_exchange(tutti_call_queue *l, const tutti_call *call, t
     return st;
 }
 
-/* Ranks that make different queues hear of it before anything else. */
+/* Compares the call on all ranks first, so that ranks that make different queues hear of it. */
 static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tutti_failure *err)
 {
     tutti_notice *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_schedules.c: keeps the schedules that a communicator has compiled, lowered and proved. With 300 ranks on one
- * host each costs every rank 50 ms, and a training of support vectors has seven queues for two of them. */
+ * host each schedule costs every rank 50 ms, and a training of support vectors has seven queues for two schedules. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_transfer.c: tutti/transfer.h: finds the allocation of an address, checks bounds, hands on to the group. */
+/* comm_transfer.c: implements tutti/transfer.h: finds the allocation of an address, checks bounds, calls the group. */
 #include "tutti/transfer.h"
 
 #include "comm_impl.h"
 
-/* NULL and words: [at, at + nbytes) of our part is not all in one allocation, or there is no such rank. */
+/* Finds the allocation; NULL and words: [at, at + nbytes) of this rank's part is not all in one allocation, or there is
+ * no such rank. */
 static const tutti_allocation *find(const tutti_comm *comm, int rank, const void *at, size_t nbytes, size_t *offset,
                                     tutti_failure *err)
 {
