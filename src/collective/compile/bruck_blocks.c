@@ -2,14 +2,15 @@
 /* bruck_blocks.c: Bruck's all-to-all: ceil(lg p) rounds and as many peers, for more bytes: a block goes from rank to
  * rank.
  *
- * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c hands
- * to c + 2^s what still has that bit. So before it c has, for each h that is a multiple of 2^(s+1), the blocks of
- * source c - h with d = h + low, low < 2^(s+1): as they are for ranks c + low, they are one range of the source's row,
- * and the upper half of it goes on. (The lowest bit first, as usual, would scatter it.) What has arrived, low = 0, is a
- * message of its own that goes straight into out; a range that passes rank p is two. A message is one range, so there
- * are no fewer of them than direct has; what is saved is peers, each of which costs a connection on a network.
+ * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c gives
+ * to c + 2^s the blocks that still have that bit. So before it c has, for each h that is a multiple of 2^(s+1), the
+ * blocks of source c - h with d = h + low, low < 2^(s+1). They are for ranks c + low, so they are one range of the
+ * source's row, and the upper half of it goes on. (The lowest bit first, as usual, would scatter it.) A block that has
+ * arrived, low = 0, is a message of its own that goes straight into out; a range that passes rank p is two messages. A
+ * message is one range, so there are as many as in direct. The gain is fewer peers, each of which costs a connection on
+ * a network.
  *
- * Two invocations: every rank says first that a place is free, scratch or out. */
+ * Why two invocations do not race: every rank says first that a place is free, scratch or out. */
 #include "compile_impl.h"
 
 typedef struct {
@@ -19,7 +20,7 @@ typedef struct {
     int32_t made, told;
 } blocks;
 
-/* Blocks of run h that have not gone before round s, number `low` of them at rank c. */
+/* Returns `count` blocks of run h that have not gone before round s, from number `low` on at rank c. */
 static tutti_slice run_slice(const blocks *k, int32_t c, int32_t h, int32_t low, int32_t count, int32_t buffer)
 {
     int32_t source = (c - h + k->p) % k->p;
@@ -28,12 +29,13 @@ static tutti_slice run_slice(const blocks *k, int32_t c, int32_t h, int32_t low,
 
 static int32_t place_of(const blocks *k, int32_t c, int32_t h, int32_t low)
 {
-    if (h == 0) return 0;                           /* in */
-    if (low == 0) return 1 + (c - h + k->p) % k->p; /* out of that source */
+    if (h == 0) return 0;                           /* the buffer in */
+    if (low == 0) return 1 + (c - h + k->p) % k->p; /* the buffer out of that source */
     return k->scratch + 2 * (h - 1) + (low >= k->p - c);
 }
 
-/* End of the message that begins with number `low` at rank c: what has arrived is alone, and none passes rank p. */
+/* Returns the end of the message that begins with number `low` at rank c: a block that has arrived is alone, and no
+ * message passes rank p. */
 static int32_t end_of(const blocks *k, int32_t c, int32_t low, int32_t count)
 {
     if (low == 0) return 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_name.c: reads and prints the text of an algorithm, a name with parameters: "hierarchical,group=4".
  *
- * Printing gives all parameters of the row in its order, so that two schedules that were made alike say so alike. */
+ * Printing gives all parameters of the row in its order, so that two schedules that were made alike have the same
+ * text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static tutti_status unknown_parameter(const tutti_algorithm *a, const char *key,
     return tutti_fail(err, TUTTI_ERR_USAGE, "%s has no parameter '%s'; it has %s", a->name, key, list);
 }
 
-/* value: digits, not more than the parameter's highest has. */
+/* Reads a value: only digits, at most 9 of them. */
 static tutti_status read_value(const tutti_algorithm *a, const tutti_parameter *p, const char *value, int32_t *out,
                                tutti_failure *err)
 {

@@ -107,7 +107,7 @@ static tutti_status check_request(const tutti_compile_request *q, tutti_failure 
 typedef struct {
     const tutti_algorithm *algorithm;
     tutti_compile_request request;
-    void *prepared; /* also in the request, for reading */
+    void *prepared; /* the same pointer as in the request */
 } compiled;
 
 static void compiled_part(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b)
@@ -126,7 +126,7 @@ static void compiled_destroy(void *state)
     free(c);
 }
 
-/* What the row needs of the request: parameters, a request that it accepts, what its parts share. */
+/* Completes the request for the row: sets parameters, checks that the row accepts it, makes the shared data. */
 static tutti_status complete(const tutti_algorithm *a, const char *name, compiled *c, tutti_failure *err)
 {
     tutti_compile_request *q = &c->request;
@@ -151,9 +151,9 @@ tutti_status tutti_schedule_compile(const char *name, const tutti_compile_reques
     if (!a) return unknown(name, err);
     tutti_compile_request q = *request;
     bool reduces = tutti_collective_reduces(q.collective);
-    if (!reduces) q.slots = 0; /* nothing is summed: one class, one form */
+    if (!reduces) q.slots = 0; /* nothing is summed, so slots have no meaning */
     if (!tutti_collective_has_root(q.collective)) q.root = 0;
-    if (q.collective == TUTTI_BARRIER) q.in_place = false; /* there is nothing to be in place */
+    if (q.collective == TUTTI_BARRIER) q.in_place = false; /* a barrier has no memory */
     compiled *state = tutti_alloc(sizeof *state);
     *state = (compiled){a, q, NULL};
     tutti_status st = complete(a, name, state, err);

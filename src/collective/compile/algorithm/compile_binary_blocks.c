@@ -2,17 +2,18 @@
 /* compile_binary_blocks.c: halving-doubling for any rank count: p as a sum of powers of two (after gloo's binary
  * blocks).
  *
- *   blocks   of 2^g ranks, the largest first, one for each bit of p; each does the halving of compile_halving.c,
- *            nearest first, so that number v of it ends with slice v (bits reversed) of 2^g;
- *   up       when a block is through, the next smaller one, which has been for a while, hands it its slices: a rank of
- *            the smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of
+ *   blocks   of 2^g ranks, the largest first, one for each bit of p. Each does the halving of compile_halving.c,
+ *            nearest first, so that its number v ends with slice v (bits reversed) of 2^g;
+ *   up       when a block is done, the next smaller one, which was done earlier, gives it its slices: a rank of the
+ *            smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of
  *            itself and of all smaller ones, and the largest has everything after floor(lg p) + 1 steps;
  *   down     the same steps backwards.
- * 2 ceil(lg p) steps. A block of few ranks moves large slices: 8 + 4 ranks are well off, 16 + 1 are not, there one rank
- * hands over all its vector, as in the fold of halving-doubling, though later and without two steps more for everyone.
+ * 2 ceil(lg p) steps. A block of few ranks moves large slices: 8 + 4 ranks are well off, 16 + 1 are not, because one
+ * rank gives away its whole vector. The fold of halving-doubling does that too, earlier but with two steps more for
+ * every rank.
  *
  * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements.
- * Two invocations: a walk (compile_impl.h). */
+ * Why two invocations do not race: it is a walk (compile_impl.h). */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -20,8 +21,8 @@ typedef struct {
 } block;
 
 typedef struct {
-    block mine, larger, smaller; /* lg -1: there is none */
-    bool last;                   /* `smaller` is the smallest */
+    block mine, larger, smaller; /* lg -1: there is no such block */
+    bool last;                   /* `smaller` is the smallest block */
     int32_t up;                  /* stages until the largest block has the sum */
 } neighbours;
 
@@ -42,7 +43,7 @@ static neighbours blocks_around(int32_t p, int32_t r)
     return n;
 }
 
-/* What number v of a block of 2^lg holds after s steps: one of 2^s slices. */
+/* Returns the slice that number v of a block holds after s steps: one of 2^s. */
 static tutti_slice range_of(int32_t v, int32_t s)
 {
     return tutti_slice_at(0, 0, tutti_bits_reversed(v, s), 1, 1 << s);
@@ -59,7 +60,7 @@ static void halve(tutti_part_walk *w, const block *mine)
     }
 }
 
-/* The sums of the smaller blocks reach mine, and mine the larger one. */
+/* Brings the sums of the smaller blocks to this rank's block, and its sums to the larger one. */
 static void go_up(tutti_part_walk *w, const neighbours *n)
 {
     int32_t v = w->r - n->mine.first, g = n->mine.lg;

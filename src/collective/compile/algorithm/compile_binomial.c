@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_binomial.c: binomial tree: in each step twice as many ranks take part.
  *
- *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h):
- *                               for p = 2^k and root 0 rank r's parent is r with its lowest bit cleared, as in the
+ *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h).
+ *                               For p = 2^k and root 0, rank r's parent is r with its lowest bit cleared, as in the
  *                               textbooks; otherwise the intervals are halves as equal as can be, and the root's half
  *                               keeps its root. (Rejected: renumbering ranks from the root: subtrees would wrap around
  *                               the end of the vector, and canonical sums would be possible for root 0 alone.)
  *   allreduce                   reduce to rank 0, then broadcast: 2 ceil(lg p) steps with whole vectors.
  *
- * Two invocations: compile_rooted.h. */
+ * Two invocations: see compile_rooted.h. */
 #include "compile_rooted.h"
 
 static void place(const tutti_tree *t, int32_t rank, tutti_tree_place *out)

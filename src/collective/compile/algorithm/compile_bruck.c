@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_bruck.c: Bruck: ceil(lg p) steps at any rank count (Bruck et al. 1997).
  *
- *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it hands the first min(2^s, p
- *                   - 2^s) of them to rank r - 2^s, for which they come next, and takes as many from r + 2^s. Slices
- *                     lie where they
- *                   belong from the beginning, so nothing is rotated in the end; a run that passes p is two messages.
+ *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it gives the first
+ *                   min(2^s, p - 2^s) of them to rank r - 2^s, for which they come next, and takes as many from
+ *                   r + 2^s. Slices have their final place from the beginning, so nothing is rotated in the end; a run
+ *                   that passes p is two messages.
  *   reduce-scatter  the same backwards: the sums of those slices go to r + 2^s, which adds them to its own; each step
- *                   leaves half as many, in the end slice r. Sums lie in out, alone in scratch. The first step may move
- *                   fewer slices than the second, whose run then is partly as it was in `in`: one message more.
+ *                   leaves half as many, in the end slice r. Sums lie in out, or in scratch if the reduce-scatter is
+ *                   alone. The first step may move fewer slices than the second, whose run is then partly unchanged in
+ *                   `in`: one message more.
  *   allreduce       both: 2 ceil(lg p) steps, 2(p - 1)/p n bytes.
  *   all-to-all      bruck_blocks.c.
  * The sum of a slice has one shape, but begins at its owner: expressions differ between slices.
  *
- * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and
- * out is written only when its rank has said that it is free. */
+ * Why two invocations do not race: an allreduce is a walk (compile_impl.h). The other collectives return nothing, so
+ * every reading is acknowledged, and out is written only when its rank has said that it is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -22,21 +23,21 @@ typedef struct {
     int32_t sums;  /* buffer of partial sums */
 } bruck;
 
-enum { MOST_RUNS = 3 }; /* messages of a step */
+enum { MOST_RUNS = 3 }; /* most messages of a step */
 
 static int32_t run_of(const bruck *k, int32_t s)
 {
     return tutti_smaller(1 << s, k->p - (1 << s));
 }
 
-/* Before step s of the reduce-scatter, every rank has sums of the slices that follow its own up to this many. */
+/* Returns how many slices after its own a rank has sums of before step s of the reduce-scatter. */
 static int32_t summed_before(const bruck *k, int32_t s)
 {
     return s == k->lg - 1 ? 0 : s == k->lg - 2 ? run_of(k, s + 1) : k->p;
 }
 
-/* From slice `first` on, count slices, in runs of slices that go together: numbers at[i] .. at[i + 1] - 1. Returns how
- * many. */
+/* Cuts `count` slices from slice `first` on into runs that travel together: numbers at[i] .. at[i + 1] - 1. Returns the
+ * number of runs. */
 static int32_t runs(const bruck *k, int32_t first, int32_t count, int32_t cut, int32_t other, int32_t at[MOST_RUNS + 1])
 {
     const int32_t cuts[] = {k->p - first, cut, other};
@@ -61,7 +62,7 @@ static int32_t place_of(const bruck *k, int32_t number, int32_t summed)
     return number < summed ? k->sums : TUTTI_WALK_IN;
 }
 
-/* Runs that begin at the rank which adds them: both ends count alike. */
+/* Sums runs, which begin at the rank that adds them, so that both ends count alike. */
 static void sum_step(bruck *k, int32_t s)
 {
     int32_t distance = 1 << s, count = run_of(k, s), summed = summed_before(k, s), stage = k->lg - 1 - s;

@@ -2,22 +2,22 @@
 /* compile_direct.c: direct: every rank reads from every other rank, and rank j owns slice j.
  *
  * Our reading of GDRAA (MiMatrix, arXiv 1802.02326: one computation, one handshake, two synchronisations):
- *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums
+ *   reduce-scatter  every rank gives slice j to its owner j, beginning with the next rank (no incast); the owner sums
  *                   its p inputs in one ordered reduce, a balanced tree over ranks (or roots);
- *   all-gather      the owner hands its slice to everyone;
+ *   all-gather      the owner gives its slice to all ranks;
  *   allreduce       both; gather: one half of the all-gather;
- *   reduce          the owners hand their slices to the root alone; broadcast: the root hands slice j to rank j, which
- *                   hands it to all others (the scatter and all-gather of van de Geijn, with as few rounds as can be);
- *   all-to-all      every rank hands each block to its owner, next rank first; barrier: everyone tells everyone.
- * Mapped: inputs are read where they lie and the reduce writes all ranks' outputs, so each input is read once, each
- * output written once.
+ *   reduce          the owners give their slices to the root alone; broadcast: the root gives slice j to rank j, which
+ *                   gives it to all others (the scatter and all-gather of van de Geijn, with the fewest rounds);
+ *   all-to-all      every rank gives each block to its owner, next rank first; barrier: every rank signals all others.
+ * Mapped: inputs are read in place and the reduce writes all ranks' outputs, so each input is read once, each output
+ * written once.
  *
- * Two invocations. allreduce: rank r's first message says READY and FREE. An owner writes out of r only after it (so
- * r's caller has let go of out), and r completes only after every owner has written, hence read in of r: no message
- * need be acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation.
- * Reduce-scatter alone returns nothing to r, so r hears that its slices were read, and so it is in a reduce, but for
- * the root, which hears from every owner; all-gather, broadcast, gather and all-to-all alone hear first that out is
- * free. In a barrier messages are only counted. */
+ * Why two invocations do not race. allreduce: rank r's first message says READY and FREE. An owner writes out of r only
+ * after it (so r's caller has let go of out). r completes only after every owner has written, and so has read in of r:
+ * no message need be acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next
+ * invocation. A reduce-scatter returns nothing to r, so r must be told that its slices were read; so must ranks of a
+ * reduce, except the root, which hears from every owner. In all-gather, broadcast, gather and all-to-all a rank is
+ * first told that out is free. A barrier only counts messages. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -27,7 +27,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p, out;
     int32_t sum;               /* buffer in which r sums its slice: out, or the last scratch */
-    const int32_t *first_root; /* NULL where nothing is summed */
+    const int32_t *first_root; /* NULL if nothing is summed */
 } direct;
 
 static bool is_root_of_reduce(const direct *d, int32_t rank)
@@ -35,14 +35,15 @@ static bool is_root_of_reduce(const direct *d, int32_t rank)
     return d->q->collective == TUTTI_REDUCE && rank == d->q->root;
 }
 
-/* Of the slices that `from` hands to their owners. */
+/* Returns the hints of the slices that `from` gives to their owners. */
 static uint32_t scatter_hint(const direct *d, int32_t from)
 {
     bool told = d->q->collective == TUTTI_ALLREDUCE || is_root_of_reduce(d, from);
     return TUTTI_HINT_PULL | (told ? TUTTI_HINT_NO_ACK : 0);
 }
 
-/* Where rank j puts what comes from rank s: one scratch buffer a root, in the order of the roots, its own left out. */
+/* Returns where rank j puts the slice of rank s: one scratch buffer a root, in the order of the roots, without its
+ * own. */
 static int32_t inbox(const direct *d, int32_t j, int32_t s)
 {
     const int32_t *first = d->first_root;
@@ -50,7 +51,7 @@ static int32_t inbox(const direct *d, int32_t j, int32_t s)
     return tutti_compile_first_scratch(d->q, j) + first[s] - (s > j ? own : 0);
 }
 
-/* Slice j to its owner j, all roots of it, next rank first. */
+/* Sends slice j to its owner j, all roots of it, next rank first. */
 static void scatter_sends(const direct *d)
 {
     bool frees = d->q->collective == TUTTI_ALLREDUCE || is_root_of_reduce(d, d->r);
@@ -62,7 +63,7 @@ static void scatter_sends(const direct *d)
     }
 }
 
-/* All roots of my slice, from the rank before me first. */
+/* Receives all roots of this rank's slice, from the rank before it first. */
 static void scatter_recvs(const direct *d)
 {
     int32_t nscratch = d->first_root[d->p] - d->out + (d->sum != d->out);
@@ -77,7 +78,7 @@ static void scatter_recvs(const direct *d)
     }
 }
 
-/* All roots of all ranks in leaf order. */
+/* Sums all roots of all ranks in leaf order. */
 static int32_t reduce_slice(const direct *d)
 {
     tutti_root roots[TUTTI_MAX_ROOTS];
@@ -96,7 +97,7 @@ static int32_t reduce_slice(const direct *d)
     return step;
 }
 
-/* The owners' sums, made by step `made`, into out of the root. */
+/* Brings the owners' sums, made by step `made`, into out of the root. */
 static void sums_to_root(const direct *d, int32_t made)
 {
     int32_t root = d->q->root, out = tutti_compile_out(d->q, root);
@@ -115,7 +116,7 @@ static void sums_to_root(const direct *d, int32_t made)
     }
 }
 
-/* Everyone's slice into out. */
+/* Receives every rank's slice into out. */
 static void gather_recvs(const direct *d, int32_t stage, uint32_t hint)
 {
     const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
@@ -125,7 +126,7 @@ static void gather_recvs(const direct *d, int32_t stage, uint32_t hint)
     }
 }
 
-/* My slice, which lies in out after step `made` (-1: from the beginning), to everyone. */
+/* Sends this rank's slice, which lies in out after step `made` (-1: from the beginning), to all ranks. */
 static void gather_sends(const direct *d, int32_t made, int32_t stage, uint32_t hint)
 {
     const tutti_message send = {.stage = stage, .hint = hint, .when = made < 0 ? TUTTI_WHEN_READY : 0};
@@ -137,7 +138,7 @@ static void gather_sends(const direct *d, int32_t made, int32_t stage, uint32_t 
     }
 }
 
-/* Slice j from the root to rank j, whose pull frees the root's input, and from there to everyone else. */
+/* Sends slice j from the root to rank j, whose pull frees the root's input, and from there to all others. */
 static void broadcast(const direct *d)
 {
     int32_t root = d->q->root, p = d->p, r = d->r, out = tutti_compile_out(d->q, root);
@@ -168,7 +169,7 @@ static void broadcast(const direct *d)
     }
 }
 
-/* Everyone's slice into out of the root, straight from where it lies. */
+/* Brings every rank's slice into out of the root, directly from its place. */
 static void gather_to_root(const direct *d)
 {
     int32_t root = d->q->root;
@@ -184,7 +185,7 @@ static void gather_to_root(const direct *d)
     tutti_compile_own_copy(d->q, d->b, tutti_slice_at(root, 0, root, 1, d->p), tutti_slice_at(root, 1, root, 1, d->p));
 }
 
-/* Block (r, j) to rank j, whose output r it is; block (s, r) from rank s. */
+/* Sends block (r, j) to rank j, for its output r; receives block (s, r) from rank s. */
 static void exchange_blocks(const direct *d)
 {
     int32_t r = d->r, p = d->p, of = p * p;
@@ -228,7 +229,7 @@ static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_bu
     } else if (q->collective == TUTTI_GATHER) {
         gather_to_root(&d);
     } else if (q->collective == TUTTI_ALL_GATHER) {
-        gather_recvs(&d, 0, 0); /* first, so that `free` is told before this rank's slice is ready */
+        gather_recvs(&d, 0, 0); /* receives come first, so that `free` is told before this rank's slice is ready */
         gather_sends(&d, tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p)),
                      0, 0);
     } else {

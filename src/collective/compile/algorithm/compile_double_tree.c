@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_double_tree.c: two binary trees at once, each with half of the vector, in chunks that follow each other.
  *
- * Who is inner in one tree is a leaf in the other, so that every link carries as much as every other, and with many
- * chunks c the vector moves once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and
- * Traeff 2009.
+ * An inner rank of one tree is a leaf in the other, so every link carries the same. With many chunks c the vector moves
+ * once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.
  *
  * Both trees hang below the root, which has one child in each. Below it, numbered from 1 on, number v of the first tree
- * has its lowest set bit as its height: parent and children are got by moving that bit (the in-order tree that NCCL
- * uses as well). Odd numbers are leaves, hence the second tree is the first with the numbers mirrored (odd p) or
- * shifted by one (even p), which turns even numbers into odd ones.
+ * has its lowest set bit as its height; moving that bit gives parent and children (the in-order tree that NCCL uses as
+ * well). Odd numbers are leaves. So the second tree is the first with the numbers mirrored (odd p) or shifted by one
+ * (even p), which turns even numbers into odd ones.
  *
- *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c;   allreduce   2 ceil(lg p) + c - 1: a chunk
- *                       comes down
- *   as soon as its sum is at the root. The halves are summed in two different trees: no canonical sums.
+ *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c
+ *   allreduce           2 ceil(lg p) + c - 1 steps: a chunk comes down as soon as its sum is at the root. The halves
+ *                       are summed in two different trees: no canonical sums.
  *
- * Two invocations: compile_rooted.h. Both trees have channels and sequences of their own. */
+ * Two invocations: see compile_rooted.h. Both trees have channels and sequences of their own. */
 #include "compile_rooted.h"
 
 enum { CHUNKS }; /* parameters */
 
-/* Ranks, numbered from the root, in the second tree; the root stays 0. For even p the shift goes round. */
+/* Convert ranks, numbered from the root, to numbers of the second tree and back; the root stays 0. For even p the shift
+ * wraps around. */
 static int32_t number_in(int32_t tree, int32_t p, int32_t v)
 {
     if (!tree || !v) return v;

@@ -4,19 +4,20 @@
  *   reduce-scatter  both hold the sum of their 2^s ranks over one range of blocks; each keeps one half and adds the
  *                   other's. Bit s of the rank decides which half, so after lg p steps rank r holds block reverse(r)
  *                   (bits reversed): halves stay contiguous, one message a step. Nearest first makes every sum the
- *                   balanced tree over ranks. Alone, it ends with one message more that brings each block to its owner.
- *                   (Rejected: keeping every second block, which ends at home but sends p/2 slices in the first step;
- *                   farthest first, which ends at home but sums in another tree.)
- *   all-gather      after it, the same steps backwards; alone, nearest first with blocks in natural order.
- *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even
+ *                   balanced tree over ranks. A reduce-scatter alone ends with one more message, which brings each
+ *                   block to its owner. (Rejected: keeping every second block, which ends at home but sends p/2 slices
+ *                   in the first step; farthest first, which ends at home but sums in another tree.)
+ *   all-gather      after a reduce-scatter, the same steps backwards; alone, nearest first with blocks in natural
+ *                   order.
+ *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones give their input to the even
  *                   ones before and get the result after; the others, numbered 0 .. P-1, do the above.
  *
- * Two invocations. allreduce: the first message of a rank says READY and FREE; each later one follows from all before
- * it. In the reduce-scatter slices are pulled; that a pull was done shows in the block that the same peer pushes back
- * later. A peer pushes into what it alone has read since. Odd ranks hear last, from a rank that has seen everything.
- * Nothing is acknowledged. Alone, a reduce-scatter returns nothing to those who were read from, so they are told; the
- * last message comes from a rank that has news of all ranks, hence of their FREE. An all-gather alone asks for `free`
- * first. */
+ * Why two invocations do not race. allreduce: the first message of a rank says READY and FREE; each later one follows
+ * from all before it. In the reduce-scatter slices are pulled; the block that the same peer pushes back later shows
+ * that the pull was done. A peer pushes into memory that only it has read since. Odd ranks hear last, from a rank that
+ * has seen everything. Nothing is acknowledged. A reduce-scatter alone returns nothing to the ranks that were read
+ * from, so they are told; its last message comes from a rank that has news of all ranks, hence of their FREE. An
+ * all-gather alone asks for `free` first. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -25,11 +26,11 @@ typedef struct {
     int32_t r, p;
     int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
     int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
-    int32_t stage;    /* of step 0: 1 if there is a fold before it */
-    int32_t made;     /* step after which what is sent next is there */
+    int32_t stage;    /* stage of step 0: 1 if there is a fold before it */
+    int32_t made;     /* step that makes the data of the next send */
 } halving;
 
-enum { IN, OUT, SUM }; /* buffers; SUM: reduce-scatter only */
+enum { IN, OUT, SUM }; /* numbers of buffers; SUM: reduce-scatter only */
 
 static int32_t rank_of(const halving *h, int32_t v)
 {
@@ -47,7 +48,7 @@ static bool is_allreduce(const halving *h)
     return h->q->collective == TUTTI_ALLREDUCE;
 }
 
-/* Blocks [first, first + count) in a buffer. A block is what the ranks that number x stands for own. */
+/* Returns blocks [first, first + count) in a buffer. Block x is the slices of the ranks that number x stands for. */
 static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_t first, int32_t count)
 {
     if (is_allreduce(h)) return tutti_slice_at(rank, buffer, first, count, h->P);
@@ -55,14 +56,14 @@ static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_
     return tutti_slice_at(rank, buffer, begin, end - begin, h->p);
 }
 
-/* Where number v keeps the sum that it brings to step s. */
+/* Returns the buffer in which number v has the sum that it brings to step s. */
 static int32_t source(const halving *h, int32_t v, int32_t s)
 {
     if (s == 0 && v >= h->e) return IN;
     return is_allreduce(h) ? OUT : SUM;
 }
 
-/* First block of the range that number v holds before step s; it has P >> s blocks. */
+/* Returns the first block of the range that number v holds before step s; it has P >> s blocks. */
 static int32_t range(const halving *h, int32_t v, int32_t s)
 {
     return tutti_bits_reversed(v & ((1 << s) - 1), h->lg);
@@ -78,12 +79,12 @@ static int32_t first_inbox(const halving *h)
     return is_allreduce(h) ? OUT + 1 : SUM + 1;
 }
 
-/* Before step 0: the odd one of a pair hands its input to the even one. */
+/* Before step 0: the odd rank of a pair gives its input to the even one. */
 static void fold_before(halving *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
     const tutti_message recv = {.sequence = 1, .hint = m.hint};
-    int32_t inbox = first_inbox(h) + h->lg; /* after those of the steps */
+    int32_t inbox = first_inbox(h) + h->lg; /* it comes after the inboxes of the steps */
     if (h->v < 0) {
         tutti_compile_send(h->b, &m, blocks(h, h->r, IN, 0, h->P), blocks(h, h->r - 1, inbox, 0, h->P));
     } else if (h->v < h->e) {
@@ -107,12 +108,14 @@ static void halve(halving *h, int32_t s)
     if (h->made >= 0) tutti_part_dep(h->b, h->made);
     tutti_slice to = blocks(h, h->r, inbox, mine, half), own = blocks(h, h->r, source(h, h->v, s), mine, half);
     tutti_compile_recv(h->b, &recv, to, blocks(h, peer, source(h, other, s), mine, half));
-    bool home = last && !is_allreduce(h) && !h->e && mine == h->v; /* the block of reduce-scatter is at home already */
+    /* the block of reduce-scatter is at its owner already */
+    bool home = last && !is_allreduce(h) && !h->e && mine == h->v;
     tutti_slice out = blocks(h, h->r, home ? OUT : source(h, h->v, s + 1), mine, half);
     h->made = h->v < other ? reduce(h, send.stage, own, to, out) : reduce(h, send.stage, to, own, out);
 }
 
-/* Each slice of the block that number v made goes to its owner; mine comes from whoever made it. */
+/* Sends each slice of the block that number v made to its owner, and receives this rank's slice from the rank that made
+ * it. */
 static void bring_home(const halving *h)
 {
     int32_t stage = h->stage + h->lg, mine = h->r < 2 * h->e ? h->r / 2 : h->r - h->e;
@@ -123,7 +126,7 @@ static void bring_home(const halving *h)
     for (int32_t k = 0; x >= 0 && k < (x < h->e ? 2 : 1); k++) {
         int32_t owner = rank_of(h, x) + k;
         tutti_slice made = tutti_slice_at(h->r, SUM, owner, 1, h->p), home = tutti_slice_at(owner, OUT, owner, 1, h->p);
-        if (owner == h->r && !h->e) continue; /* the last reduce brought it home */
+        if (owner == h->r && !h->e) continue; /* the last reduce brought it to its owner */
         if (owner == h->r)
             tutti_compile_copy(h->b, 0, stage, TUTTI_WHEN_FREE, made, home);
         else
@@ -135,12 +138,11 @@ static void bring_home(const halving *h)
                            tutti_slice_at(from, SUM, h->r, 1, h->p));
 }
 
-/* The scratch that everyone's peers count on: sums, then an inbox a step, then (even ranks of pairs) one for the
- * fold. */
+/* Adds the scratch on which peers rely: sums, then an inbox a step, then (even ranks of pairs) one for the fold. */
 static void add_scratch(const halving *h)
 {
     if (h->v < 0) return;
-    bool whole = h->v < h->e; /* the fold left the whole vector there */
+    bool whole = h->v < h->e; /* the fold left the whole vector in it */
     if (!is_allreduce(h))
         tutti_compile_scratch(h->b,
                               whole ? blocks(h, h->r, 0, 0, h->P) : blocks(h, h->r, 0, range(h, h->v, 1), h->P / 2), 1);
@@ -159,7 +161,7 @@ static void exchange(halving *h, int32_t stage, int32_t other, int32_t mine, int
     h->made = tutti_compile_recv(h->b, &recv, blocks(h, h->r, OUT, theirs, count), blocks(h, peer, OUT, theirs, count));
 }
 
-/* After all steps: the even one of a pair hands the result to the odd one. */
+/* After all steps: the even rank of a pair gives the result to the odd one. */
 static void unfold_after(const halving *h, int32_t stage)
 {
     uint32_t hint = is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0;
@@ -193,7 +195,7 @@ static void sum_part(halving *h)
 static void gather_part(halving *h)
 {
     tutti_slice own = tutti_slice_at(h->r, IN, h->r, 1, h->p);
-    if (h->v < 0) { /* everything comes back from rank r - 1, this slice too */
+    if (h->v < 0) { /* all slices come back from rank r - 1, this rank's too */
         const tutti_message send = {.when = TUTTI_WHEN_READY};
         tutti_compile_send(h->b, &send, own, tutti_slice_at(h->r - 1, OUT, h->r, 1, h->p));
         unfold_after(h, h->stage + h->lg);
@@ -206,7 +208,7 @@ static void gather_part(halving *h)
                                  tutti_slice_at(h->r + 1, IN, h->r + 1, 1, h->p));
     }
     h->made = tutti_compile_own_copy(h->q, h->b, own, tutti_slice_at(h->r, OUT, h->r, 1, h->p));
-    if (got >= 0) h->made = got; /* the copy comes before the sends in their own sequence */
+    if (got >= 0) h->made = got; /* the copy is in the sends' own sequence, before them */
     for (int32_t s = 0; s < h->lg; s++) {
         int32_t other = h->v ^ 1 << s;
         exchange(h, h->stage + s, other, h->v >> s << s, other >> s << s, 1 << s);

@@ -7,11 +7,12 @@
  *   masters          a ring allreduce over the ceil(p/k) masters;
  *   from the master  k slices, one behind the other, from each rank to the next: 2(k - 1) steps.
  * 4(k - 1) + 2(ceil(p/k) - 1) steps instead of 2(p - 1), but a master's links carry about three times what a ring's do.
- * If k does not divide p the last group is smaller: its slices are larger and it waits for the others. k = 1 is the
+ * If k does not divide p, the last group is smaller: its slices are larger and it waits for the others. k = 1 is the
  * ring.
  *
- * Two invocations: a walk (compile_impl.h). A slice of the group's sum that comes round the ring replaces a part of
- * that sum, which it is made of; the result replaces the slice, which the master could have only from the next rank. */
+ * Why two invocations do not race: it is a walk (compile_impl.h). A slice of the group's sum that comes round the ring
+ * replaces a part of that sum, from which it is made. The result replaces the slice, which the master can have only
+ * from the next rank. */
 #include "../compile_impl.h"
 
 static const tutti_slice whole = {0, 0, 0, 1, 1};
@@ -21,8 +22,8 @@ static int64_t steps_with(int64_t p, int64_t k)
     return 4 * (k - 1) + 2 * ((p + k - 1) / k - 1);
 }
 
-/* The fewest steps, of those the smallest group; where there can be several groups of several ranks no ring under this
- * name. */
+/* Sets k for the fewest steps, and among equal ones the smallest. If several groups of several ranks are possible, k is
+ * never 1: a ring has its own name. */
 static void hierarchical_settle(tutti_compile_request *q)
 {
     if (q->param[0]) return;
@@ -41,7 +42,8 @@ static tutti_status hierarchical_accept(const tutti_compile_request *q, tutti_fa
                       q->param[0], q->nranks, q->nranks);
 }
 
-/* My group's slices, each with its owner, on to the master: the slice of rank i is i - t hops away after t steps. */
+/* Passes this group's slices, each with its owner, on to the master: the slice of rank i is i - t hops away after t
+ * steps. */
 static void bring_to_master(tutti_part_walk *w, const tutti_line *group, int32_t stage)
 {
     int32_t n = group->n, before = (group->me + n - 1) % n;
@@ -70,7 +72,7 @@ static int32_t group_size(int32_t p, int32_t k, int32_t group)
     return tutti_smaller(p - group * k, k);
 }
 
-/* Where the master of a group has the group's sum. */
+/* Returns the buffer in which the master of a group has the group's sum. */
 static int32_t sums_of(int32_t p, int32_t k, int32_t group)
 {
     return group_size(p, k, group) > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;

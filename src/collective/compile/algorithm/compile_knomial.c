@@ -4,14 +4,16 @@
  *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_rooted.h).
  *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0
  *                               .. P-1 meet in groups that differ in one digit of base k, lowest digit first. Each
- *                               member keeps one part of the range that all k hold, sums it from the others, and so on;
- *                               then the same steps backwards bring the sums together (UCC calls this SRA, gloo bcube).
- *   any p                       ranks are cut into P runs, as equal as can be; the first of each run sums what the
- *                               others hand it, takes part for them, and hands back the result.
+ *                               member keeps one part of the range that all k hold, and sums it from the others, and so
+ *                               on; then the same steps backwards bring the sums together (UCC calls this SRA, gloo
+ *                               bcube).
+ *   any p                       ranks are cut into P runs, as equal as can be; the first of each run sums the inputs of
+ *                               the others, takes part for them, and gives back the result.
  *
- * Two invocations of an allreduce. The first message of a rank says READY and FREE; each later one follows from all
- * before it. That a part was pulled shows in the sum of it that the same peer pushes back; a peer pushes into what it
- * alone has read since. The others of a run hear last. Nothing is acknowledged. Trees: compile_rooted.h. */
+ * Why two invocations of an allreduce do not race. The first message of a rank says READY and FREE; each later one
+ * follows from all before it. The sum of a part that the same peer pushes back shows that the part was pulled; a peer
+ * pushes into memory that only it has read since. The others of a run hear last. Nothing is acknowledged. Trees: see
+ * compile_rooted.h. */
 #include "compile_rooted.h"
 
 typedef struct {
@@ -20,13 +22,13 @@ typedef struct {
     int32_t r, p;
     int32_t k, P, m; /* k^m = P <= p */
     int32_t v;       /* number of r's run */
-    int32_t stage;   /* of step 0: 1 if there is a fold before it */
-    int32_t made;    /* step after which what is sent next is there */
+    int32_t stage;   /* stage of step 0: 1 if there is a fold before it */
+    int32_t made;    /* step that makes the data of the next send */
 } knomial;
 
 enum { IN, OUT, INBOX };
 
-/* First rank of run v: the one that takes part. */
+/* Returns the first rank of run v, which takes part for the run. */
 static int32_t head_of(const knomial *h, int32_t v)
 {
     return (int32_t)((int64_t)v * h->p / h->P);
@@ -44,7 +46,7 @@ static int32_t digit(const knomial *h, int32_t v, int32_t s)
     return v / power(h->k, s) % h->k;
 }
 
-/* First block of the range that number v holds before step s; it has P / k^s blocks. */
+/* Returns the first block of the range that number v holds before step s; it has P / k^s blocks. */
 static int32_t range(const knomial *h, int32_t v, int32_t s)
 {
     int32_t first = 0, width = h->P;
@@ -62,13 +64,13 @@ static int32_t run_length(const knomial *h, int32_t v)
     return head_of(h, v + 1) - head_of(h, v);
 }
 
-/* Where number v keeps the sum that it brings to step s. */
+/* Returns the buffer in which number v has the sum that it brings to step s. */
 static int32_t source(const knomial *h, int32_t v, int32_t s)
 {
     return s == 0 && run_length(h, v) == 1 ? IN : OUT;
 }
 
-/* Where the member with digit `own` receives in step s from the one with digit `from`. */
+/* Returns the buffer into which the member with digit `own` receives in step s from the member with digit `from`. */
 static int32_t inbox(const knomial *h, int32_t s, int32_t own, int32_t from)
 {
     return INBOX + s * (h->k - 1) + (from < own ? from : from - 1);
@@ -82,7 +84,7 @@ static void add_scratch(const knomial *h)
     for (int32_t i = 1; i < run_length(h, h->v); i++) tutti_compile_scratch(h->b, blocks(h, h->r, 0, 0, h->P), 1);
 }
 
-/* The others of a run hand their input to its head. */
+/* The other ranks of a run give their input to its head. */
 static void fold_before(knomial *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
@@ -102,7 +104,7 @@ static void fold_before(knomial *h)
     tutti_part_out(h->b, blocks(h, head, OUT, 0, h->P));
 }
 
-/* Number of the member with digit j of the group in which v is in step s. */
+/* Returns the number of the member with digit j of v's group in step s. */
 static int32_t member(const knomial *h, int32_t s, int32_t j)
 {
     return h->v + (j - digit(h, h->v, s)) * power(h->k, s);
@@ -153,7 +155,7 @@ static void gather(knomial *h, int32_t s)
     h->made = got;
 }
 
-/* The head of a run hands the result to the others. */
+/* The head of a run gives the result to the others. */
 static void unfold_after(const knomial *h)
 {
     tutti_message m = {.stage = h->stage + 2 * h->m, .hint = TUTTI_HINT_NO_ACK};

@@ -2,14 +2,13 @@
 /* compile_one_shot.c: one-shot: every rank reads all inputs after one synchronisation. For vectors so small that only
  * waiting counts.
  *
- * A rank copies its inputs into scratch, says so to all, and sums its inputs and what the others have shown, in the
+ * A rank copies its inputs into scratch, signals all others, and sums its inputs and those that the others show, in the
  * same order on every rank (a balanced tree over ranks, or roots). Each rank reads (p + 1) n and writes 2 n elements.
- * Its own inputs it reads again where they lie: what it has shown may have left its caches, or have been stored past
- * them.
+ * It reads its own inputs again in place: the copy may have left its caches, or have been stored past them.
  *
- * Two invocations. `in` and `out` are read and written by their owner alone, so only the scratch is shared; it has two
- * banks. Rank r writes bank e mod 2 again in invocation e + 2, after it has heard everyone's message of e + 1, which
- * each sent after it had read everything of e. Hence no message is acknowledged; one bank would not do. */
+ * Why two invocations do not race. Only their owner reads and writes `in` and `out`, so only the scratch is shared; it
+ * has two banks. Rank r writes bank e mod 2 again in invocation e + 2, after it has heard the message of every rank in
+ * e + 1, which each sent after it had read everything of e. Hence no message is acknowledged; one bank would not do. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_parameter_servers.c: parameter servers: some ranks keep a slice of the vector each; all others send them
- * theirs and fetch the sum (Li et al., OSDI 2014).
+ * their inputs and fetch the sum (Li et al., OSDI 2014).
  *
- *   push   every rank hands slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p
+ *   push   every rank gives slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p
  *          inputs in one ordered reduce, a balanced tree over ranks (or roots);
- *   pull   the server hands its slice to everyone.
- * Two rounds in which a server's link carries (p - 1) / S of the vector each way. As many servers as ranks are
- * `direct`; servers are spread over the ranks, so that as many as hosts are one a host. Servers on machines of their
- * own would be ranks that give nothing, which no allreduce has.
+ *   pull   the server gives its slice to all ranks.
+ * Two rounds in which a server's link carries (p - 1) / S of the vector each way. With as many servers as ranks this is
+ * `direct`. Servers are spread over the ranks, so that with as many servers as hosts each host has one. Servers on
+ * machines of their own would be ranks without inputs, which no allreduce has.
  *
- * Two invocations, as in an allreduce by direct: a rank's first message to a server says READY and FREE, and the server
- * writes that rank's out only after it. A rank is through when every server has written, hence has read its input: no
- * message need be acknowledged. Inboxes: the server's reduce precedes the message that their owner waits for before its
- * next invocation. */
+ * Why two invocations do not race, as in an allreduce by direct: a rank's first message to a server says READY and
+ * FREE, and the server writes that rank's out only after it. A rank ends when every server has written, and so has read
+ * its input: no message need be acknowledged. Inboxes: the server's reduce precedes the message for which their owner
+ * waits before its next invocation. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -23,8 +23,8 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, out, nservers;
-    int32_t mine;              /* the server that this rank is; nservers: none */
-    const int32_t *first_root; /* roots of the ranks before */
+    int32_t mine;              /* number of this rank as a server; nservers: it is none */
+    const int32_t *first_root; /* for each rank: roots of the ranks before it */
 } servers;
 
 static int32_t rank_of(const servers *v, int32_t server)
@@ -38,8 +38,8 @@ static int32_t server_of(const servers *v, int32_t rank)
     return j < v->nservers && rank_of(v, j) == rank ? j : v->nservers;
 }
 
-/* The server k further on, or back, from this rank; not itself. All go round one way, so that nobody waits in a
- * circle. */
+/* Return the server k further on, or back, from this rank, never itself. All ranks go round the same way, so that they
+ * never wait in a circle. */
 static int32_t server_after(const servers *v, int32_t k)
 {
     const int64_t up_to_here = ((int64_t)(v->r + 1) * v->nservers + v->q->nranks - 1) / v->q->nranks;
@@ -61,7 +61,7 @@ static tutti_slice slice(const servers *v, int32_t rank, int32_t buffer, int32_t
     return tutti_slice_at(rank, buffer, server, 1, v->nservers);
 }
 
-/* Where a server puts what comes from that rank: one scratch buffer a root, its own left out. */
+/* Returns where a server puts the slice of that rank: one scratch buffer a root, without its own. */
 static int32_t inbox(const servers *v, int32_t server, int32_t from)
 {
     const int32_t at = rank_of(v, server);
@@ -78,7 +78,7 @@ static void push(const servers *v)
     }
 }
 
-/* What all bring to this server, the rank before first. */
+/* Receives what all ranks bring to this server, the rank before it first. */
 static void take_pushed(const servers *v)
 {
     const tutti_message m = {.sequence = 1, .hint = PUSHED};
@@ -91,7 +91,7 @@ static void take_pushed(const servers *v)
     }
 }
 
-/* All roots of all ranks in leaf order. Returns the step. */
+/* Sums all roots of all ranks in leaf order. Returns the step. */
 static int32_t sum(const servers *v)
 {
     tutti_root roots[TUTTI_MAX_ROOTS];
@@ -110,7 +110,7 @@ static int32_t sum(const servers *v)
     return step;
 }
 
-/* This server's sum, made by that step, to everyone. */
+/* Sends this server's sum, made by step `made`, to all ranks. */
 static void hand_out(const servers *v, int32_t made)
 {
     const tutti_message m = {.stage = 1, .hint = TUTTI_HINT_NO_ACK};

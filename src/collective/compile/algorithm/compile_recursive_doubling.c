@@ -4,15 +4,15 @@
  *
  *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the
  *              sum is the balanced tree over ranks.
- *   barrier    the same with messages of nothing.
- *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones hand their input to the even ones
+ *   barrier    the same with messages without data.
+ *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones give their input to the even ones
  *              before and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose
  *              operands keep their order too).
  *
- * Two invocations. A rank copies its input first, which frees it, and sums of each step have two banks, pulled by one
- * peer each. Rank r writes the sum of step s again in invocation e + 2, after it has heard that same peer in step s of
- * e + 1, which sent it after it was through e; hence nothing is acknowledged. An odd rank's input is read before it
- * hears the result, and its message says that its output is free. */
+ * Why two invocations do not race. A rank copies its input first, which frees it, and the sums of each step have two
+ * banks, each pulled by one peer. Rank r writes the sum of step s again in invocation e + 2, after it has heard that
+ * same peer in step s of e + 1. The peer sent that message after it had ended e; hence nothing is acknowledged. An odd
+ * rank's input is read before it hears the result, and its message says that its output is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -21,15 +21,15 @@ typedef struct {
     int32_t r, p;
     int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
     int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
-    int32_t first;    /* step after which what step 0 shows is there */
-    int32_t made;     /* step after which what is sent next is there */
+    int32_t first;    /* step that makes the data of step 0 */
+    int32_t made;     /* step that makes the data of the next send */
 } doubling;
 
 enum {
     IN,
     OUT,
     SUM
-}; /* buffers of an allreduce; SUM + s: what step s shows; then an inbox a step, then that of the fold */
+}; /* numbers of buffers of an allreduce; SUM + s: sum that step s shows; then an inbox a step, then that of the fold */
 
 static int32_t rank_of(const doubling *d, int32_t v)
 {
@@ -53,7 +53,7 @@ static void add_scratch(const doubling *d)
     for (int32_t s = 0; s < d->lg + (d->v < d->e); s++) tutti_compile_scratch(d->b, all_of(d, d->r, 0), 1);
 }
 
-/* The odd one of a pair hands its input to the even one; whoever takes part shows what it has in SUM. */
+/* The odd rank of a pair gives its input to the even one; a rank that takes part shows its input in SUM. */
 static void begin(doubling *d)
 {
     const uint32_t told = TUTTI_WHEN_READY | (moves(d) ? TUTTI_WHEN_FREE : 0);
@@ -96,7 +96,7 @@ static void exchange(doubling *d, int32_t s, int32_t stage)
     if (moves(d) && s == 0) tutti_part_dep(d->b, d->first);
 }
 
-/* The even one of a pair hands the result to the odd one. */
+/* The even rank of a pair gives the result to the odd one. */
 static void end(const doubling *d, int32_t stage)
 {
     tutti_message m = {.stage = stage, .hint = TUTTI_HINT_NO_ACK};

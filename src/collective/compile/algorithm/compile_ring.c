@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_ring.c: ring: every rank sends to the next one only.
  *
- *   reduce-scatter  in step s rank r hands the partial sum of slice r-s-1 to r+1 and adds its own input to that of
+ *   reduce-scatter  in step s rank r gives the partial sum of slice r-s-1 to r+1 and adds its own input to that of
  *                   slice r-s-2, so that after p-1 steps it owns slice r (Patarasuk and Yuan: 2(p-1)/p n is the least
  *                   traffic);
  *   all-gather      p-1 steps more, in which finished slices go round;
  *   allreduce       both, with partial sums kept in out; the reduce-scatter alone keeps them in scratch.
  * The sum of slice j begins at rank j+1: expressions differ between slices, hence no canonical sums.
  *
- * Two invocations. Messages are pulled from the rank before. What rank r shows in step s is read by r+1, and whatever r
- * overwrites later came round the ring, through that read; only the last p-1 reads can still be under way when r has
- * all it needs. The next rank reads in order, so that r hears of the last read alone before it completes. */
+ * Why two invocations do not race. Messages are pulled from the rank before. Rank r+1 reads what rank r shows in step
+ * s, and what r overwrites later has come round the ring, through that read. Only the last p-1 reads can still be under
+ * way when r has all it needs. The next rank reads in order, so it is enough that r hears of the last read before it
+ * completes. */
 #include "../compile_impl.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, next, before;
-    int32_t last; /* number of steps in all: the last message is acknowledged */
+    int32_t last; /* total number of steps: the last message is acknowledged */
 } ring;
 
 static uint32_t hint(const ring *g, int32_t step)
@@ -25,7 +26,8 @@ static uint32_t hint(const ring *g, int32_t step)
     return TUTTI_HINT_PULL | (step == g->last - 1 ? 0 : TUTTI_HINT_NO_ACK);
 }
 
-/* Partial sums of slice j lie there on `rank`: out where it holds all slices, else one scratch buffer a step. */
+/* Returns where the partial sum of slice j is on `rank`: in out if that holds all slices, else in a scratch buffer of
+ * the step. */
 static tutti_slice partial(const ring *g, int32_t rank, int32_t j, int32_t step)
 {
     bool all = g->q->collective == TUTTI_ALLREDUCE;
@@ -60,7 +62,7 @@ static int32_t reduce_scatter(const ring *g)
     return made;
 }
 
-/* made: the step after which my slice lies in out, -1 = from the beginning. */
+/* made: the step after which this rank's slice lies in out, -1 = from the beginning. */
 static void all_gather(const ring *g, int32_t made, int32_t stage)
 {
     for (int32_t s = 0; s < g->p - 1; s++) {

@@ -15,7 +15,7 @@ typedef struct {
     int32_t lo, hi, head;
 } interval;
 
-/* Part j of k of an interval. */
+/* Returns part j of k of an interval. */
 static interval part_of(interval all, int32_t j, int32_t k)
 {
     int64_t n = all.hi - all.lo;
@@ -43,9 +43,9 @@ void tutti_interval_place(int32_t p, int32_t root, int32_t radix, int32_t rank, 
     }
 }
 
-/* ---- where things lie ---- */
+/* ---- places of sums and chunks ---- */
 
-/* A rank that owes nothing keeps what it has summed in scratch. */
+/* Returns true if the rank owes nothing and so keeps its sum in scratch. */
 static bool keeps_sum(const tutti_tree *t, const tutti_tree_place *place)
 {
     return t->q->collective == TUTTI_REDUCE && place->parent >= 0 && place->nchildren > 0;
@@ -67,19 +67,19 @@ static tutti_slice chunk(const tutti_tree *t, int32_t rank, int32_t buffer, int3
     return tutti_slice_at(rank, buffer, t->first + k, 1, t->of);
 }
 
-/* The buffer in which a rank sums. */
+/* Returns the buffer in which a rank sums. */
 static int32_t sums(const tutti_tree *t, int32_t rank, const tutti_tree_place *place)
 {
     return keeps_sum(t, place) ? first_scratch(t, rank) : tutti_compile_out(t->q, rank);
 }
 
-/* What a rank hands up: its sum, or what it was given if nobody is below it. */
+/* Returns what a rank sends up: its sum, or its input if it has no children. */
 static tutti_slice handed_up(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t k)
 {
     return chunk(t, rank, place->nchildren ? sums(t, rank, place) : 0, k);
 }
 
-/* Where chunk k of child i of that rank arrives. */
+/* Returns where chunk k of child i of that rank arrives. */
 static tutti_slice inbox(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t i, int32_t k)
 {
     return chunk(t, rank, first_scratch(t, rank) + keeps_sum(t, place) + i * t->nchunks + k, k);
@@ -112,7 +112,7 @@ static void add_scratch(const tutti_tree *t)
         for (int32_t k = 0; k < t->nchunks; k++) tutti_compile_scratch(t->b, chunk(t, t->r, 0, k), 1);
 }
 
-/* Children [from, to) of one level, and what is there already (after step `sum`; -1: the input), in the order of
+/* Adds children [from, to) of one level to what is there already (after step `sum`; -1: the input), in the order of
  * ranks. */
 static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t to, int32_t sum)
 {
@@ -129,7 +129,7 @@ static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t t
     tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, recv.sequence, stage, when);
     int32_t made = tutti_part_step(t->b, &reduce);
     tutti_balance tree = {0};
-    bool added = false; /* what is there */
+    bool added = false; /* the value that is there already */
     for (int32_t i = from; i <= to; i++) {
         bool last = added ? i == to - 1 : i == to;
         if (!added && (i == to || own->children[i].rank > t->r)) {
@@ -177,7 +177,7 @@ static void sum_up(const tutti_tree *t, int32_t *made)
 
 /* ---- down ---- */
 
-/* Where a rank has the result: the root of a broadcast was given it. */
+/* Returns where a rank has the result; the root of a broadcast has it in its input. */
 static tutti_slice result(const tutti_tree *t, int32_t rank, int32_t k)
 {
     bool given = t->q->collective == TUTTI_BROADCAST && rank == t->q->root;
@@ -200,7 +200,8 @@ static void hand_down(const tutti_tree *t, const int32_t *made)
             const tutti_branch *child = &t->own.children[i];
             m.stage = base + child->level + k;
             tutti_compile_send(t->b, &m, result(t, t->r, k), result(t, child->rank, k));
-            bool first = !i || child[-1].level != child->level; /* of its level: lowering makes one copy of them */
+            /* first of its level: lowering makes one copy for all of them */
+            bool first = !i || child[-1].level != child->level;
             if (got >= 0 && first) tutti_part_dep(t->b, got);
         }
     }
@@ -208,7 +209,7 @@ static void hand_down(const tutti_tree *t, const int32_t *made)
 
 /* ---- slices ---- */
 
-/* Where a rank collects the slices of those below it. */
+/* Returns where a rank collects the slices of the ranks below it. */
 static tutti_slice collected(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t lo, int32_t hi)
 {
     int32_t buffer = !place->nchildren ? 0 : tutti_compile_first_scratch(t->q, rank) - (place->parent < 0);

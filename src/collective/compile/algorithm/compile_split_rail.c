@@ -5,13 +5,13 @@
  *   in the group   a ring reduce-scatter: rank i of each group has the group's sum of slice i;
  *   across         ring allreduces of slice i among the ranks i of all groups, all i at once, each on its own rail;
  *   in the group   a ring all-gather.
- * 2(k - 1) + 2(p/k - 1) steps with groups of k, and 2(p - 1)/p n bytes, the least there are; between groups every rank
+ * 2(k - 1) + 2(p/k - 1) steps with groups of k, and 2(p - 1)/p n bytes, the fewest possible; between groups every rank
  * sends only 2(p/k - 1)/p n. (Horovod's hierarchical allreduce is of this kind.)
- *   alone          the reduce-scatter does the first half, the all-gather the second. Slices must end with their
+ *   alone          a reduce-scatter does the first half, an all-gather the second. Slices must end with their
  *                  owners, so a member's share in the group is every k-th slice of p, p/k messages a step.
  *
- * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and
- * out is written only when its rank has said that it is free. */
+ * Why two invocations do not race: an allreduce is a walk (compile_impl.h). The other collectives return nothing, so
+ * every reading is acknowledged, and out is written only when its rank has said that it is free. */
 #include "../compile_impl.h"
 
 static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_failure *err)
@@ -24,8 +24,8 @@ static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_fail
 typedef struct {
     tutti_part_walk walk;
     tutti_line group, rail;
-    tutti_line_cut shares; /* of a group's members: slices that their rails own, one a group */
-    tutti_line_cut slices; /* of my rail's members */
+    tutti_line_cut shares; /* of a group's members: the slices that their rails own, one a group */
+    tutti_line_cut slices; /* of the members of this rank's rail */
 } rails;
 
 static void scatter(rails *g)

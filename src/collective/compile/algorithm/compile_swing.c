@@ -2,14 +2,14 @@
 /* compile_swing.c: halving-doubling with partners that stay near on a ring or torus (Swing, De Sensi et al. 2024).
  *
  * In step s rank r meets r + rho(s) if it is even, r - rho(s) if it is odd (mod p), rho(s) = (1 - (-2)^(s+1)) / 3 = 1,
- * -1, 3, -5, 11, ...: always of the other parity, and less far away than 2^s. What rank r can still reach by steps s ..
- * lg p - 1 is a set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members of
- * such a set have the same one (tests/collective/test_swing.c), so the sets are nested, and there is an order of slices
- * in which each is one range: of two halves that one comes first which has the lowest rank. In the reduce-scatter r
- * keeps the range of T(r, s + 1) and gives that of its partner's; the all-gather goes backwards.
+ * -1, 3, -5, 11, ...: always of the other parity, and less far away than 2^s. The ranks that r can still reach by steps
+ * s .. lg p - 1 are a set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members
+ * of such a set have the same set (tests/collective/test_swing.c). So the sets are nested, and there is an order of
+ * slices in which each set is one range: of two halves, the half with the lowest rank comes first. In the
+ * reduce-scatter r keeps the range of T(r, s + 1) and gives that of its partner's; the all-gather goes backwards.
  *
- * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Two invocations: a walk
- * (compile_impl.h). */
+ * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Why two invocations do
+ * not race: it is a walk (compile_impl.h). */
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
@@ -28,13 +28,14 @@ static int32_t partner(int32_t r, int32_t s, int32_t p)
     return (int32_t)(((r % 2 ? r - rho : r + rho) % p + p) % p);
 }
 
-/* Place of each rank's slice: bit lg p - 1 - s says whether T(r, s + 1) is the second half of T(r, s). */
+/* Computes the place of each rank's slice: bit lg p - 1 - s says whether T(r, s + 1) is the second half of T(r, s). */
 static tutti_status swing_prepare(const tutti_compile_request *q, void **prepared, tutti_failure *err)
 {
     (void)err;
     int32_t p = q->nranks, lg = log2_of(p);
     int32_t *place = tutti_alloc(sizeof *place * (size_t)p);
-    int32_t *lowest = tutti_alloc(sizeof *lowest * 2 * (size_t)p), *next = lowest + p; /* of T(r, s + 1), T(r, s) */
+    /* lowest rank of T(r, s + 1), of T(r, s) */
+    int32_t *lowest = tutti_alloc(sizeof *lowest * 2 * (size_t)p), *next = lowest + p;
     for (int32_t r = 0; r < p; r++) lowest[r] = r;
     for (int32_t s = lg - 1; s >= 0; s--) {
         int32_t *now = (lg - 1 - s) % 2 ? next : lowest, *then = now == lowest ? next : lowest;
@@ -49,7 +50,7 @@ static tutti_status swing_prepare(const tutti_compile_request *q, void **prepare
     return TUTTI_OK;
 }
 
-/* The slices of T(r, s): one of 2^s ranges. */
+/* Returns the slices of T(r, s), one of 2^s ranges. */
 static tutti_slice range_of(const tutti_compile_request *q, int32_t lg, int32_t r, int32_t s)
 {
     const int32_t *place = q->prepared;

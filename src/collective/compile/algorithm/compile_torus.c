@@ -3,16 +3,16 @@
  *
  * Rank r stands in row r div columns, column r mod columns. Reduce-scatter along the row, allreduce of the slice along
  * the column, all-gather along the row: 2(columns - 1) + 2(rows - 1) steps, 2(p - 1)/p n bytes. While one direction
- * works, the links of the other are idle; with ways = 2 half of the vector goes rows first and the other half columns
+ * works, the links of the other are idle. With ways = 2, half of the vector goes rows first and the other half columns
  * first, at the same time.
  *
- * Two invocations: one or two walks (compile_impl.h), which share no element. */
+ * Why two invocations do not race: they are one or two walks (compile_impl.h), which share no element. */
 #include "../compile_impl.h"
 
 enum { ROWS, COLUMNS, WAYS }; /* parameters */
 
-/* What is not given makes p, if it can; if nothing is, the grid is as square as can be, with no more rows than
- * columns. */
+/* Sets rows and columns that are not given so that their product is p, if that is possible. If neither is given, the
+ * grid is as square as can be, with no more rows than columns. */
 static void torus_settle(tutti_compile_request *q)
 {
     int32_t p = q->nranks, *rows = &q->param[ROWS], *columns = &q->param[COLUMNS];

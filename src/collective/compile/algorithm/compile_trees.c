@@ -8,9 +8,10 @@
  * 1, so the pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four
  * sequences on a rank (take and add, send up, take down, send down), each in the order of chunks, and its own channel.
  *
- * Two invocations. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: what comes down is
- * made of it, so the inbox or partial sum has been read; nor need what comes down wait, since the message up came
- * first. Reduce: up is acknowledged. Broadcast: down waits until the receiver's out is free. */
+ * Why two invocations do not race. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: the
+ * result that comes down is made of it, so the inbox or partial sum has been read. The message down need not wait,
+ * because the message up came first. Reduce: messages up are acknowledged. Broadcast: messages down wait until the
+ * receiver's out is free. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,10 +28,10 @@ typedef struct {
     int32_t root, height;
     int32_t first, count; /* slice of the vector, of `shares` */
     int32_t channel;
-    int32_t *parent, *depth; /* of each rank; parent of the root: -1 */
-    int32_t *nchildren;      /* of each rank */
-    int32_t *place;          /* of each rank among its siblings */
-    int32_t *scratch;        /* number of each rank's first scratch buffer for this tree */
+    int32_t *parent, *depth; /* for each rank; parent of the root: -1 */
+    int32_t *nchildren;      /* for each rank */
+    int32_t *place;          /* for each rank: its number among its siblings */
+    int32_t *scratch;        /* for each rank: number of its first scratch buffer for this tree */
 } packed_tree;
 
 typedef struct {
@@ -44,19 +45,19 @@ typedef struct {
     tutti_part_builder *b;
     const trees *all;
     int32_t r, chunks;
-    int32_t tree; /* in hand */
+    int32_t tree; /* the current tree */
 } planting;
 
-/* ---- what all parts share ---- */
+/* ---- data that all parts share ---- */
 
-/* Shares of the trees as small whole numbers: exact where the weights allow it, else MAX_SHARES of them. */
+/* Sets the shares of the trees as small whole numbers: exact if the weights allow it, else parts of MAX_SHARES. */
 static void set_shares(const int64_t *weight, trees *all)
 {
     int64_t unit = 0, sum = 0, given = 0, before = 0;
     for (int32_t i = 0; i < all->ntrees; i++) unit = tutti_common_divisor(weight[i], unit), sum += weight[i];
     bool exact = unit && sum / unit <= MAX_SHARES;
     all->shares = (int32_t)(exact ? sum / unit : MAX_SHARES);
-    for (int32_t i = 0; i < all->ntrees; i++) { /* rounded where the running sums are */
+    for (int32_t i = 0; i < all->ntrees; i++) { /* running sums are rounded, not the shares */
         before += weight[i];
         int64_t upto = exact ? before / unit : (before * MAX_SHARES + sum / 2) / sum;
         all->trees[i].first = (int32_t)given, all->trees[i].count = (int32_t)(upto - given);
@@ -64,7 +65,7 @@ static void set_shares(const int64_t *weight, trees *all)
     }
 }
 
-/* Depths from a rank as the root; returns the height. */
+/* Sets parents and depths from a rank as the root; returns the height. */
 static int32_t hang(int32_t nranks, const int32_t *ends, int32_t root, int32_t *parent, int32_t *depth)
 {
     int32_t height = 0, reached = 1;
@@ -99,14 +100,15 @@ static void set_tree(const tutti_packing *p, const tutti_packed_tree *from, bool
     free(ends);
 }
 
-/* Scratch that a tree needs on a rank: an inbox a child and, in a reduce, partial sums where there is no out. */
+/* Returns the number of scratch buffers of a tree on a rank: an inbox a child and, in a reduce, partial sums if there
+ * is no out. */
 static int32_t nscratch(const tutti_compile_request *q, const packed_tree *t, int32_t rank)
 {
     bool partial = q->collective == TUTTI_REDUCE && t->nchildren[rank] && rank != q->root;
     return q->collective == TUTTI_BROADCAST ? 0 : t->nchildren[rank] + partial;
 }
 
-/* Children and buffers, so that both ends of a message know their numbers. */
+/* Numbers children and buffers, so that both ends of a message know them. */
 static void number_buffers(const tutti_compile_request *q, trees *all)
 {
     int32_t p = q->nranks, *next = tutti_alloc((size_t)p * sizeof *next);
@@ -129,7 +131,7 @@ static void trees_release(void *prepared)
     free(all);
 }
 
-/* A packing's trees behind those that there are; scale: of their weights. */
+/* Appends the trees of a packing; their weights are multiplied by `scale`. */
 static void add_trees(const tutti_packing *p, bool any_root, double scale, trees *all, int64_t *weight)
 {
     for (int32_t i = 0; i < p->ntrees; i++) {
@@ -138,8 +140,8 @@ static void add_trees(const tutti_packing *p, bool any_root, double scale, trees
     }
 }
 
-/* Even channels go over NVLink, odd ones over PCIe: trees packed into the one and a chain over the other, with shares
- * by what each carries, so that both end together. */
+/* Uses both kinds of links: even channels go over NVLink, odd ones over PCIe. Trees are packed into NVLink and a chain
+ * goes over PCIe, with shares by their rates, so that both end together. */
 static tutti_status split_prepare(const tutti_compile_request *q, tutti_packing_use use, trees *all, tutti_failure *err)
 {
     tutti_topology nvlink = *q->topology;
@@ -225,14 +227,15 @@ static bool is_child(const planting *g, int32_t r)
     return g->all->trees[g->tree].parent[r] == g->r;
 }
 
-/* Where the child's sums arrive at its parent. */
+/* Returns where the child's sums arrive at its parent. */
 static int32_t inbox(const planting *g, int32_t child)
 {
     const packed_tree *t = &g->all->trees[g->tree];
     return t->scratch[t->parent[child]] + t->place[child];
 }
 
-/* What a rank sends up: its input if nobody sends to it, else the sum, which lies in out or behind the inboxes. */
+/* Returns the buffer that a rank sends up: its input if it has no children, else the sum, in out or behind the
+ * inboxes. */
 static int32_t sums(const planting *g, int32_t rank)
 {
     const packed_tree *t = &g->all->trees[g->tree];
@@ -267,7 +270,7 @@ static int32_t take_up(const planting *g, int32_t c, uint32_t hint)
     return made;
 }
 
-/* made: the step that has what is sent, -1 = it is the input. */
+/* made: the step that makes the data, -1 = it is the input. */
 static int32_t send_up(const planting *g, int32_t c, int32_t made, uint32_t hint)
 {
     const packed_tree *t = &g->all->trees[g->tree];
@@ -280,7 +283,7 @@ static int32_t send_up(const planting *g, int32_t c, int32_t made, uint32_t hint
     return step;
 }
 
-/* What the rank hands down lies there. */
+/* Returns the buffer from which the rank sends down. */
 static int32_t result(const planting *g, int32_t rank)
 {
     bool input = g->q->collective == TUTTI_BROADCAST && rank == g->q->root;

@@ -4,23 +4,23 @@
  *
  *   in the group   rank i sums what the group's ranks have of the slices of all ranks i, one a group: one ordered
  *                  reduce each;
- *   across         hands the group's sum of slice (h, i) to its owner, rank i of group h, who sums those of all groups
- *                  in one reduce.
+ *   across         rank i gives the group's sum of slice (h, i) to its owner, rank i of group h, which sums those of
+ *                  all groups in one reduce.
  *   all-gather     the other way round: across, then in the group; allreduce: all four.
  * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every
- * sum is made at once, of inputs or of groups' sums, so that what crosses may be rounded, once.
+ * sum is made in one step, of inputs or of groups' sums, so values that cross may be rounded, once.
  *
- * Two invocations: a group's ranks tell each other once that all that they have shown was read; messages across are
- * acknowledged, and out is written only when its rank has said that it is free. In place, an element is overwritten by
- * what was made of it. */
+ * Why two invocations do not race: a group's ranks tell each other once that everything they have shown was read.
+ * Messages across are acknowledged, and out is written only when its rank has said that it is free. In place, an
+ * element is overwritten by a value that was made of it. */
 #include "../compile_impl.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
-    int32_t r, p, k, ngroups; /* k ranks in each of so many groups */
-    int32_t group, me;        /* this rank's, and its number there */
-    int32_t scratch, out;     /* buffers: the first scratch; out */
+    int32_t r, p, k, ngroups; /* k ranks in each of ngroups groups */
+    int32_t group, me;        /* this rank's group, and its number in the group */
+    int32_t scratch, out;     /* numbers of buffers: the first scratch; out */
 } levels;
 
 static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failure *err)
@@ -29,15 +29,15 @@ static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failu
     return st ? st : tutti_accept_groups("two-level", q, err);
 }
 
-/* ---- buffers: the group's sums, one a group that they are for; what the group's other ranks bring; what other groups
- * do ---- */
+/* ---- buffers: the group's sums, one for each group that they go to; inputs of the group's other ranks; sums of other
+ * groups ---- */
 
 static int32_t sum_for(const levels *l, int32_t group)
 {
     return l->scratch + group;
 }
 
-/* At member `to`, from member `from`, of the slice that goes to `group`. */
+/* Returns the buffer of member `to` for the slice of member `from` that goes to `group`. */
 static int32_t inbox(const levels *l, int32_t to, int32_t from, int32_t group)
 {
     return l->scratch + (1 + from - (from > to)) * l->ngroups + group;
@@ -48,7 +48,7 @@ static int32_t inbox_across(const levels *l, int32_t to, int32_t from)
     return l->scratch + l->k * l->ngroups + from - (from > to);
 }
 
-/* What that group's rank with my number, or number i, owns, in a buffer of some rank. */
+/* Returns the slice that the group's rank with this rank's number, or with number i, owns, in a buffer of some rank. */
 static tutti_slice slice_in(const levels *l, int32_t rank, int32_t buffer, int32_t group, int32_t i)
 {
     return tutti_slice_at(rank, buffer, group * l->k + i, 1, l->p);
@@ -59,7 +59,7 @@ static int32_t rank_in(const levels *l, int32_t group, int32_t i)
     return group * l->k + i;
 }
 
-/* Counting on from my group, or from my number in it. */
+/* Count on from this rank's group, or from its number in it. */
 static int32_t group_at(const levels *l, int32_t t)
 {
     return (l->group + t + l->ngroups) % l->ngroups;
@@ -94,7 +94,7 @@ static void bring_in_group(const levels *l)
     }
 }
 
-/* The group's sum of what goes to group h; alone in it, my own part of that. */
+/* Sums the group's part of the slice for group h; in a group of one rank it copies this rank's part. */
 static int32_t sum_group(const levels *l, int32_t h)
 {
     const int32_t to = l->ngroups > 1 ? sum_for(l, h) : l->out;
@@ -138,14 +138,14 @@ static int32_t sum_across(const levels *l)
     return step;
 }
 
-/* No elements of what `owner` owns, in a buffer of some rank: messages that only tell have ends too. */
+/* Returns a slice of no elements of what `owner` owns, in a buffer of some rank, for messages without data. */
 static tutti_slice nothing(const levels *l, int32_t rank, int32_t buffer, int32_t owner)
 {
     return tutti_slice_at(rank, buffer, owner, 0, l->p);
 }
 
-/* The group's ranks hear that what they have shown was read, by step `made` at last; in an allreduce results tell
- * them. */
+/* Tells the group's ranks that everything they have shown was read, at the latest by step `made`; in an allreduce
+ * results tell them. */
 static void tell_group(const levels *l, int32_t made)
 {
     const tutti_message send = {.stage = 1, .hint = TUTTI_HINT_NO_ACK};
@@ -158,13 +158,13 @@ static void tell_group(const levels *l, int32_t made)
     }
 }
 
-/* Returns the step that makes my slice of the sum. */
+/* Sums this rank's slice; returns the step that makes the sum. */
 static int32_t scatter(const levels *l)
 {
     add_scratch(l);
     bring_in_group(l);
     for (int32_t t = 1; t < l->ngroups; t++) bring_across(l, t, sum_group(l, group_at(l, t)));
-    const int32_t own = sum_group(l, l->group); /* what goes to nobody comes last */
+    const int32_t own = sum_group(l, l->group); /* the group's own slice comes last, because no rank waits for it */
     const int32_t made = l->ngroups > 1 ? sum_across(l) : own;
     if (l->q->collective == TUTTI_REDUCE_SCATTER) tell_group(l, own);
     return made;
@@ -172,7 +172,7 @@ static int32_t scatter(const levels *l)
 
 /* ---- results ---- */
 
-/* From the sender's out to the receiver's: `slice` of this owner. Returns the step. */
+/* Sends a slice of this owner from the sender's out to the receiver's. Returns the step. */
 static int32_t show(const levels *l, int32_t stage, int32_t to, int32_t group, int32_t after)
 {
     const tutti_message send = {.stage = stage, .when = after < 0 ? TUTTI_WHEN_READY : 0};
@@ -188,7 +188,7 @@ static int32_t take(const levels *l, int32_t stage, int32_t from, int32_t group,
     return tutti_compile_recv(l->b, &recv, slice_in(l, l->r, l->out, group, i), slice_in(l, from, l->out, group, i));
 }
 
-/* My slice, made by step `made` (-1: from the beginning), to all. */
+/* Sends this rank's slice, made by step `made` (-1: from the beginning), to all. */
 static void gather(const levels *l, int32_t stage, int32_t made)
 {
     for (int32_t t = 1; t < l->ngroups; t++) show(l, stage, rank_in(l, group_at(l, t), l->me), l->group, made);

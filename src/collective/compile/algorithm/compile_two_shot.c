@@ -2,15 +2,16 @@
 /* compile_two_shot.c: two-shot: the two rounds of direct through scratch, so that only the owner touches inputs and
  * outputs.
  *
- * A rank copies its inputs, all but its own slice, into scratch and says so; sums its slice from its inputs and what
- * the others have shown (a balanced tree over ranks, or roots), into out and once more into scratch; says so; and
- * copies everyone's sums from where they lie. So memory that no peer maps can be summed at a cost that hardly grows
- * with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1) n.
+ * A rank copies its inputs, without its own slice, into scratch and signals. It sums its slice from its inputs and
+ * those that the others show (a balanced tree over ranks, or roots), into out and once more into scratch, and signals
+ * again. It then copies the sums of all other ranks from their place. So memory that no peer maps can be summed at a
+ * cost that hardly grows with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1)
+ * n.
  *
- * Two invocations. Only the scratch is shared, and one bank of it is enough: rank r shows inputs again in e + 1, after
- * it has had everyone's sums of e, which were made of what it had shown. It shows a sum again in e + 1 after it has
- * heard of everyone's inputs of e + 1, which each showed after it had copied everything of e. Hence no message is
- * acknowledged. */
+ * Why two invocations do not race. Only the scratch is shared, and one bank of it is enough. Rank r shows inputs again
+ * in e + 1, after it has had the sums of all ranks of e, which were made of what it had shown. It shows a sum again in
+ * e + 1 after it has heard of the inputs of all ranks of e + 1, which each showed after it had copied everything of e.
+ * Hence no message is acknowledged. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -21,7 +22,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    const int32_t *first; /* roots of the ranks before */
+    const int32_t *first; /* for each rank: roots of the ranks before it */
 } two_shot;
 
 static int32_t roots_of(const two_shot *t, int32_t rank)
@@ -29,7 +30,7 @@ static int32_t roots_of(const two_shot *t, int32_t rank)
     return t->first[rank + 1] - t->first[rank];
 }
 
-/* Scratch of a rank: its inputs as shown (one a root), its sum as shown, then what comes in from the others. */
+/* Scratch of a rank, in this order: its inputs as shown (one a root), its sum as shown, then values from the others. */
 static int32_t shown(const two_shot *t, int32_t rank)
 {
     return tutti_compile_first_scratch(t->q, rank);
@@ -66,7 +67,7 @@ static void show_inputs(const two_shot *t)
     }
 }
 
-/* My slice of everyone's inputs, summed into my scratch and my out. Returns the step. */
+/* Sums this rank's slice of all inputs into its scratch and its out. Returns the step. */
 static int32_t sum_slice(const two_shot *t)
 {
     const tutti_message m = {.sequence = 1, .hint = HINT};
