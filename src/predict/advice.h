@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.h: picks the best of several predictions. What is compared was predicted; here it is only chosen from.
- * Threads: shared (pure). */
+/* advice.h: picks the best of several predictions, which others have made. Threads: shared (pure). */
 #ifndef TUTTI_ADVICE_H
 #define TUTTI_ADVICE_H
 
 #include "tutti/predict.h"
 
-/* The largest rank count that is worth having: every smaller one of these trains fewer samples a second, and its
- * efficiency is 50 % or more; 0: none is. */
+/* Returns the largest useful rank count: every smaller one trains fewer samples a second, and its efficiency is at
+ * least 50 %. 0 if there is none. */
 int tutti_advice_useful(const tutti_prediction *predicted, int n);
 
-/* One way to do it. */
+/* One of several ways, and what was predicted for it. */
 typedef struct {
-    const char *value; /* of the key */
+    const char *value; /* the value of the key */
     bool can;
-    double samples_per_s, step_s; /* where it can */
-    char refusal[200];            /* where it cannot */
+    double samples_per_s, step_s; /* set if the way is possible */
+    char refusal[200];            /* set if it is not */
 } tutti_alternative;
-/* The one with the most samples a second; of those within a thousandth of it the first. -1: none can. */
+/* Returns the way with the most samples a second, or the first within a thousandth of it; -1 if none is possible. */
 int tutti_advice_best(const tutti_alternative *list, int n);
 
-/* The least whole x of lo .. hi for which it holds, where it holds for all above too; hi + 1: it holds for none. Asks
- * about log2(hi - lo) times; the first failure ends it. */
+/* Finds the least whole x in lo .. hi for which `holds` is true, if it is true for all larger x, too; hi + 1 if it
+ * holds for none. Asks about log2(hi - lo) times; the first failure ends the search. */
 typedef tutti_status tutti_advice_holds(void *arg, int64_t x, bool *holds, tutti_failure *err);
 tutti_status tutti_advice_least(tutti_advice_holds *ask, void *arg, int64_t lo, int64_t hi, int64_t *out,
                                 tutti_failure *err);

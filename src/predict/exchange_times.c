@@ -8,13 +8,13 @@
 #include "../collective/simulate/events/flows.h"
 
 typedef struct tutti_exchange_line {
-    const tutti_schedule *schedule; /* as it was compiled */
+    const tutti_schedule *schedule; /* before lowering */
     int nmembers;
-    const int32_t *members; /* NULL: all ranks */
+    const int32_t *members; /* NULL means all ranks */
     tutti_time_line line;
 } exchange_line;
 
-/* The topology as the members of an exchange see it: each on its own seat. Where no seats can be listed they are all
+/* Writes the topology as the members of an exchange see it: each on its own seat. If seats cannot be listed, all are
  * alike. */
 static tutti_status seat_members(const tutti_topology *t, const tutti_plan_exchange *x, tutti_topology *out,
                                  tutti_failure *err)
@@ -31,7 +31,7 @@ static tutti_status seat_members(const tutti_topology *t, const tutti_plan_excha
     return TUTTI_OK;
 }
 
-/* Some of them map each other's memory there, as the lowered schedule has it. */
+/* True if some members map each other's memory there, by the lowered schedule. */
 static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topology *t)
 {
     bool maps = false, agrees = lowered->wire == TUTTI_WIRE_MAPPED || lowered->host_of;
@@ -48,8 +48,8 @@ static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topolo
     return maps && agrees;
 }
 
-/* What runs there: lowered for the memory that ranks map; between those that map none, as compiled, which takes as
- * long. */
+/* Returns the schedule that runs there. Members that map no memory of each other run the compiled schedule, which takes
+ * as long as the lowered one. */
 static const tutti_schedule *what_runs(const tutti_prepared *s, const tutti_topology *t)
 {
     if (t->kind == TUTTI_TOPOLOGY_HOST || maps_memory(tutti_schedule_head(s->lowered), t)) return s->lowered;

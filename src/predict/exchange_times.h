@@ -13,19 +13,19 @@
 
 enum { TUTTI_EXACT_RANKS = 64 };
 
-/* What is told meanwhile, and what is kept. Zero-initialise with plan and topology, which must outlive it; release. */
+/* What the times are of, and what is kept. Zero-initialise with plan and topology, which must outlive it; release. */
 typedef struct {
     const tutti_plan *plan;
     const tutti_topology *topology;
-    bool by_lines; /* at any count of members. Then plans whose exchanges are all between all ranks may take turns, if
-                   * their schedules lie on one shelf (plan.h) */
+    bool by_lines; /* uses lines at any number of members. Then plans whose exchanges are all between all ranks may take
+                    * turns, if their schedules lie on one shelf (plan.h) */
     struct tutti_exchange_line *lines; /* of schedules and members that were asked for */
     int nlines, room;
 } tutti_exchange_times;
 
-/* Of an exchange of n elements, between its members where they sit; on one rank all 0. What other exchanges carry at
- * the same time over the same links is not counted. TUTTI_ERR_USAGE: the ranks do not fit, or it is more than can be
- * looked at. */
+/* Finds the time of an exchange of n elements between its members where they sit; all zeros on one rank. Other
+ * exchanges over the same links at the same time do not count. TUTTI_ERR_USAGE if the ranks do not fit, or if it is too
+ * much to simulate. */
 tutti_status tutti_exchange_times_at(tutti_exchange_times *times, int exchange, int64_t n, tutti_simulation *out,
                                      tutti_failure *err);
 void tutti_exchange_times_release(tutti_exchange_times *times);

@@ -54,7 +54,7 @@ static tutti_status refuse(const tutti_framework *f, const tutti_sourced_line *l
                       l->value, wanted);
 }
 
-/* "25MiB", or what other numbers are. */
+/* Reads a number with a unit, "25MiB", or the name of another number. */
 static tutti_status number_take(const tutti_framework *f, const tutti_sourced_line *l, const char *unit, double *out,
                                 tutti_failure *err)
 {
@@ -175,7 +175,7 @@ int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets spa
     snprintf(space[n++], sizeof space[0], "exchange.algorithm=%s", f->algorithm);
     snprintf(space[n++], sizeof space[0], "exchange.buckets=%s", f->buckets);
     snprintf(space[n++], sizeof space[0], "exchange.update=%s", f->update);
-    if (strcmp(f->buckets, "auto") != 0) { /* who chooses what travels together chooses these, too */
+    if (strcmp(f->buckets, "auto") != 0) { /* a framework that chooses buckets chooses these keys, too */
         snprintf(space[n++], sizeof space[0], "exchange.order=ready");
         snprintf(space[n++], sizeof space[0], "exchange.update_when=late");
     }

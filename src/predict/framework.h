@@ -19,41 +19,44 @@ typedef struct {
     /* exchange */
     const char *algorithm, *buckets; /* exchange.algorithm and exchange.buckets of a job */
     const char *update;              /* exchange.update */
-    double bucket_bytes;             /* exchange.bucket_bytes; 0: not said */
+    double bucket_bytes;             /* exchange.bucket_bytes; 0 if not given */
     /* transport */
     double transport,
-        most_bytes_per_s;       /* share of a network's rate that it reaches, and no more than this (0: no bound) */
-    double message_s;           /* on top of the network's latency */
-    double checked_bytes_per_s; /* the fastest network on which steps were held against published ones; 0: never */
+        most_bytes_per_s;       /* the share of a network's rate that it reaches, and an upper bound (0: none) */
+    double message_s;           /* added to the network's latency */
+    double checked_bytes_per_s; /* the fastest network on which predicted steps were compared with published ones; 0:
+                                 * never */
     /* overlap */
-    bool overlaps_exchange; /* with the backward pass; else all exchanges come behind it */
+    bool overlaps_exchange; /* with the backward pass; else all exchanges come after it */
     /* input */
-    bool overlaps_read, overlaps_copy;         /* with the steps before */
-    double read_bytes_per_s, copy_bytes_per_s; /* of samples in f32: into memory, into the device */
+    bool overlaps_read, overlaps_copy;         /* reading and copying overlap with earlier steps */
+    double read_bytes_per_s, copy_bytes_per_s; /* rates for samples in f32: into memory, and into the device */
 } tutti_framework;
 
-/* A name that comes with the program, or a file (a name with '/' or '.'). TUTTI_ERR_USAGE: there is none;
- * TUTTI_ERR_DATA names the line. Released by the caller. */
+/* Opens a framework that comes with the program, or a file (a name with '/' or '.'). TUTTI_ERR_USAGE if there is none;
+ * TUTTI_ERR_DATA names the line. The caller releases it. */
 tutti_status tutti_framework_open(const char *name_or_path, tutti_framework *out, tutti_failure *err);
 tutti_status tutti_framework_parse(const char *name, const char *text, tutti_framework *out, tutti_failure *err);
 void tutti_framework_release(tutti_framework *f);
-const char *tutti_framework_shipped_at(int i); /* NULL past the end */
+const char *tutti_framework_shipped_at(int i); /* Returns the names of shipped frameworks, for i = 0, 1, ...; NULL past
+                                                * the end. */
 
-/* Overrides of a job, KEY=VALUE, in `space`; how many, at most TUTTI_FRAMEWORK_MAX_SETS. */
+/* Writes overrides of a job, KEY=VALUE, into `space`. Returns their number, at most TUTTI_FRAMEWORK_MAX_SETS. */
 enum { TUTTI_FRAMEWORK_MAX_SETS = 6 };
 typedef char tutti_framework_sets[TUTTI_FRAMEWORK_MAX_SETS][80];
 int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets space);
-/* The network between hosts as the transport leaves it. */
+/* Slows the network between hosts down to what the transport reaches. */
 void tutti_framework_slow_down(const tutti_framework *f, tutti_topology *t);
-/* A sentence where steps on the topology's network (before it is slowed down) were never held against published ones;
- * "" else. */
+/* Writes a sentence if predicted steps were never compared with published ones on a network as fast as the topology's
+ * (before tutti_framework_slow_down); else "". */
 enum { TUTTI_FRAMEWORK_GUARD = 320 };
 void tutti_framework_guard(const tutti_framework *f, const tutti_topology *t, char out[TUTTI_FRAMEWORK_GUARD]);
-/* *p, of a job with the overrides on that topology, becomes the framework's: step_s, exposed_s, bounds, samples_per_s.
- * bytes: of the samples of one rank and step in f32. speedup and efficiency are the caller's. */
+/* Turns *p, predicted for a job with the overrides on the slowed topology, into a prediction of the framework: step_s,
+ * exposed_s, bounds, samples_per_s. bytes: the samples of one rank and step in f32. speedup and efficiency are left to
+ * the caller. */
 void tutti_framework_apply(const tutti_framework *f, double bytes, tutti_prediction *p);
 
-/* What differs between two, in the order in which it is turned. */
+/* The factors in which two frameworks differ, in the order in which they are exchanged. */
 typedef enum {
     TUTTI_FACTOR_EXCHANGE,
     TUTTI_FACTOR_TRANSPORT,
@@ -63,10 +66,10 @@ typedef enum {
 } tutti_factor;
 const char *tutti_factor_name(tutti_factor factor);
 const char *tutti_factor_meaning(tutti_factor factor);
-/* `f` takes over one factor of another; texts stay those of their files. */
+/* Replaces one factor of `f` by that of another framework. Texts stay those of the file of `f`. */
 void tutti_framework_turn(tutti_framework *f, const tutti_framework *to, tutti_factor factor);
-/* step_s: of the first, then with one factor more of the other each time. part_ns[i]: what factor i makes of the gap,
- * in whole nanoseconds: their sum is the gap, exactly. Returns the gap. */
+/* Splits a gap. step_s: the step of the first framework, then with one more factor of the second each time. part_ns[i]
+ * becomes the part of factor i in whole nanoseconds, so that the parts add up to the gap exactly. Returns the gap. */
 int64_t tutti_framework_gap(const double step_s[TUTTI_NFACTORS + 1], int64_t part_ns[TUTTI_NFACTORS]);
 
 #endif

@@ -4,7 +4,7 @@
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-/* Whether the exchange is told to be ready while the backward pass runs: before the rule is applied to anything. */
+/* True if the exchange becomes ready while the backward pass runs, before the rule is applied to anything. */
 static bool is_early(const tutti_loop *l, int exchange)
 {
     for (int i = 0; i < l->nactions && !tutti_action_updates(&l->actions[i]); i++)
@@ -26,7 +26,7 @@ double tutti_predict_share(const tutti_plan *plan, int exchange)
     return drivers >> TUTTI_EACH_PERIOD & 1 ? 1 / (double)plan->config.period : 0;
 }
 
-/* All buckets travel alike: the first stands for all. */
+/* All buckets travel alike, so the first stands for all. */
 static bool is_of_first(const tutti_plan *plan, int exchange)
 {
     const int first = tutti_plan_common_bucket(plan);
@@ -67,7 +67,7 @@ tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_
     return st;
 }
 
-/* The split layer that an exchange is for; -1: for none. */
+/* Returns the split layer that an exchange is for, or -1. */
 static int split_layer_of(const tutti_plan *plan, const tutti_plan_exchange *x)
 {
     if (x->is_travel) return plan->graph->nodes[x->node].layer;
@@ -91,7 +91,7 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
     return out;
 }
 
-/* The sizes at which exchanges are timed: rising, the last one the whole vector. */
+/* Chooses the sizes at which exchanges are timed: rising, the last one the whole vector. */
 static void choose_sizes(int64_t total_bytes, tutti_reals *out)
 {
     for (int64_t bytes = FIRST_BYTES; bytes < total_bytes && out->n < TUTTI_MAX_COST_POINTS - 1; bytes *= GROWTH)

@@ -8,7 +8,7 @@
 
 enum { LINE = 64 };
 
-/* Where a memory of the role is counted. */
+/* Returns where a memory of the role is counted. */
 static int64_t *place_of(tutti_rank_memory *m, tutti_memory_role role)
 {
     switch (role) {
@@ -45,12 +45,13 @@ static int64_t scratch_of(const tutti_plan *plan, const tutti_plan_exchange *x, 
     return bytes;
 }
 
-/* Of all exchanges that travel by a schedule; its part is made once for those in which the rank has one place. */
+/* Returns the scratch of all exchanges that travel by a schedule. Its part is made once for those in which the rank has
+ * one place. */
 static int64_t schedule_scratch(const tutti_plan *plan, int schedule)
 {
     tutti_part part;
     int64_t bytes = 0;
-    int at = -1; /* whose part it is */
+    int at = -1; /* the rank's place among its members */
     for (int i = 0; i < plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &plan->exchanges[i];
         const int place = tutti_plan_place(x, plan->config.rank);

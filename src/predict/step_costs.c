@@ -50,7 +50,7 @@ tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out
 
 /* --- allreduce --- */
 
-/* Parameter servers, if nobody says how many. */
+/* The number of parameter servers if none is given. */
 static int count_hosts(const tutti_topology *t, int nranks)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
@@ -66,7 +66,7 @@ static int count_hosts(const tutti_topology *t, int nranks)
     return nhosts;
 }
 
-/* "": the fastest of all. */
+/* Writes the algorithm's name; "" means the fastest of all. */
 static void name_algorithm(const tutti_step_exchange *x, const tutti_topology *t, int nranks, char out[TUTTI_STEP_NAME])
 {
     if (x->has_servers)
@@ -135,7 +135,8 @@ tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topol
     if (!st) st = time_allreduces(x, t, nranks, seconds, &c, err);
     for (int i = 0; i < cost->npoints && !st; i++) {
         cost->ns[i] = llround(seconds[i] * 1e9);
-        if (i > 0 && cost->ns[i] < cost->ns[i - 1]) cost->ns[i] = cost->ns[i - 1]; /* slices are whole elements */
+        /* slices are whole elements, so a larger message may seem faster */
+        if (i > 0 && cost->ns[i] < cost->ns[i - 1]) cost->ns[i] = cost->ns[i - 1];
     }
     if (!st) *out = c;
     return st;

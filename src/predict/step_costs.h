@@ -19,23 +19,25 @@ enum { TUTTI_STEP_NAME = 96 };
 
 typedef struct {
     bool has_servers;
-    int servers;                     /* 0: as many as hosts with ranks */
-    char algorithm[TUTTI_STEP_NAME]; /* "": the fastest */
+    int servers;                     /* 0 means as many as hosts with ranks */
+    char algorithm[TUTTI_STEP_NAME]; /* "" means the fastest */
 } tutti_step_exchange;
-/* TUTTI_ERR_USAGE: it is none, or there is no algorithm of that name. */
+/* Reads an exchange. TUTTI_ERR_USAGE if it is unknown, or if there is no such algorithm. */
 tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out, tutti_failure *err);
 
 typedef struct {
     tutti_exchange_cost cost;
-    char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* how the smallest message and all bytes at once travel */
-    char bottleneck[32];                                    /* of all bytes at once; "": nothing moves */
+    char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* algorithms of the smallest message, and of all bytes at
+                                                             * once */
+    char bottleneck[32];                                    /* of all bytes at once; "" if nothing moves */
 } tutti_step_costs;
-/* Bytes of the smallest message and of all of them; 1 <= smallest <= total. */
+/* Bytes of the smallest message and of all messages; 1 <= smallest <= total. */
 typedef struct {
     int64_t smallest, total;
 } tutti_message_bytes;
-/* Two ranks or more. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule at
- * up to 16 sizes; beyond 64 ranks once, other sizes on lines (collective/simulate/events/flows.h). */
+/* Needs at least two ranks. TUTTI_ERR_USAGE if the topology has no room, or if no algorithm is possible. Cost: every
+ * schedule at up to 16 sizes; beyond 64 ranks one size, and lines for the others
+ * (collective/simulate/events/flows.h). */
 tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks,
                                  tutti_message_bytes bytes, tutti_step_costs *out, tutti_failure *err);
 

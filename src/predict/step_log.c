@@ -29,7 +29,7 @@ static bool is_computing(const tutti_step_stretch *s)
     return s->kind < TUTTI_STRETCH_BESIDE;
 }
 
-/* Neighbours that are one: of computing of one kind and layer. */
+/* True if the new stretch continues this one: computing of the same kind and layer. */
 static bool goes_on(const tutti_step_stretch *s, tutti_stretch_kind kind, int what, double begin_s)
 {
     return s->kind == kind && s->what == what && s->end_s == begin_s && kind < TUTTI_STRETCH_BESIDE;
@@ -80,9 +80,9 @@ double tutti_step_log_computing(const tutti_step_log *log, double a, double b)
     return sum;
 }
 
-/* Until when it computes without a gap from t on, or until `most`; t itself if it does not compute then. *next, where
- * it does not: when it begins to, INFINITY: never. The lane's stretches are in the order of their times, so only those
- * near to t are looked at, found from *near on. */
+/* Returns until when the lane computes without a gap from t on, at most `most`; t itself if it does not compute then.
+ * *next becomes the time at which it begins again, or INFINITY. Stretches are in the order of their times, so only
+ * those near t are looked at, from *near on. */
 static double computes_until(const tutti_step_log *log, double t, double most, int *near, double *next)
 {
     double until = t;
@@ -120,13 +120,12 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
 
 /* ---- the chain ---- */
 
-/* Stretches as a walk from the end of a step to its begin asks for them: a period may have a million, so each is passed
- * once. */
+/* Stretches in the order in which a walk from the end of a step to its begin asks for them. A period may have a
+ * million, so each is passed once. */
 typedef struct {
-    const tutti_step_stretch **computing,
-        **sent;                   /* by their begins, as they were played; by their ends, then as they were played */
-    double *ends;                 /* of all, ascending */
-    int ncomputing, nsent, nends; /* that may still be asked for */
+    const tutti_step_stretch **computing, **sent; /* sorted by begin, then as played; sorted by end, then as played */
+    double *ends;                                 /* ends of all stretches, ascending */
+    int ncomputing, nsent, nends;                 /* numbers of those that may still be asked for */
 } walk;
 
 static int compare_ends(const void *a, const void *b)
@@ -160,7 +159,7 @@ static void walk_end(walk *w)
     free(w->computing), free(w->sent), free(w->ends);
 }
 
-/* The lane's stretch that ends at t or goes on then; NULL: none does. t never grows from call to call, here and
+/* Returns the lane's stretch that ends at t or goes on then, or NULL. t never grows from call to call, here and
  * below. */
 static const tutti_step_stretch *computing_at(walk *w, double t)
 {
@@ -169,7 +168,7 @@ static const tutti_step_stretch *computing_at(walk *w, double t)
     return s && s->end_s >= t ? s : NULL;
 }
 
-/* The exchange that was begun last of those that end at t. */
+/* Returns the exchange that began last among those that end at t. */
 static const tutti_step_stretch *sent_at(walk *w, double t)
 {
     while (w->nsent && w->sent[w->nsent - 1]->end_s > t) w->nsent--;
@@ -183,7 +182,7 @@ static double last_end_before(walk *w, double t)
     return w->nends ? fmax(0, w->ends[w->nends - 1]) : 0;
 }
 
-/* What had to end for `before` to begin at t; NULL: it is not known. */
+/* Returns the stretch that had to end for `before` to begin at t, or NULL if that is unknown. */
 static const tutti_step_stretch *cause_of(walk *w, const tutti_step_stretch *before, double t)
 {
     const tutti_step_stretch *computed = computing_at(w, t), *sent = sent_at(w, t);

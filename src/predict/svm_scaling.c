@@ -43,7 +43,7 @@ void tutti_svm_load_of(const tutti_svm_trace *t, tutti_svm_load *out)
 
 /* --- more ranks --- */
 
-/* nbytes: of the whole vector. */
+/* nbytes: bytes of the whole vector. */
 static tutti_status exchange_time(tutti_collective collective, int nranks, int64_t nbytes, const tutti_topology *t,
                                   double *out, tutti_failure *err)
 {
@@ -74,7 +74,7 @@ static tutti_status time_exchanges(const tutti_svm_load *one, const tutti_topolo
     return st;
 }
 
-/* How often ranks, or all their threads, take turns on a core. */
+/* Returns how many ranks, or threads of all ranks, take turns on a core. */
 static double turns(const tutti_topology *t, double busy)
 {
     if (t->kind != TUTTI_TOPOLOGY_HOST) return 1;
@@ -100,7 +100,7 @@ tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t,
     const double threads = one->nthreads, shared = turns(t, threads * nranks) / turns(t, threads) / nranks,
                  alike = turns(t, nranks);
     const double exchanges_s = (double)one->events * s.extremes_s + (double)one->rounds * s.offers_s +
-                               (double)one->gathers * s.rows_s; /* one rank: 0 */
+                               (double)one->gathers * s.rows_s; /* 0 for one rank */
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++) {
         s.spent_s[w] = one->spent_s[w] * (divides(w) ? shared : alike);
         if (w == TUTTI_SVM_MOVING) s.spent_s[w] += exchanges_s;

@@ -18,29 +18,30 @@
 #include "../svm/svm_trace.h"
 #include "tutti/topology.h"
 
-/* What a trace says of a whole training: all subproblems together. */
+/* What a trace says about a whole training: all subproblems together. */
 typedef struct {
     int nranks, nthreads, block;
-    int64_t problems, samples; /* samples: of the largest subproblem */
+    int64_t problems, samples; /* samples: those of the largest subproblem */
     int64_t events, rounds;
-    int64_t gathers;                  /* all-gathers of rows, where there are more ranks than one */
-    double pairs, row_bytes;          /* whole numbers */
-    double spent_s[TUTTI_SVM_NWORKS]; /* other: with what is outside of rounds */
-    double seconds;                   /* their sum: from the beginning to the last event */
+    int64_t gathers;                  /* all-gathers of rows, if there are several ranks */
+    double pairs, row_bytes;          /* these are whole numbers */
+    double spent_s[TUTTI_SVM_NWORKS]; /* other: includes what lies outside of rounds */
+    double seconds;                   /* their sum, from the beginning to the last event */
 } tutti_svm_load;
 void tutti_svm_load_of(const tutti_svm_trace *trace, tutti_svm_load *out);
 
 typedef struct {
     int nranks;
-    double spent_s[TUTTI_SVM_NWORKS], seconds; /* as above */
-    double speedup, efficiency;                /* over the trace; speedup / nranks */
-    double extremes_s, offers_s, rows_s;       /* one allreduce, one all-gather of candidates, one of rows */
-    int64_t offers_bytes, gather_bytes;        /* of the last two, all ranks together */
+    double spent_s[TUTTI_SVM_NWORKS], seconds; /* the same for this rank count */
+    double speedup, efficiency;                /* speedup over the trace; efficiency is speedup / nranks */
+    double extremes_s, offers_s, rows_s;       /* of one allreduce, one all-gather of candidates, one of rows */
+    int64_t offers_bytes, gather_bytes;        /* of the last two, for all ranks together */
 } tutti_svm_scaling;
-/* TUTTI_ERR_USAGE: the trace is not of one rank, or the topology has no room. Cost: the chooser's, three times. */
+/* TUTTI_ERR_USAGE if the trace is not of one rank, or if the topology has no room. Cost: three choices of an
+ * algorithm. */
 tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t, int nranks, tutti_svm_scaling *out,
                              tutti_failure *err);
-/* What no number of ranks can beat: all that stays. */
+/* Returns the time that no number of ranks can beat: all that is not divided. */
 double tutti_svm_scaling_least_s(const tutti_svm_load *one);
 
 #endif

@@ -8,7 +8,7 @@
 #include "../base/arena.h"
 #include "../base/text/options.h"
 
-/* Figures that can be changed, each by its own key and by the word that stands for it and its like. */
+/* Figures that can be changed: each by its own key, and by the word for its group. */
 static const struct {
     tutti_figure figure;
     const char *word;
@@ -54,7 +54,7 @@ static tutti_status change(const char *where, const char *name, double factor, t
                       tutti_topology_kind_name(t->kind), name);
 }
 
-/* "2x" or "2". */
+/* Reads "2x" or "2". */
 static tutti_status read_factor(const char *where, char *text, double *factor, tutti_failure *err)
 {
     const size_t n = strlen(text);

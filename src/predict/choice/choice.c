@@ -11,27 +11,27 @@
 #include "../profile/profile.h"
 #include "contestants.h"
 
-static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
+static const double ROUNDING = 1e-3; /* smaller gains count as equal */
 enum { MODES = 3, FINISHED = 4, LEAST_BUCKET = 1 << 18, ROUGH = 4 };
 
 typedef struct {
     bool by_need, early;
 } mode;
 
-/* A way in a mode, the best plan of it so far. */
+/* A way in a mode, and its best plan so far. */
 typedef struct {
     const tutti_contestant *way;
     mode mode;
-    tutti_plan_costs costs; /* of its exchanges; layers are the base's */
+    tutti_plan_costs costs; /* costs of its exchanges; those of layers are the base's */
     double step_s;
 } entry;
 
 typedef struct {
     const tutti_choice_question *q;
-    tutti_profile profile; /* a host's has no kernels */
+    tutti_profile profile; /* without kernels on a host */
     tutti_layer_time *layers;
     tutti_choice_memory *memory;
-    tutti_plan *base; /* by the fixed rule, with costs of layers */
+    tutti_plan *base; /* the plan by the fixed rule, with costs of layers */
     tutti_exchange_choice *out;
 } search;
 
@@ -60,7 +60,7 @@ static void take(search *s, const tutti_plan *p, double step_s)
     }
 }
 
-/* INFINITY: there is no such plan. */
+/* Returns the predicted step, or INFINITY if there is no such plan. */
 static double play(search *s, const tutti_plan_config *config)
 {
     tutti_plan *plan = NULL;
@@ -88,7 +88,7 @@ static tutti_plan_config config_of(const search *s, const entry *e)
     return c;
 }
 
-/* ---- which ways and modes there are ---- */
+/* ---- ways and modes ---- */
 
 static int list_modes(const search *s, bool replicated, mode out[MODES])
 {
@@ -100,13 +100,13 @@ static int list_modes(const search *s, bool replicated, mode out[MODES])
         c.by_need = all[i].by_need, c.early = all[i].early, c.replicated = replicated;
         if (!q->open.update_when && all[i].early != q->config.early) continue;
         if (!q->open.order && !all[i].early && all[i].by_need != q->config.by_need) continue;
-        if (is_host(q) && q->open.order && q->open.update_when && i > 0) continue; /* nothing is hidden there */
+        if (is_host(q) && q->open.order && q->open.update_when && i > 0) continue; /* on a host nothing is hidden */
         if (!q->method->accept(&c, NULL)) out[n++] = all[i];
     }
     return n;
 }
 
-/* What its exchanges cost at sizes up to all, by a plan of it. */
+/* Finds what the exchanges of an entry cost at sizes up to all, by a plan of it. */
 static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
 {
     tutti_plan_config c = config_of(s, e);
@@ -119,7 +119,8 @@ static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
     return st;
 }
 
-/* Buckets merged by costs: as these say how much is hidden, and as if all were. */
+/* Plays plans whose buckets are merged by costs: once with the overlap that the costs say, and once as if all were
+ * hidden. */
 static void play_merged(search *s, entry *e)
 {
     const double hidden = e->costs.overlap;
@@ -133,7 +134,7 @@ static void play_merged(search *s, entry *e)
     e->costs.overlap = hidden;
 }
 
-/* Buckets of one size, each twice the one before, then the neighbours of the best. */
+/* Plays plans with buckets of one size, each size twice the one before, and then the neighbours of the best size. */
 static void play_sizes(search *s, entry *e)
 {
     tutti_plan_config c = config_of(s, e);
@@ -172,7 +173,7 @@ static void play_way(search *s, entry *e, bool rough)
 
 /* ---- the search ---- */
 
-/* Every way in every mode roughly, then the best few of these in all sizes. */
+/* Plays every way in every mode roughly, then the best few of them in all sizes. */
 static void play_ways(search *s, const tutti_contestants *ways)
 {
     entry entries[TUTTI_MOST_CONTESTANTS * MODES];
@@ -199,7 +200,8 @@ static void play_ways(search *s, const tutti_contestants *ways)
     for (int i = 0; i < n; i++) tutti_plan_costs_release(&entries[i].costs);
 }
 
-/* On a host kernels are the same whatever is chosen, and an update goes as fast as a core adds. */
+/* Takes the profile. On a host, kernels take the same time whatever is chosen, and an update is as fast as a core
+ * adds. */
 static void take_profile(search *s)
 {
     const tutti_choice_question *q = s->q;
@@ -211,7 +213,7 @@ static void take_profile(search *s)
     s->profile.update_s_per_element = 20 / q->topology->figure[TUTTI_FIGURE_ADD];
 }
 
-/* Of layers alone: a plan by it knows when its gradients are ready. */
+/* Returns costs of layers alone. A plan made with them knows when its gradients are ready. */
 static tutti_plan_costs layer_costs(const search *s)
 {
     const tutti_profile *p = &s->profile;
@@ -245,7 +247,7 @@ static tutti_status make_base(search *s, tutti_failure *err)
     if (st) return st;
     c.costs = NULL;
     s->out->step_s = INFINITY;
-    (void)play(s, &c); /* infinite: it has more messages than are looked at */
+    (void)play(s, &c); /* infinite if the plan has more messages than are looked at */
     return TUTTI_OK;
 }
 
@@ -260,16 +262,16 @@ static tutti_status find(search *s, tutti_failure *err)
     tutti_contestants ways;
     tutti_status st = make_base(s, err);
     const bool is_between_all = !st && tutti_plan_is_between_all(s->base);
-    if (!is_between_all) tutti_exchange_times_release(&s->memory->times); /* members are the plan's */
+    if (!is_between_all) tutti_exchange_times_release(&s->memory->times); /* the members belong to the plan */
     if (!is_between_all || tutti_plan_is_async(s->base)) return st;
-    rule = *s->out; /* has no cut */
+    rule = *s->out; /* the rule has no cut */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
     s->out->nsimulated = ways.nsimulated;
     s->out->is_chosen = isfinite(s->out->step_s);
     if (isfinite(rule.step_s) && s->out->step_s > rule.step_s * (1 - s->q->margin)) {
         rule.nplayed = s->out->nplayed, rule.nsimulated = s->out->nsimulated;
-        rule.cut.values = s->out->cut.values; /* room */
+        rule.cut.values = s->out->cut.values; /* keep the memory of the cut */
         rule.is_chosen = true;
         *s->out = rule;
     }
@@ -284,7 +286,7 @@ void tutti_choice_memory_release(tutti_choice_memory *m)
     *m = (tutti_choice_memory){0};
 }
 
-/* What was kept of another machine, or for sums of another kind, is forgotten. */
+/* Forgets what was kept for another machine, or for sums of another kind. */
 static void recall(search *s)
 {
     const tutti_choice_question *q = s->q;

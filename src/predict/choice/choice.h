@@ -19,15 +19,15 @@
 #include "../profile/profile.h"
 #include "tutti/topology.h"
 
-/* What nobody has fixed. */
+/* The keys that the job leaves open. */
 typedef struct {
     bool algorithm, buckets, order, update, update_when;
 } tutti_open_keys;
 
-/* What choices share that follow each other: schedules, and how long they take. Zero-initialise; release. A
- * question of another machine or number of ranks, or of sums of another kind, makes it forget. */
+/* What consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
+ * machine, another number of ranks, or sums of another kind makes it forget. */
 typedef struct {
-    tutti_topology topology; /* of the last question, as is what follows: what times go by */
+    tutti_topology topology; /* of the last question, like the fields below: what the times depend on */
     tutti_plan_config config;
     int most_fan_in;
     tutti_plan_shelf shelf;
@@ -39,28 +39,30 @@ typedef struct {
 typedef struct {
     const tutti_graph *graph;
     const tutti_method_row *method;
-    tutti_plan_config config; /* of the job; what is open has the values of the fixed rule */
+    tutti_plan_config config; /* of the job; open keys have the values of the fixed rule */
     const tutti_profile *profile;
     const tutti_topology *topology;
     tutti_open_keys open;
-    double margin;               /* a share of the step: by less nothing is better than the fixed rule */
-    int most_fan_in;             /* no algorithm by which more ranks send to one of another host at a time; 0: any */
-    tutti_choice_memory *memory; /* NULL: nothing is kept */
+    double margin;               /* a share of the step: a smaller gain does not replace the fixed rule */
+    int most_fan_in;             /* excludes algorithms by which more ranks send to one rank of another host at a time;
+                                  * 0: no limit */
+    tutti_choice_memory *memory; /* NULL if nothing is to be kept */
 } tutti_choice_question;
 
 typedef struct {
-    bool is_chosen; /* else the question's configuration stands: nothing was open, or nothing is to choose from */
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "rule": the fixed one */
-    int64_t bucket_bytes;                 /* as tutti_plan_config has it; TUTTI_BUCKET_CUT: as cut says */
-    tutti_reals cut;                      /* free(cut.values) */
+    bool is_chosen; /* false if the question's configuration stands: nothing was open, or there was nothing to choose
+                     * from */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "rule" for the fixed rule */
+    int64_t bucket_bytes;                 /* in the units of tutti_plan_config; TUTTI_BUCKET_CUT: as `cut` says */
+    tutti_reals cut;                      /* to be released by free(cut.values) */
     bool by_need, replicated, early;
     int nbuckets;
-    int64_t largest;         /* bytes of its largest bucket */
-    double step_s;           /* that is predicted; of a host without kernels */
-    int nplayed, nsimulated; /* plans, schedules: what it took */
+    int64_t largest;         /* bytes of the largest bucket */
+    double step_s;           /* the predicted step; without kernels on a host */
+    int nplayed, nsimulated; /* the effort: number of played plans and of simulated schedules */
 } tutti_exchange_choice;
 
-/* TUTTI_ERR_USAGE: the ranks have no room on the topology, or no plan can be made. */
+/* Chooses. TUTTI_ERR_USAGE if the ranks have no room on the topology, or if no plan can be made. */
 tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err);
 void tutti_exchange_choice_release(tutti_exchange_choice *c);
 void tutti_choice_memory_release(tutti_choice_memory *m);

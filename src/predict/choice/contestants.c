@@ -16,17 +16,18 @@ typedef struct {
     const tutti_plan *base;
     int64_t n[TUTTI_MAX_COST_POINTS]; /* elements */
     int nsizes;
-    double forward_s, update_s; /* of all layers; of an element */
+    double forward_s, update_s; /* of all layers; of one element */
     tutti_choice_memory *memory;
-    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* nsizes of each that was asked for; the memory's */
+    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* one array of nsizes for each collective that was asked for; it belongs to
+                                           * the memory */
 } study;
 
-/* What was simulated. */
+/* What was simulated so far. */
 struct tutti_asked {
     tutti_compile_request request;
     int64_t n[TUTTI_MAX_COST_POINTS];
     int nsizes;
-    tutti_choice *choices; /* a size */
+    tutti_choice *choices; /* one for each size */
 };
 
 static void choose_sizes(study *s)
@@ -84,7 +85,8 @@ static const tutti_choice *ask(study *s, tutti_collective c)
     return s->by[c];
 }
 
-/* Times of the algorithm by size, in whole nanoseconds that never fall; false: it cannot do that. */
+/* Finds the times of an algorithm by size, in whole nanoseconds that never fall. Returns false if the algorithm cannot
+ * do the collective. */
 static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_exchange_cost *out)
 {
     const tutti_choice *choices = ask(s, c);
@@ -96,14 +98,16 @@ static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_e
     for (int i = 0; i < s->nsizes; i++) {
         const tutti_candidate *found = &choices[i].candidates[at];
         if (!found->can) return false;
-        out->bytes[i] = s->n[i] * TUTTI_ELEMENT_BYTES * TUTTI_ELEMENT_BYTES / sent; /* of what is rounded on the way */
+        /* bytes as they would be without rounding on the way */
+        out->bytes[i] = s->n[i] * TUTTI_ELEMENT_BYTES * TUTTI_ELEMENT_BYTES / sent;
         out->ns[i] = llround(found->sim.seconds * 1e9);
         if (i && out->ns[i] < out->ns[i - 1]) out->ns[i] = out->ns[i - 1];
     }
     return true;
 }
 
-/* From the beginning of the backward pass until all sums have come; what the others of a bucket take after that. */
+/* Returns the time from the beginning of the backward pass until all sums have arrived and the other exchanges of the
+ * last bucket have ended. */
 static double merged(const study *s, const tutti_exchange_cost *first, const tutti_exchange_cost *then, double *after_s)
 {
     const tutti_plan *p = s->base;
@@ -127,7 +131,8 @@ static tutti_exchange_cost sum_of(const tutti_exchange_cost *a, const tutti_exch
     return sum;
 }
 
-/* What the wanted collectives take together that reduce, or those that do not; false: it cannot do one of them. */
+/* Adds up what the wanted collectives take: those that reduce, or those that do not. Returns false if one is
+ * impossible. */
 static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduces, tutti_exchange_cost *out)
 {
     tutti_exchange_cost one;
@@ -140,8 +145,8 @@ static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduce
     return true;
 }
 
-/* The score of one; infinite: it cannot do what is wanted. What does not reduce hands weights round, behind the forward
- * pass. */
+/* Returns the score of one algorithm; infinite if it cannot do what is wanted. Collectives that do not reduce
+ * distribute weights, behind the forward pass. */
 static double score(study *s, const char *algorithm, bool replicated, unsigned wanted)
 {
     tutti_exchange_cost sums, weights;
@@ -149,7 +154,7 @@ static double score(study *s, const char *algorithm, bool replicated, unsigned w
     double after_s = 0;
     if (!add_up(s, algorithm, wanted, true, &sums) || !add_up(s, algorithm, wanted, false, &weights) || !sums.npoints)
         return INFINITY;
-    if (weights.npoints && !sums.overlap) { /* nothing is hidden */
+    if (weights.npoints && !sums.overlap) { /* then nothing is hidden */
         sums = sum_of(&sums, &weights);
         weights.npoints = 0;
     }
@@ -157,7 +162,7 @@ static double score(study *s, const char *algorithm, bool replicated, unsigned w
     return fmax(s->forward_s, after_s) + end_s + update_s;
 }
 
-/* In the order of their scores, at most so many; of equal ones the first stays first. */
+/* Inserts by score, keeping at most `most`. Among equal scores the first stays first. */
 static void insert(tutti_contestant *list, int *n, const tutti_contestant *w)
 {
     int at = *n;
@@ -176,7 +181,7 @@ static void add_best(study *s, bool replicated, tutti_contestants *out)
     config.replicated = replicated;
     if (s->q->method->accept(&config, NULL)) return;
     const unsigned wanted = s->q->method->collectives(&config);
-    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method whose tree is what it is about */
+    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method that is defined by its tree */
     int first = 0;
     while (!(wanted >> first & 1)) first++;
     const tutti_choice *all = ask(s, (tutti_collective)first);

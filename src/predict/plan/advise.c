@@ -11,7 +11,7 @@
 #include "../../job/job_fields.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
-static const double ROUNDING = 1e-3; /* what is faster by less is as fast */
+static const double ROUNDING = 1e-3; /* smaller gains count as equal */
 
 /* ---- one prediction ---- */
 
@@ -27,7 +27,7 @@ static tutti_status predict_with(const asker *a, const char *const *more, int nm
     return tutti_predict_with(a->q, &a->options, a->nranks, more, nmore, out, err);
 }
 
-/* About: groups that cannot be are not tried. */
+/* An upper bound: numbers of groups that are impossible are not tried. */
 static int count_values(void)
 {
     enum { WORDS = 10, GROUPS = 6 };
@@ -93,7 +93,7 @@ static void try_groups(asker *a, tutti_advised *out)
         if (a->nranks % groups->n == 0) try_value(a, k, groups->text);
 }
 
-/* Adds what the key's best value needs behind the overrides of out->together; returns how many there are then. */
+/* Adds what the key's best value needs to the overrides of out->together. Returns their number. */
 static int set_key(tutti_advised *out, const tutti_advised_key *k)
 {
     int n = out->ntogether;
@@ -102,7 +102,7 @@ static int set_key(tutti_advised *out, const tutti_advised_key *k)
     return n;
 }
 
-/* The key whose best value alone gains most of those that are not taken; -1: no other gains. */
+/* Returns the key whose best value alone gains most, among those not taken yet; -1 if no other key gains. */
 static int next_key(const tutti_advised *out, const bool *taken)
 {
     double most = out->samples_per_s * (1 + ROUNDING);
@@ -116,7 +116,7 @@ static int next_key(const tutti_advised *out, const bool *taken)
     return next;
 }
 
-/* The best keys together, one after the other: each that goes with those before and gains something beside them. */
+/* Combines the best keys one by one: each that is compatible with the earlier ones and gains something beside them. */
 static void choose(const asker *a, tutti_advised *out)
 {
     bool taken[TUTTI_ADVISE_GROUPS] = {false};
@@ -136,11 +136,11 @@ static void choose(const asker *a, tutti_advised *out)
     }
 }
 
-/* ---- how few samples ---- */
+/* ---- the fewest samples ---- */
 
 typedef struct {
     asker a;
-    int64_t samples; /* that kernel times are of */
+    int64_t samples; /* samples that the kernel times were measured with */
 } sizing;
 
 static tutti_status computes_half(void *arg, int64_t samples, bool *holds, tutti_failure *err)
@@ -186,7 +186,7 @@ tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_p
     return out->samples > 0 ? find_fewest(&a, out, err) : TUTTI_OK;
 }
 
-/* ---- what is said ---- */
+/* ---- words ---- */
 
 static void print_key(const tutti_advised *a, const tutti_advised_key *k, tutti_strbuf *out)
 {

@@ -9,30 +9,31 @@
 
 enum { TUTTI_ADVISE_MAX = 32, TUTTI_ADVISE_GROUPS = 7 };
 
-/* A key of the job and what was tried for it. */
+/* A key of the job, and the values that were tried for it. */
 typedef struct {
     const char *key; /* "exchange.algorithm" */
-    bool learns;     /* another value learns otherwise: it is not recommended, only shown */
-    char with[96];   /* an override that goes with it, or "" */
+    bool learns;     /* another value changes what is learned, so it is shown but not recommended */
+    char with[96];   /* an override that the value needs, or "" */
     tutti_alternative list[TUTTI_ADVISE_MAX];
-    int n, best; /* best -1: none can */
+    int n, best; /* best is -1 if no value is possible */
 } tutti_advised_key;
 
 struct tutti_advised {
     int nranks;
-    double step_s, samples_per_s; /* as the job is */
+    double step_s, samples_per_s; /* with the job's own values */
     tutti_advised_key keys[TUTTI_ADVISE_GROUPS];
     int nkeys;
-    /* Overrides that are faster than what the job has, "exchange.order=priority". */
+    /* Overrides that are faster than the job's values, "exchange.order=priority". */
     char together[2 * TUTTI_ADVISE_GROUPS][96];
     int ntogether;
     double together_step_s, together_samples_per_s;
     int64_t samples; /* of a rank */
-    int64_t fewest;  /* ... so that half of a step is computing; 0: not even the most that was tried */
-    int useful;      /* rank count of those that were asked for */
+    int64_t fewest;  /* the fewest samples of a rank with which half of a step is computing; 0 if the most that was
+                      * tried is not enough */
+    int useful;      /* the useful one among the rank counts that were asked for */
 };
 
-/* At the last of the rank counts. Cost: a prediction an alternative. */
+/* Advises at the last of the rank counts. Cost: one prediction for each alternative. */
 tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_predict_options *options,
                                   tutti_advised *out, tutti_failure *err);
 void tutti_predict_add_advice(const tutti_advised *a, tutti_strbuf *out);

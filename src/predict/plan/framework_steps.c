@@ -9,7 +9,7 @@
 #include "../framework.h"
 #include "planning_parts.h"
 
-/* Of the samples of one rank and step, in f32. */
+/* Returns the bytes of the samples of one rank and step, in f32. */
 static tutti_status input_bytes(const tutti_predict_question *q, int nranks, double *out, tutti_failure *err)
 {
     tutti_job job = *q->job;
@@ -22,7 +22,7 @@ static tutti_status input_bytes(const tutti_predict_question *q, int nranks, dou
     return st;
 }
 
-/* The job with the framework's exchanges, on the topology as its transport leaves it. */
+/* Predicts the job with the framework's exchanges, on the topology slowed down to its transport. */
 static tutti_status predict_as(const tutti_predict_question *q, const tutti_framework *f, const int *ranks, int n,
                                tutti_prediction *out, tutti_failure *err)
 {
@@ -66,9 +66,9 @@ tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q
     return st;
 }
 
-/* ---- what is faster ---- */
+/* ---- another framework that is faster ---- */
 
-/* Of how gradients travel what the job says itself: ", exchange.update: sharded". */
+/* Adds the keys of exchanges that the job fixes: ", exchange.update: sharded". */
 static void add_fixed(const tutti_predict_question *q, tutti_strbuf *out)
 {
     static const char *const keys[] = {"exchange.algorithm", "exchange.buckets",     "exchange.order",
@@ -99,7 +99,7 @@ tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err)
         return TUTTI_OK;
     tutti_status st = tutti_framework_open("pytorch-ddp", &f, err);
     if (st) return st;
-    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* a job that it cannot do is none that it does faster */
+    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* a job that it cannot run is not one that it runs faster */
     if (!st && ddp.step_s < own->step_s * (1 - 1e-3)) {
         add_fixed(q, &fixed);
         snprintf(q->faster, sizeof q->faster,
@@ -147,7 +147,7 @@ static void print_gap_json(const tutti_framework *a, const tutti_framework *b, i
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Step of a, then with one factor of b more each time; of each rank count. */
+/* Predicts the step of a, then with one more factor of b each time, for each rank count. */
 static tutti_status steps_between(const tutti_predict_question *q, const tutti_framework *a, const tutti_framework *b,
                                   double step_s[TUTTI_PREDICT_MAX_RANKS][TUTTI_NFACTORS + 1], tutti_failure *err)
 {

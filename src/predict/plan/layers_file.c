@@ -10,7 +10,7 @@
 #include "../profile/profile.h"
 #include "planning_parts.h"
 
-static const double MOST_NS = 1e17; /* three years a step */
+static const double MOST_NS = 1e17; /* more than three years */
 
 static tutti_status find_schedule(const char *name, const tutti_step_schedule **out, tutti_failure *err)
 {
@@ -24,7 +24,7 @@ static tutti_status find_schedule(const char *name, const tutti_step_schedule **
     return st;
 }
 
-/* Computing is divided by --speed; reading and copying are not: they are other machines' work. */
+/* Takes the layers. --speed divides computing, but not reading and copying, which other hardware does. */
 static tutti_status take_layers(const tutti_layer_trace *t, tutti_layers_question *q, tutti_failure *err)
 {
     double all_ns = (t->read_us + t->copy_us) * 1e3, bytes = 0;
@@ -71,7 +71,7 @@ static tutti_status predict_ranks(tutti_layers_question *q, tutti_layers_answer 
     return TUTTI_OK;
 }
 
-/* A prediction of a job holds what the arithmetic on whole runs looks at. */
+/* Returns a prediction of a job that holds what tutti_plan_run reads. */
 static tutti_prediction prediction_of(const tutti_layers_answer *a)
 {
     return (tutti_prediction){
@@ -152,7 +152,7 @@ static void add_json(const tutti_layers_question *q, const char *topology, const
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Hours, nodes and cost, a line a rank count, and which serve best. */
+/* Adds hours, nodes and cost, a line for each rank count, and the best counts. */
 static void add_run(const tutti_layers_question *q, tutti_strbuf *out)
 {
     const tutti_run_plan *p = &q->plan.plan;

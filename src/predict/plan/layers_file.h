@@ -8,9 +8,9 @@
 #include "planning.h"
 
 typedef struct {
-    int nranks; /* asked for */
+    int nranks; /* the rank count that was asked for */
     tutti_step_times times;
-    tutti_step_costs costs; /* of one rank: nothing */
+    tutti_step_costs costs; /* zeros for one rank */
     double samples_per_s, speedup, efficiency;
 } tutti_layers_answer;
 
@@ -18,27 +18,27 @@ typedef struct {
     /* asked */
     const char *path, *schedule_name, *exchange_text; /* "wfbp"; "allreduce:ring" */
     tutti_topology topology;
-    int64_t batch; /* samples a rank that the file's times are of */
-    double speed;  /* by what computing is faster than in the file */
+    int64_t batch; /* samples a rank with which the file's times were measured */
+    double speed;  /* factor by which computing is faster than in the file */
     int n;
     tutti_layers_answer at[TUTTI_PREDICT_MAX_RANKS];
-    tutti_predict_answers plan; /* of a whole run, where it is asked for */
+    tutti_predict_answers plan; /* answers about a whole run, if they were asked for */
     /* found */
     const tutti_step_schedule *schedule;
     tutti_step_exchange exchange;
     tutti_step_layer *layers;
     tutti_step_work work;
     int64_t bytes, smallest;
-    tutti_rank_memory memory; /* of what the file tells of it: no activations */
+    tutti_rank_memory memory; /* as far as the file tells: without activations */
     char rule[16];
-    bool knows_rule; /* and so the states */
+    bool knows_rule; /* the rule is known, and so its states */
 } tutti_layers_question;
 
-/* Answers what is asked. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: the
- * file. Release it also after a failure. */
+/* Answers the question. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: a
+ * bad file. Release it even after a failure. */
 tutti_status tutti_layers_file_predict(tutti_layers_question *q, tutti_failure *err);
 void tutti_layers_file_release(tutti_layers_question *q);
-/* For people; as JSON, an object a rank count and line. */
+/* Print the answers for people; and as JSON, one object on a line for each rank count. */
 void tutti_layers_file_print(const tutti_layers_question *q, tutti_strbuf *out);
 void tutti_layers_file_print_json(const tutti_layers_question *q, tutti_strbuf *out);
 

@@ -5,9 +5,9 @@
 
 #include "tutti/failure.h"
 
-/* Median seconds of a step of `tutti train job --ranks nranks`, the first ones left out. overrides: --set texts. The
- * run has a folder of its own under $TMPDIR, removed afterwards. Takes as long as 200 steps and one small
- * evaluation. */
+/* Returns the median seconds of a step of `tutti train job --ranks nranks`, without the first steps. overrides: --set
+ * texts. The run has its own folder under $TMPDIR, which is removed afterwards. It takes as long as 200 steps and one
+ * small test. */
 tutti_status tutti_measure_run(const char *job, int nranks, const char *const *overrides, int noverrides,
                                double *step_s, tutti_failure *err);
 

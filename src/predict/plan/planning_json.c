@@ -49,7 +49,7 @@ void tutti_predict_run_json(const tutti_predict_answers *a, int i, tutti_json *j
     if (a->plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
 }
 
-/* Answers at rank count i: memory, the step, other machines, the whole run. */
+/* Adds the answers at rank count i: memory, the step, other machines, the whole run. */
 static void add_answers(const tutti_predict_question *q, int i, tutti_json *j)
 {
     const tutti_predict_answers *a = q->answers;
@@ -60,7 +60,7 @@ static void add_answers(const tutti_predict_question *q, int i, tutti_json *j)
     tutti_predict_run_json(a, i, j);
 }
 
-/* Of what there is no prediction of. */
+/* Prints why there is no prediction. */
 static void print_refusal(tutti_json *j, const tutti_prediction *p)
 {
     tutti_json_text(j, "refused", p->refused);

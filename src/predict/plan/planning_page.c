@@ -19,7 +19,7 @@ typedef struct {
     int n;
 } curves;
 
-/* By rising rank counts. */
+/* Sorts the curves by rank count. */
 static void curves_of(const tutti_predict_question *q, curves *c)
 {
     int order[TUTTI_PREDICT_MAX_RANKS];
@@ -72,7 +72,7 @@ static void add_begin(const tutti_predict_question *q, tutti_page *p)
     free(topology);
 }
 
-/* Sentences, a paragraph each. */
+/* Adds each sentence as a paragraph. */
 static void add_words(const tutti_predict_question *q, tutti_page *p)
 {
     tutti_strbuf words = {0};
@@ -84,7 +84,7 @@ static void add_words(const tutti_predict_question *q, tutti_page *p)
 
 /* ---- tables ---- */
 
-/* "-" where it is not known. */
+/* Adds the value, or "-" if it is unknown. */
 static void add_known(double value, tutti_page *p)
 {
     isfinite(value) ? tutti_page_cells(p, "%.2f", value) : tutti_page_cells(p, "-");
@@ -182,7 +182,7 @@ static double memory_part(const tutti_prediction *p, int part)
     return (double)bytes[part] / (1 << 20);
 }
 
-/* A bar a rank count. */
+/* Adds a bar for each rank count. */
 static void add_bars(const tutti_predict_question *q, const stacked *s, tutti_page *page)
 {
     char names[TUTTI_PREDICT_MAX_RANKS][32];

@@ -67,7 +67,7 @@ static void add_screen(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, "\n");
 }
 
-/* ---- all of it ---- */
+/* ---- the whole screen ---- */
 
 void tutti_predict_print(const tutti_predict_question *q, tutti_strbuf *out)
 {

@@ -9,7 +9,7 @@
 #include "planning_parts.h"
 #include "tutti/topology.h"
 
-/* Which ranks are slow, and what that means for the others. */
+/* Prints which ranks are slow, and what that costs the others. */
 static void print_slowness(const tutti_predict_question *q, tutti_strbuf *out)
 {
     int most = 0;
@@ -21,7 +21,7 @@ static void print_slowness(const tutti_predict_question *q, tutti_strbuf *out)
                                                         : "; all ranks wait for the slowest.\n");
 }
 
-/* What of a step is waiting for what others have or do. */
+/* Prints which part of a step is waiting. */
 static void print_shares(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const char *before = "\nCommunication, of a step:";
@@ -34,7 +34,7 @@ static void print_shares(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, ".\n");
 }
 
-/* Where groups of ranks share layers. */
+/* Prints how groups of ranks share layers. */
 static void print_groups(const tutti_predict_question *q, tutti_strbuf *out)
 {
     for (int i = 0; i < q->nranks; i++) {
@@ -65,7 +65,7 @@ void tutti_predict_add_choice(const tutti_predict_question *q, tutti_strbuf *out
     if (q->shared[0]) tutti_strbuf_printf(out, "%s%s\n", p->choice[0] || q->faster[0] ? "" : "\n", q->shared);
 }
 
-/* By what the gradients of the last count travel, and what that takes. */
+/* Prints how gradients travel at the last rank count, and how long that takes. */
 static void print_exchanges(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_prediction *p = tutti_predict_last(q);
@@ -78,7 +78,7 @@ static void print_exchanges(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, ". Busiest: %s.\n", p->bottleneck);
 }
 
-/* The one rank that others are held against does more than its share. */
+/* Explains an efficiency above 1: the single rank of the comparison does more than its share. */
 static void explain_efficiency(const tutti_predict_question *q, tutti_strbuf *out)
 {
     double most = 0;
@@ -92,7 +92,7 @@ static void explain_efficiency(const tutti_predict_question *q, tutti_strbuf *ou
                         : "; and kernels need not take half as long for twice the samples, as fewer fit in caches");
 }
 
-/* What no file says, and is the same each time. */
+/* Prints the assumptions that no file states. */
 static void print_assumed(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_prediction *p = tutti_predict_last(q);
@@ -104,7 +104,7 @@ static void print_assumed(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, " layers are as traced.\n");
 }
 
-/* How far the steps of the trace differ, and what that means for ranks that wait for each other. */
+/* Prints how much the steps of the trace differ, and what that means for ranks that wait for each other. */
 static bool print_spread(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_prediction *last = tutti_predict_last(q);

@@ -8,7 +8,7 @@
 #include "../play/timeline.h"
 #include "planning_parts.h"
 
-static const double GAIN = 0.02; /* what is faster by less is not said */
+static const double GAIN = 0.02; /* smaller gains are not mentioned */
 
 /* ---- with other keys ---- */
 
@@ -35,12 +35,12 @@ tutti_status tutti_predict_with(const tutti_predict_question *q, const tutti_pre
     return st;
 }
 
-/* ---- what groups may share ---- */
+/* ---- layers that groups could share ---- */
 
-/* The dense layer with the most weights, by name: what groups of ranks might share. */
+/* The dense layer with the most weights, which groups of ranks could share. */
 typedef struct {
     char name[64];
-    int64_t nweights; /* 0: there is none */
+    int64_t nweights; /* 0 if there is none */
 } dense_layer;
 
 static tutti_status find_dense(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
@@ -68,7 +68,7 @@ bool tutti_predict_sharable(const tutti_predict_question *q, const tutti_predict
     return !st && dense.nweights > 0;
 }
 
-/* As many groups as ranks is data parallel. */
+/* As many groups as ranks would be data parallelism. */
 const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 {
     static const tutti_groups all[] = {{1, "1"}, {2, "2"}, {4, "4"}, {8, "8"}, {16, "16"}, {32, "32"}};
@@ -77,7 +77,8 @@ const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 
 /* ---- what is faster ---- */
 
-/* Other sums than the job's are no matter of rounding alone, and a job that shares something already has been asked. */
+/* False for sums other than the job's, which would change more than rounding, and for a job that shares layers
+ * already. */
 static bool is_asked(const tutti_predict_question *q, const tutti_prediction *own)
 {
     return q->topology.kind != TUTTI_TOPOLOGY_HOST && q->options.device && own->nranks > 1 &&

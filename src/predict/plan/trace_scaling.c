@@ -18,7 +18,7 @@ static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failu
     return st;
 }
 
-/* The run to check with is the same training on ranks that are asked for. */
+/* Reads the run to compare with: the same training, on a rank count of the question. */
 static tutti_status read_check(const char *path, tutti_trace_question *q, tutti_failure *err)
 {
     const tutti_status st = read_load(path, &q->checked, err);

@@ -9,18 +9,18 @@
 
 typedef struct {
     /* asked */
-    const char *path, *check; /* check NULL: nothing to check with */
+    const char *path, *check; /* check is NULL if there is nothing to compare with */
     tutti_topology topology;
     int n, ranks[TUTTI_PREDICT_MAX_RANKS];
     /* found */
-    tutti_svm_load one, checked; /* checked.nranks 0: nothing to check with */
+    tutti_svm_load one, checked; /* checked.nranks is 0 if there is nothing to compare with */
     tutti_svm_scaling at[TUTTI_PREDICT_MAX_RANKS];
 } tutti_trace_question;
 
-/* Answers what is asked. TUTTI_ERR_DATA: a trace, or two that are not of one training; TUTTI_ERR_USAGE: the run to
- * check with is of ranks that are not asked for. */
+/* Answers the question. TUTTI_ERR_DATA: a bad trace, or two traces of different trainings; TUTTI_ERR_USAGE: the run to
+ * compare with has a rank count that was not asked for. */
 tutti_status tutti_trace_scaling_predict(tutti_trace_question *q, tutti_failure *err);
-/* For people; as JSON, an object a rank count and line; as a picture (SVG). */
+/* Print the answers for people; as JSON, one object on a line for each rank count; and as a picture (SVG). */
 void tutti_trace_scaling_print(const tutti_trace_question *q, tutti_strbuf *out);
 void tutti_trace_scaling_print_json(const tutti_trace_question *q, tutti_strbuf *out);
 void tutti_trace_scaling_draw(const tutti_trace_question *q, tutti_strbuf *out);

@@ -27,7 +27,7 @@ typedef struct {
 
 static const unit units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
 
-/* The unit that stands at the end behind `before`; NULL: none. *length: of what is left. */
+/* Returns the unit at the end of the text, behind `before`, or NULL. *length becomes the length of the rest. */
 static const unit *unit_of(const char *text, const char *before, size_t *length)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {

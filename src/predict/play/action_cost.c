@@ -15,14 +15,14 @@ static double kernel_cost(const tutti_action_costs *p, const tutti_node *n)
     }
 }
 
-/* The profile's update moves 20 bytes an element: it reads three f32 and writes two. What other actions move is scaled
- * by bytes, which is what such loops take. */
+/* Returns the seconds of an action that moves `bytes`. The profile's update moves 20 bytes an element (it reads three
+ * f32 and writes two); the time of other actions is scaled by bytes. */
 static double moving_cost(const tutti_action_costs *p, double bytes)
 {
     return bytes * p->profile->update_s_per_element / 20;
 }
 
-/* Out of the activations and into what travels, or back: it reads and writes each element. */
+/* Returns the seconds of moving activations into what travels, or back: each element is read and written. */
 static double move_cost(const tutti_action_costs *p, const tutti_node *n)
 {
     const tutti_graph *g = p->plan->graph;
@@ -32,7 +32,7 @@ static double move_cost(const tutti_action_costs *p, const tutti_node *n)
     return moving_cost(p, 2 * (double)sizeof(float) * (double)elements);
 }
 
-/* Waits are played where there is more than one rank: async_run.c. */
+/* Waits of several ranks are played in async_run.c. */
 double tutti_action_seconds(const tutti_action_costs *p, const tutti_action *a)
 {
     if (a->node < 0) return moving_cost(p, tutti_action_bytes(p->plan, a));

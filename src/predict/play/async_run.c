@@ -21,26 +21,27 @@ typedef struct {
 typedef struct {
     const tutti_async_run *run;
     tutti_due_heap next; /* events */
-    int64_t *done;       /* a worker: local steps */
-    bool *is_held;       /* a worker: waits for who is behind */
-    double *held_at;     /* since when */
-    event *turns;        /* in rank order: who has come and must wait for its turn; worker -1 = nobody */
-    int64_t nvisits;     /* that have begun, in rank order */
-    double free_at;      /* when the centre is; INFINITY: in rank order, somebody has his turn */
-    event *brings; /* in rank order between hosts: who has come and must wait until it may bring; worker -1 = nobody */
-    int64_t nbrought;     /* turns for which what is brought is there, or nothing is */
-    bool is_on_way;       /* what the next one brings */
-    double granted_at;    /* since when rank 0 lets that one bring */
-    tutti_due_heap ready; /* by arrival between hosts: who waits to bring, by when rank 0 knows it */
+    int64_t *done;       /* for each worker: local steps done */
+    bool *is_held;       /* for each worker: it waits for a worker that is behind */
+    double *held_at;     /* for each worker: since when */
+    event *turns;        /* in rank order: workers that have come and wait for their turn; worker -1 means nobody */
+    int64_t nvisits;     /* visits that have begun, in rank order */
+    double free_at;      /* when the centre is free; INFINITY: in rank order, a worker has its turn */
+    event *brings; /* in rank order between hosts: workers that have come and wait until they may bring; worker -1 means
+                    * nobody */
+    int64_t nbrought;     /* turns for which the vector has arrived, or for which there is none */
+    bool is_on_way;       /* the next worker's vector is travelling */
+    double granted_at;    /* since when rank 0 lets the next worker bring */
+    tutti_due_heap ready; /* by arrival between hosts: workers that wait to bring, by when rank 0 knows it */
     double waited_s, travelled_s;
-    tutti_flows *flows; /* on a network: routes 2 w to the centre, 2 w + 1 back */
-    double *sent_at;    /* a worker */
-    int64_t least;      /* local steps that all have done */
-    int nleast;         /* workers that have done no more */
+    tutti_flows *flows; /* on a network: route 2 w goes to the centre, 2 w + 1 back */
+    double *sent_at;    /* for each worker */
+    int64_t least;      /* local steps that all workers have done */
+    int nleast;         /* number of workers that have done no more than that */
     int64_t most_ahead;
 } play;
 
-/* Equal moments: the lower rank first, as in rank order. */
+/* At equal moments the lower rank comes first, as in rank order. */
 static void push(play *p, event e)
 {
     tutti_due_heap_add(&p->next, (tutti_due){e.at, (int64_t)e.worker * NWANTS + (int64_t)e.want});
@@ -63,13 +64,13 @@ static bool is_far(const play *p, int worker)
     return p->run->far && p->run->far->is[worker];
 }
 
-/* What it computes in a step, or a part of one. */
+/* Returns what the worker computes in a step, or in a part of one. */
 static double of(const play *p, int worker, double near_s, double far_s)
 {
     return slowness(p, worker) * (is_far(p, worker) ? far_s : near_s);
 }
 
-/* Its step begins now, as far as it may. */
+/* Begins the worker's step now, if it may. */
 static void begin(play *p, int worker, double now)
 {
     const tutti_async_run *r = p->run;
@@ -89,8 +90,8 @@ static bool is_in_rank_order(const play *p)
     return p->run->admission == TUTTI_ADMIT_IN_RANK_ORDER;
 }
 
-/* Where it is said who is far, what is brought travels before the turn, and what is taken along behind it: rank 0
- * visits for them. */
+/* True if a turn includes both ways. If the plan says who is far, vectors travel before the turn and after it, because
+ * rank 0 visits for those workers. */
 static bool is_turn_whole(const play *p)
 {
     return is_in_rank_order(p) && !p->run->far;
@@ -107,7 +108,7 @@ static bool moves(const play *p, int worker)
     return p->flows && (travels ? travels[worker] : !p->run->far || is_far(p, worker));
 }
 
-/* On its way to the centre, or back; then the worker wants this. */
+/* Sends to the centre, or back. Afterwards the worker does `then`. */
 static void travel(play *p, int worker, double now, want then)
 {
     const bool brings = then == IS_THERE;
@@ -128,7 +129,7 @@ static event arrive(play *p)
     return e;
 }
 
-/* In rank order, who has come and has the next turn sets out, or is let in, as soon as the one before is done. */
+/* In rank order, lets the worker with the next turn set out, or visit, as soon as the turn before is over. */
 static void take_turns(play *p, double now)
 {
     event *next = &p->turns[p->nvisits % p->run->nworkers];
@@ -151,14 +152,15 @@ static void wait_for_turn(play *p, const event *e)
     take_turns(p, e->at);
 }
 
-/* In rank order one worker of another host after the other brings: rank 0 tells the next one when what the one before
- * has brought is there. */
+/* True if workers of other hosts bring one after the other, in rank order: rank 0 tells the next one when the vector
+ * before has arrived. */
 static bool brings_in_turn(const play *p, int worker)
 {
     return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
 }
 
-/* By arrival they do who brings much: rank 0 tells who was ready first. */
+/* True if they bring one after the other, by arrival: workers with large vectors, in the order in which rank 0 heard of
+ * them. */
 static bool brings_by_turns(const play *p, int worker)
 {
     return p->run->brings_by_turns && !is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
@@ -205,7 +207,7 @@ static void come(play *p, const event *e)
     }
 }
 
-/* What it brings is there: it is let in when the centre is free. */
+/* The worker's vector has arrived: it visits when the centre is free. */
 static void visit(play *p, const event *e)
 {
     if (is_in_rank_order(p) && !is_turn_whole(p)) {
@@ -220,7 +222,7 @@ static void visit(play *p, const event *e)
     push(p, (event){in + visit_s, e->worker, LEAVES});
 }
 
-/* What a worker of another host has brought is looked at before its visit, while others may be let in. */
+/* Looks at what a worker of another host has brought before its visit; others may visit meanwhile. */
 static void look_at(play *p, const event *e)
 {
     if (brings_in_turn(p, e->worker)) {
@@ -259,7 +261,7 @@ static void come_back(play *p, const event *e)
     if (is_turn_whole(p)) end_turn(p, e->at);
 }
 
-/* All have done one more than the least that some had done so far. */
+/* All workers have done one local step more than the slowest had before. */
 static void raise_least(play *p, double now)
 {
     p->least++;

@@ -19,42 +19,43 @@
 #include "../../training/plan/plan.h"
 #include "tutti/topology.h"
 
-/* Workers of other hosts than the centre's: what they bring is visited with by rank 0, which looks at it before. */
+/* Workers of other hosts than the centre's. Rank 0 visits with what they bring, and looks at it before. */
 typedef struct {
-    const bool *is; /* a worker */
+    const bool *is; /* for each worker */
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
-/* Up to so many workers messages that began earlier have more of a link (flows.h), so that workers move apart; to play
- * that for more takes minutes. */
+/* Up to this number of workers, messages that began earlier get more of a link (flows.h), so that workers drift apart.
+ * For more workers that would take minutes to play. */
 enum { TUTTI_ASYNC_FEW = 64 };
 
 typedef struct {
     int nworkers;
     tutti_admission admission;
     bool is_paced;
-    int64_t staleness;                 /* where paced: local steps that a worker may be ahead of the slowest */
-    int64_t period;                    /* a visit is in the last of so many local steps */
-    double before_s, visit_s, after_s; /* of a step with a visit */
-    double other_s;                    /* a step without one */
-    const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
-    const tutti_topology *network;     /* NULL = a host. All workers fit it */
-    const tutti_async_far *far; /* NULL: all visit by themselves, and what they bring travels if there is a network */
-    const bool
-        *travels; /* a worker: what it brings and takes along crosses links there; NULL: that of all who are far, or of
-                  * all */
-    bool brings_by_turns; /* not in rank order: those who are far bring one after the other, who is ready first first */
-    double brought_bytes, taken_bytes; /* there: of a visit */
+    int64_t staleness;                 /* if paced: local steps that a worker may be ahead of the slowest one */
+    int64_t period;                    /* there is a visit in the last of every `period` local steps */
+    double before_s, visit_s, after_s; /* parts of a step with a visit */
+    double other_s;                    /* a step without a visit */
+    const double *slowness;            /* for each worker: factor on its computing; NULL means 1 */
+    const tutti_topology *network;     /* NULL means one host. It must have room for all workers */
+    const tutti_async_far *far;        /* NULL: all workers visit by themselves, and their vectors travel if there is a
+                                 * network */
+    const bool *travels;  /* for each worker: its vectors cross links; NULL: those of all far workers do, or of all */
+    bool brings_by_turns; /* not in rank order: far workers bring one after the other, in the order in which they are
+                           * ready */
+    double brought_bytes, taken_bytes; /* bytes of a visit, each way */
 } tutti_async_run;
 
 typedef struct {
     double step_s;      /* of a step of all workers: as many shares as there are workers */
-    double waits_s;     /* of that, mean of a worker: to be let in, or for who is behind */
-    double travels_s;   /* and what it brings and takes along is on its way */
-    int64_t most_ahead; /* local steps between the first and the last worker */
+    double waits_s;     /* the part of it in which the mean worker waits to visit, or for a worker that is behind */
+    double travels_s;   /* the part of it in which its vectors travel */
+    int64_t most_ahead; /* most local steps between the first and the last worker */
 } tutti_async_time;
 
-/* In its steady state: the first quarter of `nsteps` local steps of each worker does not count. */
+/* Plays `nsteps` local steps of each worker. The first quarter does not count, so that the times are those of the
+ * steady state. */
 tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps);
 
 #endif

@@ -28,7 +28,7 @@ void tutti_run_plan_rows(const tutti_run_plan *plan, const tutti_prediction *pre
     for (int i = 0; i < n; i++) rows[i] = row_of(plan, &predicted[i], &seats[i]);
 }
 
-/* Row i takes the place of the best so far where its value is smaller, or as small with fewer nodes. */
+/* Makes row i the best if its value is smaller, or equal with fewer nodes. */
 static void take_better(const tutti_run_row *rows, int i, double (*value_of)(const tutti_run_row *r), int *best)
 {
     const double value = value_of(&rows[i]), least = *best < 0 ? INFINITY : value_of(&rows[*best]);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Of nranks that none slows down. */
+/* Returns the typical factor for nranks ranks that nothing slows down. */
 static double typical(const tutti_step_spread *spread, const tutti_waiting_ranks *r, int nranks)
 {
     const int turns = (nranks + r->nlanes - 1) / r->nlanes, parties = nranks < r->nlanes ? nranks : r->nlanes;

@@ -35,10 +35,10 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name)
     return NULL;
 }
 
-/* What travels, in the order in which gradients come. */
+/* What travels, in the order in which gradients become ready. */
 typedef struct {
-    tutti_merge_item *items; /* ready after the beginning of the backward pass */
-    int *layer;              /* of each */
+    tutti_merge_item *items; /* when they are ready, from the beginning of the backward pass */
+    int *layer;              /* the layer of each item */
     bool *starts;
     int n;
     int64_t forward_ns, backward_ns, bytes;
@@ -67,7 +67,7 @@ static void close_travel(travel *t)
     free(t->starts);
 }
 
-/* Which items begin a message. */
+/* Marks the items that begin a message. */
 static void group(const tutti_step_schedule *s, const tutti_exchange_cost *cost, travel *t)
 {
     if (s->messages == TUTTI_MESSAGES_BEST) (void)tutti_merge_best(t->items, t->n, cost, t->starts);
@@ -75,8 +75,8 @@ static void group(const tutti_step_schedule *s, const tutti_exchange_cost *cost,
         t->starts[i] = i == 0 || s->messages == TUTTI_MESSAGES_EACH;
 }
 
-/* All messages, each whole; and when they end behind the beginning of the backward pass if they go in the order in
- * which they come. */
+/* Plays all messages in the order in which they become ready. Returns when the last ends, from the beginning of the
+ * backward pass. */
 static int64_t play_in_order(const travel *t, const tutti_exchange_cost *cost, tutti_step_times *out)
 {
     tutti_merge_group *groups = tutti_alloc(sizeof *groups * (size_t)(t->n + 1));
@@ -86,7 +86,8 @@ static int64_t play_in_order(const travel *t, const tutti_exchange_cost *cost, t
     return end_ns;
 }
 
-/* Of what is ready, the layer next to the input first: when each is there. What own cores do is added up in *own_ns. */
+/* Sends the ready layer next to the input first. *there_ns: when each has arrived; *own_ns: the sum of what the ranks'
+ * own cores do. */
 static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64_t *there_ns, int64_t *own_ns)
 {
     bool *sent = tutti_alloc(sizeof *sent * (size_t)(t->n + 1));
@@ -96,7 +97,7 @@ static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64
         if (t->items[first].ready_ns > lane_ns) lane_ns = t->items[first].ready_ns;
         int next = first;
         for (int i = first; i < t->n && t->items[i].ready_ns <= lane_ns; i++)
-            if (!sent[i]) next = i; /* a later gradient is of a layer nearer to the input */
+            if (!sent[i]) next = i; /* a later gradient belongs to a layer nearer to the input */
         const int64_t whole = tutti_exchange_cost_ns(cost, t->items[next].bytes),
                       hidden = llround(cost->overlap * (double)whole);
         lane_ns += hidden;
@@ -107,8 +108,9 @@ static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64
     free(sent);
 }
 
-/* From the beginning of a backward pass to that of the next. When it begins, all that was sent before has come, so that
- * every step is as the one before. A layer's share of the update, by its bytes, is done before its forward pass. */
+/* Plays from the beginning of a backward pass to that of the next. When it begins, all earlier messages have arrived,
+ * so every step is like the one before. A layer's share of the update, by its bytes, is done before its forward
+ * pass. */
 static int64_t play_by_need(const tutti_step_work *w, const travel *t, const tutti_exchange_cost *cost)
 {
     int64_t *there_ns = tutti_alloc(sizeof *there_ns * (size_t)(t->n + 1)), now_ns = t->backward_ns, own_ns = 0,
@@ -133,7 +135,7 @@ static int64_t longer(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* A step without its reading and copying. */
+/* Plays a step without reading and copying. */
 static int64_t play_exchanges(const tutti_step_schedule *s, const tutti_step_work *w, const tutti_exchange_cost *cost,
                               tutti_step_times *out)
 {

@@ -28,7 +28,7 @@
 #include "../../training/plan/merge.h"
 
 typedef struct {
-    int64_t forward_ns, backward_ns, bytes; /* bytes 0: it has nothing to exchange */
+    int64_t forward_ns, backward_ns, bytes; /* bytes is 0 if the layer has nothing to exchange */
 } tutti_step_layer;
 
 typedef struct {
@@ -43,25 +43,25 @@ typedef struct {
     const char *name, *summary;
     bool reads_beside;     /* the next batch is read while this step is computed */
     bool exchanges_beside; /* exchanges begin in the backward pass */
-    bool by_need;          /* ... and end in the next forward pass */
+    bool by_need;          /* and they end in the next forward pass */
     tutti_step_messages messages;
 } tutti_step_schedule;
 
 int tutti_step_schedule_count(void);
 const tutti_step_schedule *tutti_step_schedule_at(int i);
-const tutti_step_schedule *tutti_step_schedule_find(const char *name); /* NULL: there is none of that name */
+const tutti_step_schedule *tutti_step_schedule_find(const char *name); /* Returns the schedule of this name, or NULL. */
 
 typedef struct {
     int64_t step_ns;
     int64_t io_ns, compute_ns;  /* compute: f + b + u */
     int64_t exchange_ns;        /* all messages, one after the other */
-    int64_t exposed_ns;         /* step - what it takes without exchanges */
-    int64_t lower_ns, upper_ns; /* the longest of its parts; nothing beside anything */
+    int64_t exposed_ns;         /* the step minus what it would take without exchanges */
+    int64_t lower_ns, upper_ns; /* bounds: the longest of its parts; all parts one after the other */
     int nmessages;
 } tutti_step_times;
 
-/* cost: what a message of so many bytes takes; NULL: there is one rank, and nothing travels. Cost: O(layers^2) for
- * mg-wfbp and priority. */
+/* Plays a step. cost: the time of a message by its bytes; NULL for one rank, where nothing travels. Cost: O(layers^2)
+ * for mg-wfbp and priority. */
 void tutti_step_schedule_play(const tutti_step_schedule *s, const tutti_step_work *work,
                               const tutti_exchange_cost *cost, tutti_step_times *out);
 

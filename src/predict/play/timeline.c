@@ -28,31 +28,32 @@
 enum { NPERIODS = 4 };
 
 typedef struct {
-    double seconds, lower_s; /* how long it takes, at least */
-    double transfer_s;       /* of that, links are busy */
+    double seconds, lower_s; /* its time, and a lower bound */
+    double transfer_s;       /* the part in which links are busy */
     double busy_s;           /* of its busiest link or core */
-    const char *busiest;     /* that one's name */
+    const char *busiest;     /* the name of that link or core */
     int fan_in;
-    int64_t sent;         /* bytes, by the rank that sends most */
-    double ends;          /* clock: when it ends */
-    bool is_ready;        /* it has begun, and what it writes to may not be free everywhere yet */
-    bool is_told, is_due; /* beside: it is free, in this step; and will be ready by itself */
-    double told, due;     /* clock: when */
-    int first;            /* beside: the exchange whose end makes it ready */
-    double update_s;      /* what is done before that */
+    int64_t sent;         /* bytes, of the rank that sends most */
+    double ends;          /* time at which it ends */
+    bool is_ready;        /* it has begun, but its destination may not be free everywhere yet */
+    bool is_told, is_due; /* loop beside: the update is done in this step; the next exchange will become ready without
+                           * an action */
+    double told, due;     /* times of these */
+    int first;            /* loop beside: the exchange after whose end this one becomes ready */
+    double update_s;      /* the update in between */
 } exchange_state;
 
 typedef struct {
     const tutti_plan *plan;
-    const tutti_loop *loops; /* of the rank that is played */
+    const tutti_loop *loops; /* loops of the rank that is played */
     tutti_action_costs costs;
     bool overlaps;
-    double turns; /* ranks on this core */
+    double turns; /* number of ranks on this core */
     exchange_state *exchanges;
-    double now, lane;    /* clock of the compute lane; when the exchange lane is free */
-    double busy;         /* of compute, in this step */
-    tutti_step_log *log; /* what it does when; NULL: nobody asks */
-    tutti_credit credit; /* of the exchange lane */
+    double now, lane;    /* time of the compute lane; time at which the exchange lane is free */
+    double busy;         /* computing in this step */
+    tutti_step_log *log; /* log of the rank's stretches; NULL if not needed */
+    tutti_credit credit; /* credit of the exchange lane */
 } player;
 
 static void compute(player *p, double seconds)
@@ -75,7 +76,8 @@ static void action_compute(player *p, const tutti_action *a)
     tutti_step_log_add(p->log, stretch_of(p, a), kernel ? p->plan->graph->nodes[a->node].layer : -1, from, p->now);
 }
 
-/* One that may begin at `from`; returns when it ends. Where links are shaped, what has idled makes up for it. */
+/* Plays an exchange that may begin at `from`, and returns when it ends. If links are shaped, idle time becomes
+ * credit. */
 static double exchange(player *p, const exchange_state *x, double from)
 {
     double *lane = p->overlaps ? &p->lane : &p->now;
@@ -91,7 +93,7 @@ static void tell(player *p, exchange_state *x, unsigned when)
     if (when & TUTTI_WHEN_READY) {
         x->ends = exchange(p, x, p->now);
         x->is_ready = !(when & TUTTI_WHEN_FREE);
-    } else if (x->is_ready) { /* the last slice can come only now */
+    } else if (x->is_ready) { /* the last slice can arrive only now */
         if (p->now + x->seconds > x->ends)
             tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
         x->ends = fmax(x->ends, p->now + x->seconds);
@@ -118,7 +120,7 @@ static void parts_read(player *p)
     }
 }
 
-/* When what is due goes on the lane: in turn, or, by need, when no other has it. */
+/* Returns when an exchange that is due gets the lane: in turn, or, by need, when no other has it. */
 static double begins(const player *p, const exchange_state *x)
 {
     return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
@@ -132,7 +134,7 @@ static bool comes_before(const player *p, int a, int b)
     return p->plan->exchanges[a].turn < p->plan->exchanges[b].turn;
 }
 
-/* Of those that are due the one that goes on next; NOTHING if there is none. */
+/* Returns the exchange that is due and goes next, or NOTHING. */
 static int next_due(const player *p)
 {
     int next = NOTHING;
@@ -150,7 +152,8 @@ static void enter(player *p, exchange_state *x)
     x->ends = exchange(p, x, x->due);
 }
 
-/* An exchange was told something: what follows it, or it, may be known to become ready. */
+/* Called when something happened to an exchange: finds out whether it, or the one that follows it, will become
+ * ready. */
 static void find_due(player *p, int exchange)
 {
     exchange_state *told = &p->exchanges[exchange];
@@ -186,7 +189,7 @@ static void action_play(player *p, const tutti_action *a)
     }
 }
 
-/* What a bucket of other sizes would take. */
+/* Finds the times that buckets of other sizes would take. */
 static tutti_status sizes_time(tutti_exchange_times *times, double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
 {
     enum { FIRST = 4096 / TUTTI_ELEMENT_BYTES, GROWTH = 16 };
@@ -221,8 +224,8 @@ static tutti_status exchanges_prepare(const player *p, tutti_exchange_times *tim
     return st;
 }
 
-/* Of what a rank exchanges in a step: which link is busy longest and how long, by the names that each exchange has for
- * its own. */
+/* Finds the link that is busy longest in the exchanges of a rank's step, by the name that each exchange has for its
+ * own. */
 static double find_busiest(const player *p, int rank, const char **name)
 {
     const int n = p->plan->nexchanges;
@@ -241,7 +244,7 @@ static double find_busiest(const player *p, int rank, const char **name)
     return most;
 }
 
-/* How most of it travels, what a rank sends, what is busiest. */
+/* Fills in how most bytes travel, what a rank sends, and what is busiest. */
 static void describe(const player *p, int rank, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
@@ -266,7 +269,7 @@ static void describe(const player *p, int rank, tutti_prediction *out)
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", busiest);
 }
 
-/* Those of a rank, none of which has begun. */
+/* Prepares the exchanges of a rank; none has begun. */
 static void exchanges_begin(player *p, int rank, tutti_prediction *out)
 {
     double started = 0;
@@ -315,7 +318,7 @@ static void steps_play(player *p, double load_s, tutti_prediction *out)
     if (p->log) tutti_step_log_cut(p->log, begin, p->now);
 }
 
-/* Of split layers a rank exchanges its parts and what they hand on, instead of the whole. */
+/* Adds split layers: a rank exchanges its parts and their activations instead of the whole. */
 static void add_split(const player *p, int rank, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
@@ -354,7 +357,7 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     return out;
 }
 
-/* Once more, of the rank that counts. */
+/* Plays the rank that counts once more, with the log. */
 static void log_rank(player p, int rank, double load_s, tutti_step_log *log)
 {
     p.log = log;
@@ -382,7 +385,7 @@ static double load_of(const tutti_exchange_times *times, const tutti_profile *pr
     return has_free ? 0 : (double)times->plan->my_nsamples * profile->load_s_per_sample;
 }
 
-/* Of the rank that takes longest, which is told. */
+/* Plays each rank and returns the one that takes longest. */
 static int slowest_play(const player *p, double load_s, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;

@@ -14,25 +14,26 @@
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 
-/* What a rank does when in a predicted step: stretches of computing and of exchanges as the timeline has played them,
- * what of the exchanges is exposed, and the chain of stretches that makes the step as long as it is. Threads: owner. */
+/* What a rank does in a predicted step, and when: stretches of computing and of exchanges as the timeline has played
+ * them, which part of the exchanges is exposed, and the chain of stretches that determines the length of the step.
+ * Threads: owner. */
 
 typedef enum {
-    TUTTI_STRETCH_LOAD,     /* of a batch, where no core is free for it */
+    TUTTI_STRETCH_LOAD,     /* loading a batch, if no core is free for it */
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
-    TUTTI_STRETCH_BACKWARD, /* ... and of its gradients */
-    TUTTI_STRETCH_UPDATE,   /* what moves weights, gradients and states: rules, sums, copies */
-    TUTTI_STRETCH_BESIDE,   /* the same beside the others, on the way of an exchange */
-    TUTTI_STRETCH_EXCHANGE, /* on the wire; on a host by the rank's own core */
-    TUTTI_STRETCH_WAIT,     /* of a path: what nobody is seen to do */
+    TUTTI_STRETCH_BACKWARD, /* the gradients of a layer */
+    TUTTI_STRETCH_UPDATE,   /* moving weights, gradients and states: rules, sums, copies */
+    TUTTI_STRETCH_BESIDE,   /* the same in the loop beside, between exchanges */
+    TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
+    TUTTI_STRETCH_WAIT,     /* in a path: a gap */
     TUTTI_NSTRETCHES
 } tutti_stretch_kind;
 const char *tutti_stretch_name(tutti_stretch_kind k); /* "forward" */
 
 typedef struct {
     tutti_stretch_kind kind;
-    int what; /* a layer of the model; of an exchange: which of the plan; else -1 */
-    int last; /* of a path: the layer or exchange that it ends with; else = what */
+    int what; /* a layer of the model, or an exchange of the plan; else -1 */
+    int last; /* in a path: the layer or exchange that ends the stretch; else equal to `what` */
     double begin_s, end_s;
 } tutti_step_stretch;
 
@@ -42,30 +43,31 @@ typedef struct {
     double begin_s, end_s; /* the step, or period, that counts */
 } tutti_step_log;
 
-/* NULL is accepted: nothing is kept then. Neighbours of one kind and layer become one. Stretches of no length are left
- * out. */
+/* Adds a stretch. Does nothing if log is NULL. Neighbours of one kind and layer become one. Stretches of no length are
+ * left out. */
 void tutti_step_log_add(tutti_step_log *log, tutti_stretch_kind kind, int what, double begin_s, double end_s);
 void tutti_step_log_release(tutti_step_log *log);
-/* Only what lies in [begin_s, end_s), cut to it, with times from 0. */
+/* Keeps only what lies in [begin_s, end_s), cut to it, with times from 0. */
 void tutti_step_log_cut(tutti_step_log *log, double begin_s, double end_s);
 
-/* Computes in [a, b): the rank's lane, without exchanges. */
+/* Returns the seconds of computing in [a, b): of the rank's lane, without exchanges. */
 double tutti_step_log_computing(const tutti_step_log *log, double a, double b);
-/* Parts of an exchange's stretch, one of the log's list, by turns: hidden behind computing, exposed. Into out, at most
- * `most`, times as the stretch's; returns how many. exposed[i]: part i is. */
+/* Splits an exchange's stretch of the log into parts that are hidden behind computing and parts that are exposed.
+ * Writes at most `most` parts and returns their number; exposed[i] says which part i is. */
 int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *exchange, tutti_step_stretch *out,
                          bool *exposed, int most);
 
-/* The chain that ends with the step: each stretch could begin only when the one before it had ended. From the first to
- * the last, into *out (free()); neighbours of one kind are one. Returns how many. */
+/* Finds the chain that ends with the step: each stretch could begin only when the one before it had ended. Writes it
+ * from the first to the last into *out, which the caller frees; neighbours of one kind are one. Returns their
+ * number. */
 int tutti_step_log_path(const tutti_step_log *log, tutti_step_stretch **out);
 
-/* Fills *out from the plan's own actions and schedules. slowness: by what the computing of each worker takes longer
- * that takes steps of its own; others' is in the profile. NULL = nothing. */
+/* Fills in *out from the plan's own actions and schedules. slowness: for workers that take steps of their own, the
+ * factor on each worker's computing (for others it is in the profile); NULL means none. */
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err);
-/* And what the rank that counts does when, in the step or period that counts; log NULL: nothing. Nothing of workers
- * that take steps of their own. */
+/* Does the same, and logs what the rank that counts does in the step or period that counts. log may be NULL. Workers
+ * that take steps of their own log nothing. */
 typedef struct {
     const tutti_plan *plan;
     const tutti_profile *profile;
@@ -74,22 +76,22 @@ typedef struct {
 } tutti_timeline_question;
 tutti_status tutti_timeline_record(const tutti_timeline_question *q, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err);
-/* times->plan alone, in which ranks take all steps together, by times that are kept; of sizes that it has not nothing
- * is said. */
+/* Predicts times->plan, whose ranks take all steps together, by times that are kept. It leaves out times of other
+ * sizes. */
 tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
                                     tutti_failure *err);
 
-/* Which link the exchanges of a step keep busy longest. Of each exchange its fullest link counts, at its full rate;
- * what an exchange leaves on other links is not seen, so the busiest of all may be one that is second in several.
- * Threads: shared (pure). */
+/* Finds the link that the exchanges of a step keep busy longest. Of each exchange only its fullest link counts, at its
+ * full rate, so a link that is second in several exchanges can be missed. Threads: shared (pure). */
 
 typedef struct {
-    char name[32];     /* "up(3)"; of a host "core(0)" or "memory"; "" = nothing moves, or workers visit a centre */
+    char name[32];     /* such as "up(3)"; on a host "core(0)" or "memory"; "" if nothing moves, or if workers visit a
+                        * centre */
     double busy_s;     /* in a step */
     double exchange_s; /* of all exchanges of a step, one after the other */
 } tutti_busiest_link;
 
-/* Cost: as tutti_exchange_times_at of each exchange. */
+/* Cost: that of tutti_exchange_times_at for each exchange. */
 tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology *t, tutti_busiest_link *out,
                                    tutti_failure *err);
 
@@ -113,13 +115,13 @@ tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology 
 
 typedef struct {
     int nranks;
-    int nlanes;             /* ranks that compute at once, at most: on a host its cores */
-    int64_t period;         /* steps that a rank takes between two waits */
-    const double *slowness; /* of each rank, >= 1; NULL: of none */
+    int nlanes;             /* most ranks that compute at once: on a host its cores */
+    int64_t period;         /* steps of a rank between two waits */
+    const double *slowness; /* for each rank, >= 1; NULL means none is slow */
 } tutti_waiting_ranks;
 
-/* By what the mean computing of a step is multiplied. Of a spread that is not known: the largest slowness, or 1. Cost:
- * with slowness nranks^2. */
+/* Returns the factor on the mean computing of a step. If the spread is unknown, the largest slowness, or 1. Cost:
+ * nranks^2 with slowness. */
 double tutti_slowest_rank(const tutti_step_spread *spread, const tutti_waiting_ranks *ranks);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "async_run.h"
 
-/* What a worker does in a step before its visit, in it and behind it, and in a step without one. Far from the centre,
- * what it waits for takes the place of the visit. */
+/* Reads what a worker does in a step before its visit, in it and after it, and in a step without one. For a far worker,
+ * waiting takes the place of the visit. */
 static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double *before_s, double *visit_s,
                       double *after_s, double *other_s)
 {
@@ -25,7 +25,7 @@ static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double
     }
 }
 
-/* Of the first worker that is far, which stands for all of them: its own step, and what rank 0 does for it. */
+/* Reads the first far worker, which stands for all of them: its own step, and what rank 0 does for it. */
 static void read_far(const tutti_async_timeline *p, double load_s, tutti_async_far *out)
 {
     tutti_arena work = {0};
@@ -62,8 +62,8 @@ static tutti_async_run worker_of(const tutti_async_timeline *p, double load_s)
     return r;
 }
 
-/* Seconds of a step of all workers, of which each computes so long in a step of its own, but for its slowness, and then
- * does something else. They wait for the slowest one, or whoever is faster takes more shares. */
+/* Returns the seconds of a step of all workers. Each computes computes_s in a step of its own, times its slowness, and
+ * does something else for other_s. Either they wait for the slowest worker, or faster workers take more shares. */
 static double step_of_all(const tutti_async_run *r, bool they_wait, double computes_s, double other_s)
 {
     double slowest = 1, rate = 0;
@@ -75,8 +75,8 @@ static double step_of_all(const tutti_async_run *r, bool they_wait, double compu
     return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
 }
 
-/* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the
- * first quarter. On a network they must have moved apart by then, where they do. */
+/* Returns how many steps of each worker are played: a few of a slow one. If others may run ahead, they must have done
+ * so in the first quarter; on a network, they must have drifted apart by then. */
 static int64_t steps_to_play(const tutti_async_run *r)
 {
     enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
@@ -85,8 +85,8 @@ static int64_t steps_to_play(const tutti_async_run *r)
     return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
 }
 
-/* Whose visits cross links: of workers on other machines, and of cards of one server, which do not map each other's
- * memory. The caller frees it. */
+/* Finds the workers whose visits cross links: those on other machines, and cards of one server that do not map each
+ * other's memory. The caller frees the array. */
 static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, const bool *is_far)
 {
     const int n = plan->config.nranks;
@@ -98,8 +98,8 @@ static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, co
     return out;
 }
 
-/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along:
- * weights or centre. */
+/* Predicts workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one
+ * along: weights or centre. */
 void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
                           tutti_prediction *out)
 {
@@ -109,7 +109,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     bool *is_far = tutti_alloc((size_t)plan->config.nranks * sizeof *is_far);
     tutti_async_far far = {.is = is_far};
     run.slowness = slowness;
-    if (tutti_plan_has_far(plan)) run.far = &far; /* else a turn is whole */
+    if (tutti_plan_has_far(plan)) run.far = &far; /* else one turn includes both ways */
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
     run.brings_by_turns = tutti_plan_brings_by_turns(plan);
@@ -136,9 +136,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", out->exposed_s > out->compute_s ? "centre" : "compute");
     out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
-    if (!slowness)
-        return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too
-                 * little */
+    if (!slowness) return; /* the play ends somewhere, so a part of a slow worker's step may be missing or excess */
     out->lower_s = fmin(out->lower_s, out->step_s);
     out->upper_s = fmax(out->upper_s, out->step_s);
 }

@@ -9,10 +9,10 @@
 typedef struct {
     tutti_action_costs costs;
     bool overlaps; /* on a network; else on a host */
-    double turns;  /* ranks on a core */
+    double turns;  /* number of ranks on a core */
 } tutti_async_timeline;
 
-/* load_s: of a worker and step. The workers fit t; slowness: timeline.h. */
+/* load_s: loading of a worker and step. The workers must fit t; slowness: timeline.h. */
 void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
                           tutti_prediction *out);
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What runs between the gradients of a layer's parameters and the next time they are read: the rest of the backward
+/* Returns the time between the gradients of a layer's parameters and the next read of these: the rest of the backward
  * pass and the forward pass up to the layer. */
 static double window_s(const tutti_graph *g, const tutti_profile *profile, int layer)
 {
     double sum = 0;
-    bool before = true, after = false; /* the layer's forward; its gradients */
+    bool before = true, after = false; /* the layer's forward pass; its gradients */
     for (int i = 0; i < g->nnodes; i++) {
         const tutti_node *n = &g->nodes[i];
         if (n->kind == TUTTI_NODE_FORWARD && n->layer == layer) before = false;
@@ -37,8 +37,8 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
     return best;
 }
 
-/* Of a layer's parameters that travel, which frozen ones do not: those of their shapes, or all (the kernel's order may
- * have padding). */
+/* Counts elements of a layer's parameters that travel (frozen ones do not): by their shapes, or with the padding of the
+ * kernel's order. */
 static int64_t count_elements(const tutti_graph *g, int layer, bool padded)
 {
     int64_t n = 0;
@@ -53,7 +53,7 @@ static double backward_s(const tutti_graph *g, const tutti_layer_time *time, int
     return (g->runs_params[layer] ? time->params_s : 0) + (g->needs_input_grad[layer] ? time->data_s : 0) + time->sum_s;
 }
 
-/* A split layer exchanges what it is given and what it hands on, which nothing hides, and parts of its parameters. */
+/* A split layer exchanges its inputs and outputs, which nothing hides, and parts of its parameters. */
 static tutti_status fill_split(tutti_exchange_times *times, int layer, tutti_layer_prediction *row, tutti_failure *err)
 {
     const tutti_plan *plan = times->plan;

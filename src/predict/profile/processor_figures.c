@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and
- * rate. */
+/* A class, and the class whose figures it uses if it has none. A class that names itself begins at 1: the device's peak
+ * and rate. */
 static const struct {
     const char *name;
     tutti_processor_model_class like;
@@ -41,7 +41,7 @@ void tutti_processor_model_key_write(const tutti_processor_model_figure *f, char
              f->pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)f->pass));
 }
 
-/* The next word, up to one of `ends`; what is behind the end, or NULL where the key is over. */
+/* Copies the next word, up to one of `ends`. Returns what is behind the end, or NULL if the key is over. */
 static const char *word_next(const char *at, const char *ends, char out[TUTTI_DEVICE_KEY])
 {
     const size_t n = strcspn(at, ends);
@@ -49,7 +49,7 @@ static const char *word_next(const char *at, const char *ends, char out[TUTTI_DE
     return at[n] ? at + n : NULL;
 }
 
-/* A kernel's name, or a precision's, of what stands behind a slash. */
+/* Reads the word behind a slash as a kernel's or a precision's name. */
 static bool qualifier_take(const char *word, tutti_processor_model_figure *f)
 {
     for (int p = 0; p <= TUTTI_DEVICE_TF32 && f->precision < 0; p++)
@@ -111,14 +111,14 @@ bool tutti_processor_model_key_read(const char *key, tutti_processor_model_figur
 
 /* ---- figures ---- */
 
-/* What is said of bf16 stands in for f16, and for products in TF32: the same units multiply them. */
+/* Figures of bf16 serve for f16 and for products in TF32, too: the same units multiply them. */
 static bool stands_in(int said, int precision, bool is_product)
 {
     return said == TUTTI_PRECISION_BF16 &&
            (precision == TUTTI_PRECISION_F16 || (precision == TUTTI_DEVICE_TF32 && is_product));
 }
 
-/* How special it is, above 0; 0: it is of something else. */
+/* Returns how specific a figure is, above 0; 0 if it is for something else. */
 static int fit_of(const tutti_processor_model_figure *f, tutti_processor_model_class class, int precision,
                   tutti_kernel_pass pass, const tutti_processor_model_work *w)
 {

@@ -26,13 +26,13 @@ int tutti_processor_model_samples(const tutti_graph *g, const tutti_profile *pro
     return n;
 }
 
-/* ---- what all classes share ---- */
+/* ---- figures that all classes share ---- */
 
 typedef struct {
     double peak[TUTTI_NPRECISIONS], rate, cache_bytes, cache_rate, launch_s;
 } shared_figures;
 
-/* FLOP/s of the fastest product in a precision; 0: there is none. */
+/* Returns the FLOP/s of the fastest product in a precision, or 0 if there is none. */
 static double fastest_product(const tutti_processor_model_sample *samples, int n, tutti_precision precision)
 {
     double most = 0;
@@ -42,7 +42,7 @@ static double fastest_product(const tutti_processor_model_sample *samples, int n
     return most;
 }
 
-/* B/s of the fastest pass in f32 over so many bytes; 0: there is none. */
+/* Returns the bytes/s of the fastest pass in f32 over a number of bytes in this range, or 0 if there is none. */
 static double fastest_pass(const tutti_processor_model_sample *samples, int n, double more_than, double at_most)
 {
     double most = 0;
@@ -56,7 +56,7 @@ static double fastest_pass(const tutti_processor_model_sample *samples, int n, d
 
 static shared_figures share(const tutti_processor_model_sample *samples, int n, double cache_bytes)
 {
-    enum { PAST = 4 }; /* caches: of so many times their bytes little is left there */
+    enum { PAST = 4 }; /* of data PAST times as large as a cache, little is left in it */
     shared_figures f = {.cache_bytes = cache_bytes};
     for (int p = 0; p < TUTTI_NPRECISIONS; p++) f.peak[p] = fastest_product(samples, n, (tutti_precision)p);
     f.rate = fastest_pass(samples, n, PAST * cache_bytes, INFINITY);
@@ -73,7 +73,7 @@ static const double launches[] = {0,    1e-7, 2e-7, 3e-7, 5e-7, 7e-7, 1e-6, 1.5e
                                   2e-6, 3e-6, 5e-6, 7e-6, 1e-5, 2e-5, 3e-5, 5e-5};
 enum { NLAUNCHES = sizeof launches / sizeof *launches };
 
-/* A sample, at efficiencies of 1. */
+/* A sample, with its times at efficiencies of 1. */
 typedef struct {
     double compute_s, memory_s, seconds, log_seconds;
     tutti_processor_model_term near; /* memory or cache */
@@ -112,8 +112,8 @@ static timed_list gather(const shared_figures *f, const tutti_processor_model_sa
     return list;
 }
 
-/* Of equals those are better that say less of the device: what no sample says of the cache is as with the memory, or
- * the other way round, and what none says of computing is as the peak. */
+/* Returns the cost of a fit. Among equal fits the one that says less of the device is better: without samples of the
+ * cache, its share equals the memory's, and the other way round; without samples of computing, it runs at the peak. */
 static double cost_of(const timed_list *list, const class_fit *fit)
 {
     const double pull = 1e-6, *share = fit->share;
@@ -129,7 +129,8 @@ static double cost_of(const timed_list *list, const class_fit *fit)
     return cost;
 }
 
-/* The share that a sample says: what the other side, as it is fitted, leaves of its time; 0: it says nothing. */
+/* Returns the share that a sample implies, from what the other side of the fit leaves of its time; 0 if it implies
+ * none. */
 static double implied(const timed *t, const class_fit *fit, int term)
 {
     const bool is_compute = term == TUTTI_DEVICE_COMPUTE;
@@ -137,8 +138,8 @@ static double implied(const timed *t, const class_fit *fit, int term)
     const double at_one = is_compute ? t->compute_s : t->memory_s, apart = 1 - fit->overlap,
                  other =
                      is_compute ? t->memory_s / fit->share[t->near] : t->compute_s / fit->share[TUTTI_DEVICE_COMPUTE];
-    double left = t->seconds - fit->launch_s - apart * other; /* if it is the longer of the two */
-    if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart; /* the shorter */
+    double left = t->seconds - fit->launch_s - apart * other; /* if this side is the longer one */
+    if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart; /* if it is the shorter one */
     const double share = left > 0 ? at_one / left : 0;
     return share >= 1e-6 && share <= 100 ? share : 0;
 }
@@ -152,7 +153,7 @@ static void share_try(const timed_list *list, int term, double share, class_fit 
     if (tried.cost < fit->cost) *fit = tried;
 }
 
-/* The best of one share, the others kept. */
+/* Finds the best value of one share, with the others fixed. */
 static void share_improve(const timed_list *list, int term, class_fit *fit)
 {
     const int step = 1 + (list->n - 1) / MOST_TRIED;
@@ -163,7 +164,8 @@ static void share_improve(const timed_list *list, int term, class_fit *fit)
     for (int i = 0; i < list->n; i += step) share_try(list, term, implied(&list->at[i], fit, term), fit);
 }
 
-/* From the device's own rates, or from computing that takes no time, so that memory's share is looked for first. */
+/* Starts from the device's own rates, or from computing that takes no time, so that memory's share is looked for
+ * first. */
 static class_fit fit_from(const timed_list *list, double launch_s, double overlap, double compute)
 {
     class_fit fit = {.share = {compute, 1, 1}, .overlap = overlap, .launch_s = launch_s};
@@ -187,7 +189,7 @@ static class_fit fit_at(const timed_list *list, double launch_s)
     return best;
 }
 
-/* Of equal launches the one next to the device's. */
+/* Fits a class. Among equal launches it takes the one nearest to the device's. */
 static class_fit fit_class(const shared_figures *f, const timed_list *list)
 {
     const double pull = 1e-6;
@@ -232,7 +234,7 @@ static void print_class(const shared_figures *f, tutti_processor_model_figure gr
     }
 }
 
-/* A class and a pass in a precision, from 0 on; false: no more. */
+/* Returns the i-th class, pass and precision; false after the last. */
 static bool group_at(int i, tutti_processor_model_figure *out)
 {
     const int pass = i % TUTTI_NPASSES, precision = i / TUTTI_NPASSES % TUTTI_NPRECISIONS,
@@ -243,7 +245,7 @@ static bool group_at(int i, tutti_processor_model_figure *out)
     return class < TUTTI_DEVICE_NCLASSES;
 }
 
-/* The launch that all classes would take if they had to take one. */
+/* Returns the launch that fits all classes best if they must share one. */
 static double common_launch(const shared_figures *f, const tutti_processor_model_sample *samples, int n, timed *memory)
 {
     double costs[NLAUNCHES] = {0};
@@ -258,7 +260,7 @@ static double common_launch(const shared_figures *f, const tutti_processor_model
     return launches[best];
 }
 
-/* What several candidates compute is told apart where enough samples are of one. */
+/* Fits the candidates of a class apart if there are enough samples of each. */
 static void fit_group(const shared_figures *f, const tutti_processor_model_sample *samples, int n,
                       const tutti_processor_model_figure *group, timed *memory, tutti_strbuf *out)
 {

@@ -119,7 +119,7 @@ static tutti_status lines_take(tutti_processor_model *d, tutti_failure *err)
     return st;
 }
 
-/* What must be there, and be more than nothing; rates by which no time is beyond all numbers. */
+/* Checks that required figures are there and positive, and that no rate leads to infinite times. */
 static tutti_status whole_check(const tutti_processor_model *d, tutti_failure *err)
 {
     for (int i = 0; i < NNUMBERS; i++)
@@ -139,7 +139,7 @@ static tutti_status whole_check(const tutti_processor_model *d, tutti_failure *e
     return TUTTI_OK;
 }
 
-/* Takes over of the device that `d` is like what its own file does not say. */
+/* Copies figures that the file does not give from the device that `d` is like. */
 static tutti_status like_take(tutti_processor_model *d, tutti_failure *err)
 {
     tutti_processor_model like;

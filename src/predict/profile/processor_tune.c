@@ -20,7 +20,7 @@ typedef struct {
     const char *precision;
 } probe;
 
-/* Of each several batch sizes, because that is what sizes of kernels follow. */
+/* Several batch sizes of each, because kernel sizes follow them. */
 static const probe fitted[] = {
     {"digits", 8, "f32"},     {"digits", 48, "f32"},     {"digits", 160, "f32"},    {"digits", 8, "bf16"},
     {"digits", 48, "bf16"},   {"strokes", 8, "f32"},     {"strokes", 48, "f32"},    {"strokes", 128, "f32"},
@@ -43,7 +43,7 @@ enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / s
 typedef struct {
     tutti_processor_model_sample *at;
     int n;
-    tutti_arena names; /* of their layers */
+    tutti_arena names; /* names of their layers */
 } sample_set;
 
 static sample_set set_make(void)
@@ -70,9 +70,9 @@ static void graph_release(probe_graph *g)
     *g = (probe_graph){0};
 }
 
-enum { CARD_BATCHES = 16 }; /* a card is filled by so many times the samples */
+enum { CARD_BATCHES = 16 }; /* a card needs this factor more samples to be filled */
 
-/* As a job of one rank and one thread would have it. */
+/* Makes the graph as a job of one rank and one thread would. */
 static tutti_status graph_make(const probe *p, const struct tutti_device *card, probe_graph *out, tutti_failure *err)
 {
     const char *text = tutti_embedded_find(tutti_device_probes, p->model);
@@ -91,7 +91,7 @@ static tutti_status graph_make(const probe *p, const struct tutti_device *card, 
     return st;
 }
 
-/* Adds the times of its kernels to the set: of each the shorter of two measurements, because a busy machine takes
+/* Measures its kernels and adds the times to the set: of each kernel the shorter of two, because a busy machine takes
  * caches away. */
 static tutti_status probe_measure(const probe *p, const struct tutti_device *card, sample_set *set, tutti_failure *err)
 {
@@ -187,7 +187,7 @@ static void add_sums(const tutti_processor_model *d, const sample_set *set, doub
     }
 }
 
-/* A line each: what it is, what it does and how long that takes. */
+/* Adds a line for each kernel: what it is, its work, and how long it takes. */
 static void add_kernels(const probe *p, const tutti_processor_model *d, const sample_set *set, tutti_strbuf *out)
 {
     if (!out->length)

@@ -24,24 +24,24 @@
 #include "../../training/plan/placement.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, LONG_RUNS = 3, MAX_RUNS = 300, NPHASES = 4 };
-static const double BUDGET_S = 0.3; /* of a thread */
+static const double BUDGET_S = 0.3; /* for each thread */
 
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
-    tutti_arena activations; /* one block, as large as it must be */
+    tutti_arena activations; /* one block, as large as needed */
     tutti_placement placed;
-    char *memory;            /* where it has them */
-    tutti_kernel_args *args; /* a layer; scratch is a node's */
-    float **velocity;        /* a layer: of its parameters, one after the other */
+    char *memory;            /* where it holds the activations */
+    tutti_kernel_args *args; /* for each layer; scratch belongs to a node */
+    float **velocity;        /* for each layer: states of its parameters, one after the other */
     double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
     double updates[MAX_RUNS];
     int nruns;
     double load_s;
-    const struct tutti_device *card; /* that the kernels run on; NULL: the cpu */
-    void **taken;                    /* of its memory, ntaken */
+    const struct tutti_device *card; /* the card that the kernels run on; NULL means the CPU */
+    void **taken;                    /* memory of the card, ntaken pieces */
     int ntaken;
-    bool lacks_memory; /* the card has not had all that was asked for: nothing is run */
+    bool lacks_memory; /* the card did not have enough memory, so nothing is run */
 } runner;
 
 static float *drawn(runner *r, size_t nbytes, uint64_t key)
@@ -70,7 +70,7 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return take(r, drawn(r, nbytes, key), nbytes);
 }
 
-/* Activations of a value: their dtype says what bits mean. */
+/* Fills the activations of a value by its dtype. */
 static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
 {
     const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
@@ -84,13 +84,13 @@ static size_t param_bytes(const tutti_param_desc *d)
     return (size_t)d->elements * sizeof(float);
 }
 
-/* Of a value, a gradient, a saved state, a scratch; i < 0: there is none. */
+/* Returns where a value, a gradient, a saved state or scratch lies; NULL if i < 0. */
 static void *place(const runner *r, const int64_t *offsets, int i)
 {
     return i < 0 || offsets[i] < 0 ? NULL : r->memory + offsets[i];
 }
 
-/* Nobody wants the gradients of a layer that is frozen as a whole. */
+/* Leaves out gradients of a layer that is frozen as a whole. */
 static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
 {
     for (int p = 0; p < g->nparams; p++)
@@ -98,8 +98,8 @@ static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
             a->dparam[g->params[p].ordinal] = NULL;
 }
 
-/* What a split layer computes with and its neighbours read lies in memory of its own: it is moved between the two,
- * which is no kernel's. */
+/* Gives the inputs and outputs of a split layer memory of their own: moving them between ranks is not a kernel's
+ * work. */
 static void *place_or_fill(runner *r, const int64_t *offsets, int i, bool is_split, const tutti_value *v, uint64_t key)
 {
     void *at = is_split ? NULL : place(r, offsets, i);
@@ -145,7 +145,7 @@ static void params_prepare(runner *r, int l)
     leave_out_frozen(r->graph, l, a);
 }
 
-/* Memory as a step has it: activations by life time, and each parameter with its gradient and a state. */
+/* Lays out memory as a step does: activations by life time; each parameter with its gradient and a state. */
 static void runner_prepare(runner *r)
 {
     const tutti_graph *g = r->graph;
@@ -176,7 +176,7 @@ static void runner_prepare(runner *r)
 
 int64_t tutti_profile_bytes(const tutti_graph *g)
 {
-    enum { COPIES = 3 }; /* a parameter, its gradient, a state */
+    enum { COPIES = 3 }; /* a parameter, its gradient, and a state */
     tutti_arena work = {0};
     tutti_placement placed;
     tutti_placement_make(g, &work, &placed);
@@ -197,7 +197,7 @@ static void gradients_sum(runner *r, int l)
                     r->graph->config.nthreads);
 }
 
-/* -1: it moves what others wait for, which is no kernel's. */
+/* Returns the phase of a node, or -1 if the node only moves what others wait for. */
 static int phase_of(const tutti_node *n)
 {
     switch (n->kind) {
@@ -209,14 +209,14 @@ static int phase_of(const tutti_node *n)
     }
 }
 
-/* Of what is timed. A kernel of one thread by what that has computed: on a busy machine others take turns on its
- * core. */
+/* Returns the clock for a node. A kernel of one thread is timed by processor time, because on a busy machine others
+ * take turns on its core. */
 static double node_clock(const runner *r)
 {
     return r->graph->config.nthreads == 1 && !r->card ? tutti_clock_thread_s() : tutti_clock_s();
 }
 
-/* ---- on a card: a pass is put on its queue several times, so that what a wait costs is shared ---- */
+/* ---- on a card: a pass is queued several times, so that the cost of waiting is shared ---- */
 
 enum { CARD_RUNS = 10 };
 
@@ -242,7 +242,7 @@ static double time_on_card(const runner *r, tutti_kernel *k, const tutti_kernel_
     static const tutti_queue_work passing = {"pass", run_pass, sizeof(card_pass), offsetof(card_pass, args.seed),
                                              3 * sizeof(uint64_t)};
     const card_pass pass = {k, phase, *a};
-    if (phase > 2) return 0; /* sums of gradients: no sample of a fit */
+    if (phase > 2) return 0; /* sums of gradients are no samples of a fit */
     r->card->finish(r->card);
     const double start = tutti_clock_s();
     for (int i = 0; i < CARD_RUNS; i++) r->card->launch(r->card, &passing, &pass);
@@ -250,7 +250,7 @@ static double time_on_card(const runner *r, tutti_kernel *k, const tutti_kernel_
     return (tutti_clock_s() - start) / CARD_RUNS;
 }
 
-/* One step, in its order; times: nlayers * NPHASES, or NULL. */
+/* Runs one step in order. times: nlayers * NPHASES entries, or NULL. */
 static void runner_step(runner *r, double *times)
 {
     const tutti_graph *g = r->graph;
@@ -277,8 +277,8 @@ static void runner_step(runner *r, double *times)
     }
 }
 
-/* All parameters updated by a rule with one state, when the step's kernels have pushed them out of the nearest caches,
- * as they do in a real step: seconds for all of them. */
+/* Updates all parameters by a rule with one state, after the step's kernels have pushed them out of the nearest caches,
+ * as in a real step. Returns the seconds for all of them. */
 static double runner_update(runner *r)
 {
     const tutti_update update = tutti_update_to_time();
@@ -299,7 +299,7 @@ static double runner_update(runner *r)
     return node_clock(r) - start;
 }
 
-/* What a loader does for one sample of the model's size: an index, and a table lookup a byte. */
+/* Returns what a loader takes for one sample of the model's size: an index, and a table lookup for each byte. */
 static double load_time(runner *r)
 {
     enum { SAMPLES = 64, RUNS = 9 };
@@ -354,7 +354,7 @@ static double quartile_of(const runner *r, int layer, int phase)
     return all[r->nruns / 4];
 }
 
-/* Mean over threads of the lower quartile of each node: what it takes when nobody disturbs it. */
+/* Fills in the mean over threads of each node's lower quartile: its undisturbed time. */
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;

@@ -16,43 +16,43 @@
 typedef struct {
     const char *name;
     double forward_s, params_s, data_s;
-    double sum_s; /* of the gradients that the readers of its output leave */
+    double sum_s; /* of adding up the gradients that the readers of its output leave */
 } tutti_layer_time;
 
 typedef struct {
     int64_t samples_per_call;
     tutti_precision precision;
-    int nbusy; /* threads that ran at once */
-    int parts; /* ranks that share a split layer; 0 or 1: there is none */
+    int nbusy; /* number of threads that ran at once */
+    int parts; /* number of ranks that share a split layer; 0 or 1 if there is none */
     int nlayers;
     tutti_layer_time *layers;
-    double update_s_per_element; /* a rule with one state, f32 */
+    double update_s_per_element; /* for a rule with one state, f32 */
     double load_s_per_sample;
     tutti_arena arena;
 } tutti_profile;
 
 enum { TUTTI_MAX_BUSY = 64 };
-/* Memory that a graph's nodes are timed in, but for small things: that of a training step, with one state a
- * parameter. */
+/* Returns the memory that timing a graph's nodes needs, up to small things: that of a training step with one state for
+ * each parameter. */
 int64_t tutti_profile_bytes(const tutti_graph *g);
-/* TUTTI_ERR_FAILED: less than nbusy times that is left. graphs: alike but for their kernels; 1 <= nbusy <=
- * TUTTI_MAX_BUSY. Takes about half a second, or four steps of a network whose step alone takes as long. */
+/* TUTTI_ERR_FAILED if there is not nbusy times that memory. graphs: alike but for their kernels; 1 <= nbusy <=
+ * TUTTI_MAX_BUSY. Takes about half a second, or four steps of a large network. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
-/* All its times, as on a machine that takes so many times as long. */
+/* Multiplies all its times by a factor: a slower machine. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
-/* Without those of updates: as if a call had so many times the samples. */
+/* Multiplies all its times but those of updates: a call with more samples. */
 void tutti_profile_resize(tutti_profile *p, double factor);
 
-/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy, parts), else
- * TUTTI_ERR_DATA saying which are there; layers must be the model's. */
+/* Print a profile as one JSON object on a line; and find the profile for (samples_per_call, precision, nbusy, parts).
+ * If there is none: TUTTI_ERR_DATA, with words about those that are there. The layers must be the model's. */
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
                                 tutti_profile *out, tutti_failure *err);
 
-/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say.
- * A function of the trace: what it does not say is assumed. TUTTI_ERR_DATA where its layers are not the model's. */
-#define TUTTI_ASSUMED_UPDATE_S 2e-9 /* an element: 20 bytes at the 10 GB/s that topologies assume of a core */
+/* Makes a profile of the trace of a one-rank run of this model with the graph's batch. What a trace does not say is
+ * assumed (profile_trace.c). TUTTI_ERR_DATA if its layers are not the model's. */
+#define TUTTI_ASSUMED_UPDATE_S 2e-9 /* for an element: 20 bytes at the 10 GB/s that topologies assume for a core */
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
                                     tutti_profile *out, tutti_failure *err);
 
@@ -63,22 +63,23 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
  * of a bucket's exchanges that are told to be ready before the rule is applied; but 1 where the plan goes by need: what
  * comes later then has the next forward pass to hide behind. Threads: shared (pure). */
 
-/* The same of times->plan, by times that are kept. */
+/* Does the same for times->plan, by times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
                                     tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
-/* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
+/* Returns how often the exchange is started in a step: 1, or 1 / period; 0 if it serves tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
-/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is
- * applied: on the rank that takes part in the most of it. */
+/* Seconds of all exchanges of a bucket of n elements in a step, and of the part that is ready before the rule is
+ * applied: on the rank with the largest part in it. */
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those
- * of its parameters, by the seconds of each of the plan's exchanges; what it receives by them. */
+/* What a rank does for a split layer in a step (-1: for all split layers): exchanges that it waits for at once, and
+ * those of the layer's parameters, by the seconds of each of the plan's exchanges; and the bytes that it receives by
+ * them. */
 typedef struct {
     double travel_s, params_s;
     int64_t received_bytes;
@@ -90,24 +91,24 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
  * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
  * nothing else travelled. Threads: shared (pure). */
 
-/* out: an entry for each layer of the model; *nrows of them are filled in, model order. */
+/* out has an entry for each layer of the model; *nrows of them are filled in, in model order. */
 tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                tutti_layer_prediction *out, int *nrows, tutti_failure *err);
 
-/* How many groups of nranks / G ranks give a dense layer the least traffic, if a group splits the layer and groups
- * split the batch: G divides nranks and has the smallest
+/* Returns the number of groups that gives a dense layer the least traffic, if a group of nranks / G ranks splits the
+ * layer and groups split the batch. G divides nranks and has the smallest
  *     2 batch / G (activations and errors, inside a group of several)  +  noutputs G / nranks (gradients, between
  *     groups).
- * nranks = data parallel, 1 = model parallel; the smaller of equals. */
+ * nranks means data parallel, 1 model parallel; of equal numbers the smaller one. */
 int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
 
 /* The bytes that the plan's rank holds while it trains: its memories and the scratch of its exchanges. Threads: shared
  * (pure). */
 
-/* Cost: a part of each schedule. */
+/* Cost: compiling a part of each schedule. */
 tutti_rank_memory tutti_rank_memory_of(const tutti_plan *plan);
-/* Of parameters of which nothing but their bytes in f32 is known: weights, gradients and the states of the rule;
- * activations and exchanges are 0. false: there is no such rule, and no state is counted. */
+/* Sets memory for parameters of which only the bytes in f32 are known: weights, gradients and the states of the rule;
+ * activations and exchanges are 0. Returns false if there is no such rule; then no state is counted. */
 bool tutti_rank_memory_of_layers(const char *rule, int64_t bytes, tutti_rank_memory *out);
 
 #endif

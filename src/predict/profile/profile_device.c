@@ -53,7 +53,7 @@ static double bytes_of_inputs(const tutti_kernel *k)
     return sum;
 }
 
-/* Of inputs that get a gradient from this kernel. */
+/* Returns the bytes of inputs that get a gradient from this kernel. */
 static double bytes_of_gradients(const tutti_graph *g, int layer)
 {
     const tutti_kernel *k = &g->kernels[layer];
@@ -71,7 +71,7 @@ static double bytes_of_params(const tutti_kernel *k)
     return sum;
 }
 
-/* What a pass backward looks at again besides the gradient of the output. */
+/* Returns the bytes that a backward pass reads besides the gradient of the output. */
 static double bytes_read_again(const tutti_kernel *k)
 {
     double sum = k->backward_reads & TUTTI_READS_OUTPUT ? (double)k->out.bytes : 0;
@@ -87,7 +87,7 @@ static double flops_of(const tutti_kernel *k)
     return k->op->flops(k->attrs, in, &k->out.shape);
 }
 
-/* A loss has no output: its gradient goes with its input. */
+/* A loss has no output: its gradient counts with its input. */
 static double bytes_of_dout(const tutti_kernel *k)
 {
     return (double)k->out.bytes;
@@ -100,7 +100,7 @@ bool tutti_processor_model_work_of(const tutti_graph *g, int layer, tutti_kernel
     const tutti_processor_model_class class = class_of(k);
     const bool is_product = class <= TUTTI_DEVICE_DENSE;
     const bool is_joint = k->joint_backward && g->runs_params[layer];
-    if (strcmp(k->op->name, "flatten") == 0) return false; /* the same values under another shape */
+    if (strcmp(k->op->name, "flatten") == 0) return false; /* it only gives the same values another shape */
     *out = (tutti_processor_model_work){
         .class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
     switch (pass) {
@@ -142,7 +142,7 @@ double tutti_processor_model_seconds(const tutti_processor_model *d, tutti_preci
            apart * fmin(compute_s, memory_s);
 }
 
-/* Reads the parts of a gradient and writes their sum. */
+/* Returns the seconds of reading the parts of a gradient and writing their sum. */
 static double sum_seconds(const tutti_processor_model *d, const tutti_graph *g, int layer)
 {
     const int nparts = g->layer_grads[layer].nparts;
@@ -158,7 +158,7 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
 {
     const tutti_model *m = g->model;
     const double words =
-        5 * sizeof(float); /* that a rule with one state moves for an element: three read, two written */
+        5 * sizeof(float); /* bytes that a rule with one state moves for an element: three read, two written */
     if (d->peak[g->config.precision] <= 0)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "%s has no figure peak.%s; a job of that precision cannot be timed on it", d->file.name,

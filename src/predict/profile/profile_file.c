@@ -33,7 +33,7 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
     tutti_strbuf_puts(out, "\n");
 }
 
-/* A finite number >= 0 under `key`, or NaN. */
+/* Returns the finite number >= 0 under `key`, or NaN. */
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -67,7 +67,7 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* Whether a line is of (graph->config.batch, its precision, nbusy, its parts). */
+/* True if a line is for (graph->config.batch, its precision, nbusy, its parts). */
 static bool is_of(const cJSON *root, const tutti_graph *g, int nbusy)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
