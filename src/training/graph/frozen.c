@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* frozen.c: freezes parameters: marks those that keep their first value, and finds memory for gradients that nobody
- * wants.
+ * needs.
  *
- * Running statistics are never frozen: they are measured, not learned, and go on moving in frozen layers, as with
- * PyTorch's requires_grad = False. A pattern that fits no parameter that could be learned is refused: it was meant for
- * another name. */
+ * Running statistics are never frozen: they are measured, not learned, and keep changing in frozen layers, as with
+ * PyTorch's requires_grad = False. A pattern that matches no parameter that could be learned is refused: it was meant
+ * for another name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const char *said(const tutti_graph *g)
     return g->config.frozen.said ? g->config.frozen.said : g->model->name;
 }
 
-/* Of layers and parameters; names that nearly fit a pattern without stars. */
+/* Returns the name of a layer or parameter that is near to a pattern without stars. */
 static const char *nearest_name(const tutti_graph *g, const char *pattern)
 {
     const char **known = tutti_alloc(sizeof *known * (size_t)(g->model->nlayers + g->nparams));
@@ -69,13 +69,13 @@ tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err)
         if (tutti_param_is_learned(&g->params[i])) return TUTTI_OK;
         could = could || could_learn(&g->params[i]);
     }
-    if (!could) return TUTTI_OK; /* said in other words */
+    if (!could) return TUTTI_OK; /* the caller has another message for that */
     return tutti_fail(err, TUTTI_ERR_USAGE,
                       "%s: every learned parameter of model %s is frozen: there is nothing to train", said(g),
                       g->model->name);
 }
 
-/* ---- gradients that nobody wants ---- */
+/* ---- gradients that no rule uses ---- */
 
 static int64_t rounded(int64_t bytes)
 {
@@ -89,7 +89,7 @@ static bool learns_something(const tutti_graph *g, int layer)
     return false;
 }
 
-/* Bytes of those of the layer's first nparams parameters that are frozen. */
+/* Bytes of the gradients of the frozen ones among the layer's first nparams parameters. */
 static int64_t unwanted_bytes(const tutti_graph *g, int layer, int nparams)
 {
     int64_t bytes = 0;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gradients.c: lists the gradients of layers' outputs in a step, and who writes and reads each.
+/* gradients.c: lists the gradients of layers' outputs in a step, and which nodes write and read each.
  *
- * Layers are looked at from the last to the first, as backward runs. A layer's own gradient is what its readers have
- * left: of one reader that very gradient, of several their sum, added up in the order of the readers so that its bits
- * depend on nothing else. What a layer leaves for an input is a gradient of its own, or the one that it was given,
- * where its kernel passes that on (add).
+ * Layers are visited from the last to the first, as backward runs. A layer's own gradient comes from its readers: with
+ * one reader it is that reader's gradient, with several it is their sum, added in the order of the readers so that its
+ * bits depend on nothing else. For an input a layer leaves a gradient of its own, or the gradient that it was given, if
+ * its kernel passes that on (add).
  *
- * So one gradient may have several readers, and a kernel that changes the gradient that it is given (a mask, in place)
- * spoils it for whoever reads it later. `unread` counts them: where it is not zero, that kernel gets a copy, made by a
- * sum of one part. What the kernel makes of it counts as another gradient in the same memory, so that nobody can take
- * one for the other. */
+ * So one gradient may have several readers, and a kernel that changes its gradient in place (a mask) spoils it for
+ * later readers. `unread` counts them: if it is not zero, that kernel gets a copy, made by a sum of one part. The
+ * changed gradient counts as another gradient in the same memory, so that the two cannot be confused. */
 #include <string.h>
 
 #include "graph_impl.h"
 
 typedef struct {
     tutti_graph *graph;
-    bool *learns;  /* a layer: it or a layer that it reads from has learned parameters */
-    bool *has_own; /* a layer: it has learned parameters */
-    int *unread;   /* a gradient: how many have yet to read it */
-    int *nreaders; /* a layer: inputs that its output is, where a gradient is wanted */
+    bool *learns;  /* per layer: it or a layer that it reads from has learned parameters */
+    bool *has_own; /* per layer: it has learned parameters */
+    int *unread;   /* per gradient: number of nodes that have not read it yet */
+    int *nreaders; /* per layer: number of inputs that read its output and need a gradient */
 } sorting;
 
 static bool is_wanted(const sorting *s, int from)
@@ -45,7 +44,7 @@ static int add_grad(sorting *s, tutti_grad grad)
     return g->ngrads++;
 }
 
-/* What the readers of layer l have left becomes the gradient of its output. */
+/* Makes the gradient of layer l's output from what its readers have left. */
 static void take_out(sorting *s, int l)
 {
     tutti_graph *g = s->graph;
@@ -63,8 +62,8 @@ static void take_out(sorting *s, int l)
     if (own->takes_parts) own->out = own->changed;
 }
 
-/* What layer l leaves for its inputs. Contributions of a value end up in the order of its readers: the last one, which
- * comes first here, in the last place. */
+/* Lists what layer l leaves for its inputs. Parts of a value's gradient end up in the order of its readers: the last
+ * reader comes first here and gets the last place. */
 static void give_in(sorting *s, int l)
 {
     tutti_graph *g = s->graph;
@@ -86,7 +85,7 @@ static void give_in(sorting *s, int l)
     }
     const tutti_kernel *k = &g->kernels[l];
     g->runs_params[l] = s->has_own[l] || (any && k->feeds_data);
-    /* A gradient that is passed on changed has to be changed by somebody. */
+    /* If a gradient is passed on changed, some pass must change it. */
     const bool joint = k->joint_backward && g->runs_params[l];
     g->needs_input_grad[l] = any && !joint && !(all_passed && (!k->writes_dout || g->runs_params[l]));
 }

@@ -44,8 +44,8 @@ int tutti_graph_loss_number(const tutti_graph *g, int layer)
 
 /* ---- parameters and kernels ---- */
 
-/* The mean over slots times the number of slots is the sum over the global batch: that is how loss and the count of
- * correct samples are read back, and why any non-zero @stop ends the run on all ranks at the same step. */
+/* The mean over slots times the number of slots is the sum over the global batch: the loss and the count of correct
+ * samples are read back in this way, and any non-zero @stop ends the run on all ranks at the same step. */
 static const char *const control_names[] = {
     [TUTTI_CONTROL_LOSS] = "@loss",
     [TUTTI_CONTROL_CORRECT] = "@correct",
@@ -68,7 +68,7 @@ static void add_control_params(tutti_graph *g)
     }
 }
 
-/* Parameters are listed as in the file, wherever merged layers have come to stand. */
+/* Parameters are listed in the order of the file, wherever merged layers now stand. */
 static int *layers_by_number(tutti_graph *g)
 {
     const tutti_layer *layers = g->model->layers;
@@ -81,7 +81,7 @@ static int *layers_by_number(tutti_graph *g)
     return order;
 }
 
-/* The kernel of a split layer has a part of each parameter; everybody else has to do with all of it. */
+/* The kernel of a split layer has a part of each parameter; all other code uses the whole parameter. */
 static void make_whole(tutti_param_desc *desc, int parts)
 {
     desc->shape.dim[0] *= parts;
@@ -115,8 +115,8 @@ static tutti_value input_value(const tutti_model *m, int64_t batch)
     return tutti_value_plain(&v.shape);
 }
 
-/* In which order convolutions leave their outputs: one for all of the model, so that what lies between them never
- * moves. Shapes that do not fit are for create_kernels to tell. */
+/* Returns the memory order of convolutions' outputs: one order for the whole model, so that values between them are
+ * never reordered. Shapes that do not fit are reported by create_kernels. */
 static tutti_order find_order(const tutti_graph *g)
 {
     const tutti_model *m = g->model;
@@ -131,15 +131,15 @@ static tutti_order find_order(const tutti_graph *g)
         nvotes += tutti_order_vote_of(layer->op, layer->attrs, in, &shapes[l], &votes[nvotes]);
     }
     free(shapes);
-    tutti_order order = nvotes ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NONE; /* a card's kernels know no blocks */
+    tutti_order order = nvotes ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NONE; /* a card's kernels know no blocked orders */
     if (tutti_device_kind_of(g->config.device) == TUTTI_DEVICE_CPU)
         order = tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
     free(votes);
     return order;
 }
 
-/* Which inputs of a layer a ReLU made, or what keeps its zeros, as a request has it; outputs: those of the layers
- * before that are such. */
+/* Returns the inputs of a layer that a ReLU made, or an op that keeps its zeros, as a bit set for the request; outputs:
+ * which outputs of the layers before are of that kind. */
 static unsigned find_rectified(const tutti_layer *layer, bool *outputs, int l)
 {
     unsigned inputs = 0;
@@ -199,9 +199,9 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* ---- what cannot be trained, said in words ---- */
+/* ---- refusals of what cannot be trained ---- */
 
-/* How many inputs of later layers the output of layer l is. */
+/* Counts the inputs of later layers that read the output of layer l. */
 static int count_readers(const tutti_model *m, int l)
 {
     int n = 0;
@@ -236,7 +236,7 @@ static tutti_status check_trainable(const tutti_graph *g, tutti_failure *err)
     return tutti_fail(err, TUTTI_ERR_USAGE, "%s: no layer has parameters: there is nothing to train", g->model->name);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err)

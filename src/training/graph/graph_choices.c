@@ -6,9 +6,9 @@
 #include "../../base/text/strbuf.h"
 #include "graph.h"
 
-/* Passes of a layer that one candidate computes for one reason. */
+/* Passes of one layer that the same candidate computes for the same reason. */
 typedef struct {
-    tutti_kernel_chosen chosen; /* seconds: of all of them */
+    tutti_kernel_chosen chosen; /* seconds: of all these passes */
     unsigned passes;
 } choice;
 
@@ -18,7 +18,7 @@ static bool is_same(const tutti_kernel_chosen *a, const tutti_kernel_chosen *b)
     return a->why == b->why && a->in_vain == b->in_vain && !strcmp(a->name, b->name) && same_next;
 }
 
-/* Passes that nobody runs have a kernel all the same. */
+/* Passes that are never run have a kernel too. */
 static const tutti_kernel_chosen *chosen_for(const tutti_graph *g, int layer, int pass)
 {
     const tutti_kernel_chosen *chosen = &g->kernels[layer].chosen[pass];
@@ -103,7 +103,7 @@ void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_str
                             nothers, nothers == 1 ? "" : "s");
 }
 
-/* Passes of the layers of an op that each candidate computes, where any of them had a choice. */
+/* Adds how many passes of an op's layers each candidate computes, if any of them had a choice. */
 static bool add_counts(const tutti_graph *g, const tutti_op_row *op, bool first, tutti_strbuf *sb)
 {
     const char *name;

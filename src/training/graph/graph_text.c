@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_text.c: prints a step graph: one line a node, or a drawing for Graphviz.
+/* graph_text.c: prints a step graph: one line for each node, or a drawing for Graphviz.
  *
- * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l)
- * the part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l)
- * what a kernel keeps for its backward pass; blocks of(l) and such what a split layer l has where others touch it. */
+ * Names in the text: "batch"; "conv1" a layer's output; "conv1.weight" a parameter; d(x) the gradient of x on this
+ * rank; d(x by l) the part of it that layer l leaves; d'(x) the gradient after x's layer has changed it in place;
+ * sum(x) the sum over ranks; saved(l) what a kernel keeps for its backward pass; blocks of(l) and the like: shared data
+ * of a split layer l. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,7 +130,7 @@ static const char *node_style(tutti_node_kind k)
     return styles[k];
 }
 
-/* The newest writer of a datum before node `reader`, or -1: that is where the value that it reads comes from. */
+/* Returns the newest writer of a datum before node `reader`, or -1: the value that it reads comes from there. */
 static int writer_before(const tutti_graph *g, tutti_datum d, int reader)
 {
     for (int i = reader - 1; i >= 0; i--)
@@ -138,7 +139,7 @@ static int writer_before(const tutti_graph *g, tutti_datum d, int reader)
     return -1;
 }
 
-/* Weights that an update overwrites are still read by these: the `free` condition, drawn dashed. */
+/* Draws dashed edges from the nodes that still read weights which an update overwrites: the `free` condition. */
 static void add_free_edges(const tutti_graph *g, int update, tutti_strbuf *sb)
 {
     const int p = g->nodes[update].param;

@@ -2,10 +2,9 @@
 /* nodes.c: lists the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer
  * with learned parameters.
  *
- * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an
- * update right after the last reader of the parameter, a sum of gradients right before the layer whose output's
- * gradient it is. Invariant: every datum that a node reads was written by an earlier node of the list, or is a
- * parameter. */
+ * Exchanges and updates stand as early as the data allow: an exchange right after the last writer of the gradient, an
+ * update right after the last reader of the parameter. A sum of gradients stands right before the layer of that output.
+ * Invariant: every datum that a node reads was written by an earlier node of the list, or is a parameter. */
 #include <string.h>
 
 #include "graph_impl.h"
@@ -15,7 +14,7 @@ enum { MAX_DATA = 2 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS + TUTTI_NCON
 /* A node under construction: its lists are copied into the graph's arena when it is finished. */
 typedef struct {
     tutti_graph *graph;
-    tutti_datum *reads, *writes; /* room for MAX_DATA, and to read every gradient there is */
+    tutti_datum *reads, *writes; /* room for MAX_DATA entries, and for reading every gradient */
     int nreads, nwrites;
 } draft;
 
@@ -41,7 +40,7 @@ static void finish(draft *d, tutti_node_kind kind, int layer, int param)
     d->nreads = d->nwrites = 0;
 }
 
-/* Statistics are averaged, frozen parameters only read. */
+/* LEARNED: the rule updates it. AVERAGED: a statistic, averaged over ranks. FROZEN: it is only read. */
 typedef enum { LEARNED, AVERAGED, FROZEN } param_sort;
 
 static param_sort sort_of(const tutti_param *p)
@@ -49,7 +48,7 @@ static param_sort sort_of(const tutti_param *p)
     return p->is_frozen ? FROZEN : tutti_param_is_learned(p) ? LEARNED : AVERAGED;
 }
 
-/* Calls the datum kind for each parameter of layer l of one sort. */
+/* Calls `say` for each parameter of layer l that is of this sort. */
 static void each_param(draft *d, void (*say)(draft *, tutti_datum_kind, int), tutti_datum_kind kind, int l,
                        param_sort sort)
 {
@@ -160,7 +159,7 @@ static void add_forward(draft *d, int l)
     const bool training = g->config.training;
     const bool is_loss = g->model->layers[l].op->is_loss;
     reads_inputs(d, l, 0);
-    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* labels */
+    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* the labels */
     each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
     each_param(d, reads, TUTTI_DATUM_PARAM, l, FROZEN);
     each_param(d, reads, TUTTI_DATUM_PARAM, l, AVERAGED);
@@ -173,8 +172,9 @@ static void add_forward(draft *d, int l)
     finish(d, TUTTI_NODE_FORWARD, l, -1);
 }
 
-/* Both halves of backward are said to read the learned parameters: a kernel may, and it costs no time, because the
- * input gradient, which does, comes later. The first half changes the output's gradient if anybody does. */
+/* Both halves of the backward pass are listed as readers of the learned parameters: a kernel may read them, and it
+ * costs no time, because the input gradient, which does read them, comes later. The first half changes the output's
+ * gradient if any half does. */
 static void reads_for_backward(draft *d, int l, bool first)
 {
     tutti_graph *g = d->graph;
@@ -254,12 +254,12 @@ static void add_backward(draft *d, int l)
         if (d->graph->kernels[l].joint_backward) writes_input_grads(d, l);
         finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
     }
-    add_for_params(d, add_exchange, l, LEARNED); /* before the input gradient: it travels meanwhile */
+    add_for_params(d, add_exchange, l, LEARNED); /* before the input gradient: the exchange runs meanwhile */
     if (d->graph->needs_input_grad[l]) add_backward_data(d, l, !runs_params);
     add_for_params(d, add_update, l, LEARNED);
 }
 
-/* Evaluation runs what the last loss needs: no auxiliary heads. */
+/* Evaluation runs only what the last loss needs: no auxiliary heads. */
 static bool *find_needed(const tutti_graph *g, tutti_arena *arena)
 {
     const tutti_model *m = g->model;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c: split layers, which groups of ranks share: their kernels, and the memory for what travels between the ranks.
- * */
+/* split.c: split layers, which groups of ranks share: their kernels, and the memory that the ranks exchange. */
 #include "split.h"
 
 #include <inttypes.h>
@@ -40,7 +39,7 @@ const tutti_value *tutti_graph_out(const tutti_graph *g, int layer)
     return s < 0 ? &g->kernels[layer].out : &g->split[s].out;
 }
 
-/* ---- which ---- */
+/* ---- which layers are split ---- */
 
 static int find_layer(const tutti_model *m, const char *name)
 {
@@ -94,7 +93,7 @@ static tutti_status check_layer(const tutti_split_layers *split, const tutti_mod
 tutti_status tutti_split_check(const tutti_split_layers *split, const tutti_model *model, tutti_failure *err)
 {
     tutti_arena work = {0};
-    tutti_shape *shapes = TUTTI_ARENA_NEW(&work, tutti_shape, model->nlayers); /* of one sample */
+    tutti_shape *shapes = TUTTI_ARENA_NEW(&work, tutti_shape, model->nlayers); /* for one sample */
     tutti_status st = tutti_model_infer(model, 1, shapes, err);
     for (int i = 0; i < split->nlayers && !st; i++) st = check_layer(split, model, i, shapes, err);
     tutti_arena_release(&work);
@@ -127,7 +126,7 @@ tutti_status tutti_graph_find_split(tutti_graph *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What a split layer saves is the exchange of its gradients, and frozen parameters have none. */
+/* Splitting a layer saves the exchange of its gradients; frozen parameters have no gradients. */
 tutti_status tutti_graph_check_split(const tutti_graph *g, tutti_failure *err)
 {
     for (int i = 0; i < g->nparams; i++) {
@@ -175,8 +174,8 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
     tutti_status st = describe(g, s, request, err);
     if (st) return st;
     void *attrs = tutti_arena_alloc(&g->arena, request->op->attrs_bytes);
-    if (!request->op->divide(request->attrs, parts, attrs))
-        return tutti_fail(err, TUTTI_ERR_FAILED, "outputs do not divide"); /* tutti_split_check has seen that they do */
+    if (!request->op->divide(request->attrs, parts, attrs)) /* tutti_split_check has checked that they do */
+        return tutti_fail(err, TUTTI_ERR_FAILED, "outputs do not divide");
     tutti_shape wide = request->in[0].shape;
     wide.dim[0] *= parts;
     const tutti_value in = tutti_value_plain(&wide);
@@ -189,8 +188,7 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
                             request->engine);
         s->nparams += parts * k->params[i].elements;
     }
-    /* What goes on around the kernel is the business of moves and travels, not of who reads or writes the layer's
-     * output. */
+    /* Moves and travels, not the layer, read and write what goes in and out of the kernel. */
     s->masks = !st && k->writes_dout;
     k->writes_dout = k->joint_backward = k->in_place = false;
     k->max_dout_parts = 0;

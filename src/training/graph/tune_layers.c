@@ -11,7 +11,7 @@
 enum { ROUNDS = 7, LONG_ROUNDS = 3 };
 static const double LONG_FLOPS = 2e8; /* takes milliseconds */
 
-/* As graph.c asks for it. */
+/* Makes the same request as graph.c. */
 static tutti_kernel_request request_of(const tutti_graph *g, int l)
 {
     const tutti_layer *layer = &g->model->layers[l];
@@ -31,7 +31,7 @@ static bool is_known(const tutti_tune_file *f, const tutti_tuned_entry *e)
     return tutti_tune_file_seconds(f, e->op, e->shape, e->precision, e->pass, e->candidate) > 0;
 }
 
-/* To four digits: more of them say nothing. */
+/* Rounds to four digits: further digits are noise. */
 static double rounded(double seconds)
 {
     char text[32];
