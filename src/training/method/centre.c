@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By this share of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors
+/* A centre moves by this share of its distance to the mean of all workers, as in the launch file of the EASGD authors
  * (mpiT). */
 static const double AUTO_MOVE = 0.9;
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_diloco.c: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's rule, the inner
- * one; then the way from the centre to the mean of all weights is the gradient of an outer step, SGD with Nesterov
- * momentum, and every rank goes on from the centre with the states that its rule has.
+ * rule. Then the difference between the centre and the mean of all weights is the gradient of an outer step, SGD with
+ * Nesterov momentum, and every rank continues from the centre with the states that its rule has.
  *
- * Weights are averaged in place by an allreduce of any algorithm, and every rank does the outer step to all of them:
- * the same mean, so the same centre and the same momentum on every rank, which nobody else touches. The other way,
- * owners of slices, would save two vectors a rank and cost a second exchange; once in H steps the arithmetic is
- * nothing. A bucket's outer step is done while later buckets travel. What is tested and saved is the centre. With an
- * outer rate of 1 and no momentum it is local SGD but for rounding. */
+ * An allreduce of any algorithm averages the weights in place, and every rank does the outer step on all of them:
+ * from the same mean every rank gets the same centre and the same momentum, which no other rank touches. The
+ * alternative, owners of slices, would save two vectors on each rank and cost a second exchange; once in H steps the
+ * arithmetic costs next to nothing. A bucket's outer step is done while later buckets are exchanged. The centre is what
+ * is tested and saved. With an outer rate of 1 and no momentum the method is local SGD except for rounding. */
 #include "method_impl.h"
 
 static const char momentum_name[] = "outer-momentum";
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, momentum; /* memories */
-    int means;            /* exchanges */
+    int centre, momentum; /* numbers of memories */
+    int means;            /* numbers of exchanges */
 } handles;
 
 static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements)
@@ -50,7 +50,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     return st ? st : tutti_method_declare_own_check(b, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- a rank's loops ---- */
 
 static void list_outer(tutti_plan_builder *b, const handles *h)
 {
@@ -82,7 +82,7 @@ static void list(tutti_plan_builder *b)
     list_outer(b, h);
 }
 
-/* ---- the row ---- */
+/* ---- the method's row ---- */
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {

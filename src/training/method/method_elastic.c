@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_elastic.c: what the synchronous elastic-averaging methods share: memories, exchanges and loops.
  *
- * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period, all by what was
- * there before the step, its rule also pulls it towards the centre C, and C moves towards all workers: C <- C + alpha
- * (sum of W - P C). The weights that are summed are those that the step's kernels read too, so sums of them need not
- * wait for the gradients; the centre that workers are pulled to is the one of the period before, which has had a whole
- * period to arrive.
+ * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period its rule also
+ * pulls W towards the centre C, and C moves towards all workers: C <- C + alpha (sum of W - P C). Both use the values
+ * from before the step. The summed weights are those that the step's kernels read too, so the sums need not wait for
+ * the gradients. Workers are pulled to the centre of the period before, which has had a whole period to arrive.
  *
- * Sums travel from the weights to a memory that the centre's owners read. What is tested and saved is the centre, whole
- * on every rank once its exchange has ended. */
+ * Sums go from the weights to a memory that the centre's owners read. The centre is what is tested and saved; every
+ * rank holds all of it once its exchange has ended. */
 #include "method_elastic.h"
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, sum;   /* memories */
-    int sums, gathers; /* exchanges */
+    int centre, sum;   /* numbers of memories */
+    int sums, gathers; /* numbers of exchanges */
 } handles;
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
 static void declare_centre(tutti_plan_builder *b, handles *h)
 {
@@ -34,7 +33,7 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
     const bool chooses = !tutti_plan_algorithms(tutti_builder_plan(b)->config.algorithm, rows);
-    const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the tree is what the method is about */
+    const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the method is defined by its tree */
     const tutti_builder_request sums = {e->at_root ? TUTTI_REDUCE : TUTTI_REDUCE_SCATTER, algorithm, false, false},
                                 centre = {e->at_root ? TUTTI_BROADCAST : TUTTI_ALL_GATHER, algorithm, true, false};
     const tutti_method_vectors vectors = {.own_states = true,
@@ -53,7 +52,7 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
     return st ? st : tutti_method_declare_own_check(b, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- a rank's loops ---- */
 
 static void start_sums(tutti_plan_builder *b)
 {
@@ -72,7 +71,7 @@ static void wait_centre(tutti_plan_builder *b, tutti_action_steps steps)
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
-/* The part of a bucket's centre that this rank moves; false: none. */
+/* Fills in the part of a bucket's centre that this rank moves; false: it moves none. */
 static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket, tutti_action *out)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -124,16 +123,16 @@ void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
     wait_centre(b, TUTTI_IN_EVERY_STEP);
 }
 
-/* ---- what they refuse ---- */
+/* ---- refusals ---- */
 
 tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err)
 {
     return tutti_method_accept_own_weights(c, "elastic averaging", "exchanges with the centre", err);
 }
 
-/* The mean of the workers and the centre, along a direction of curvature h, with e = rate * h: the next (mean, centre)
- * is [1 - e - a, a; a P, 1 - a P] times this one, whose eigenvalues lie in the unit circle while a < (4 - 2 e) / (2 + P
- * (2 - e)). That is largest at e = 0. */
+/* The mean of the workers, and the centre, along a direction of curvature h, with e = rate * h: the next pair (mean,
+ * centre) is the matrix [1 - e - a, a; a P, 1 - a P] times this one. Its eigenvalues lie in the unit circle if a < (4 -
+ * 2 e) / (2 + P (2 - e)). That bound is largest at e = 0. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate, bound = 2 / (nworkers + 1.0);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_local_sgd.c: local SGD (Stich 2019; post-local and hierarchical kin: Lin et al. 2020): every rank takes steps
- * of its own, by the mean gradient of its own samples, and every H steps the weights of all ranks are averaged (and the
- * rule's states, if asked).
+/* method_local_sgd.c: local SGD (Stich 2019; post-local and hierarchical variants: Lin et al. 2020): every rank takes
+ * steps of its own, by the mean gradient of its own samples, and every H steps the weights of all ranks are averaged
+ * (and the rule's states, if the job asks for it).
  *
- * Weights and states are whole and a rank's own: so many copies as ranks. What is tested and saved is the mean of all
- * weights, which has a memory of its own: looking at it changes nothing, also inside a period. H = 1 with sgd is
- * synchronous SGD but for rounding: the mean of w - r g_i is w - r mean(g_i).
+ * Every rank has whole weights and states of its own. What is tested and saved is the mean of all weights, which has a
+ * memory of its own: testing it changes nothing, also inside a period. H = 1 with sgd is synchronous SGD except for
+ * rounding: the mean of w - r g_i is w - r mean(g_i).
  *
- * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard
- * within a step. */
+ * Control numbers are exchanged in every step, so that losses are those of all samples, and a request to stop reaches
+ * all ranks within a step. */
 #include "method_impl.h"
 
 typedef struct {
     tutti_method_handles shared;
-    int averages, means,
-        end; /* exchanges: of a period's weights, and of its states; from means to end: the mean of all weights for
-              * tests */
+    /* exchanges: of a period's weights, and of its states; means .. end: of the mean of all weights for tests */
+    int averages, means, end;
 } handles;
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
@@ -55,7 +54,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     return st ? st : tutti_method_declare_own_check(b, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- a rank's loops ---- */
 
 static void wait_period(tutti_plan_builder *b, int bucket)
 {
@@ -86,7 +85,7 @@ static void list(tutti_plan_builder *b)
     for (int x = h->means; x < h->end; x++) tutti_builder_wait(b, x);
 }
 
-/* ---- the row ---- */
+/* ---- the method's row ---- */
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {

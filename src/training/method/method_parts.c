@@ -7,7 +7,7 @@
 
 #include "method_impl.h"
 
-enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
+enum { FEW_RANKS = 8, PAD = 16 }; /* numbers have cache lines of their own */
 
 static int declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
 {
@@ -83,7 +83,8 @@ static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype 
     return tutti_builder_memory(b, &m);
 }
 
-/* One-shot has one synchronisation, and each rank reads all others: too many of them cost more than a tree's rounds. */
+/* The algorithm one-shot has one synchronisation, but each rank reads from all others: with many ranks that costs more
+ * than a tree's rounds. */
 static const char *few_numbers(const tutti_plan *p)
 {
     const int nranks = p->config.nranks;
@@ -108,7 +109,7 @@ int tutti_method_declare_centre(tutti_plan_builder *b, bool common)
     return centre;
 }
 
-/* From x.in to x.out; out: its number. */
+/* Declares a sum from x.in to x.out; *out: its number. */
 static tutti_status declare_sum(tutti_plan_builder *b, bool of_slots, tutti_plan_exchange x, int *out,
                                 tutti_failure *err)
 {
@@ -167,7 +168,7 @@ int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
     return declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
 }
 
-/* The norm of all gradients has always travelled with it, though nobody reads the sum. */
+/* The norm of all gradients has always been exchanged with the verdict, although the sum is not used. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;
@@ -207,7 +208,7 @@ tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_action a = tutti_method_update(p, bucket, h->gradients, h->weights);
     a.verdict = h->verdict;
-    a.norm = p->config.norms ? h->flag : -1; /* of its own gradients */
+    a.norm = p->config.norms ? h->flag : -1; /* the norm of its own gradients */
     a.share = p->config.nranks;
     return a;
 }
@@ -240,7 +241,7 @@ void tutti_method_declare_sent(tutti_plan_builder *b)
                                                            .is_region = true});
 }
 
-/* Of the bucket, or of the slice of it that the rank owns. */
+/* Converts the bucket, or the slice of it that the rank owns. */
 static void convert(tutti_plan_builder *b, int bucket, bool own, int from, int to)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -303,7 +304,7 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err)
                          : TUTTI_OK;
 }
 
-/* Saving is rare: the plainest gather will do, whatever algorithm trains. */
+/* Checkpoints are rare: the simplest gather is good enough, whatever algorithm trains. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};

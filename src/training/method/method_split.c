@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_split.c: synchronous SGD where groups of ranks share some layers (hybrid parallelism, PCL-DNN): sharded, as
- * method_sync_sgd.c has it, but that what belongs to a part of a split layer is summed, updated and gathered by the
- * ranks that have that part, one of each group.
+/* method_split.c: synchronous SGD where groups of ranks share some layers (hybrid parallelism, PCL-DNN). It is sharded,
+ * as method_sync_sgd.c describes. The difference: a part of a split layer is summed, updated and gathered by the ranks
+ * that have that part, one rank of each group.
  *
- * What a split layer has travels inside its group where the graph says, and is waited for at once: the next kernel
- * reads it. With one group nobody else has a rank's part, and nothing of it travels. A rank has room for whole
- * parameters and keeps its part of them current; before a test or a checkpoint the group gathers them. */
+ * A split layer's data are exchanged inside the group where the graph says, and are waited for at once, because the
+ * next kernel reads them. With one group no other rank has a rank's part, and gradients of it are not exchanged. A rank
+ * has room for whole parameters and keeps its part of them current; before a test or a checkpoint the group gathers
+ * them. */
 #include <stdio.h>
 
 #include "method_impl.h"
@@ -14,13 +15,14 @@ enum { MOST_NAME = 96 };
 
 typedef struct {
     tutti_method_handles shared;
-    int parts, ngroups; /* ranks of a group; groups */
-    /* First exchanges of what has one a part, or one a group. Of a bucket: the sums of its gradients, the gathers of
-     * its weights, -1 where nobody else has a rank's part, and its whole parameters; of a node: what travels there. */
+    int parts, ngroups; /* ranks of a group; number of groups */
+    /* Numbers of first exchanges; each has one exchange for each part, or for each group. Per bucket: sums of
+     * gradients, gathers of weights (both -1 where no other rank has a rank's part), and gathers of whole parameters.
+     * Per node: its travels. */
     int *sums, *gathers, *wholes, *travels;
 } handles;
 
-/* The one of a bucket's sums, or of its gathers, that the rank takes part in; -1: there is none. */
+/* Returns the one among a bucket's sums, or gathers, that this rank takes part in; -1 = none. */
 static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -28,9 +30,9 @@ static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
     return first[bucket] + tutti_plan_position(p, tutti_builder_rank(b));
 }
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
-/* Ranks first, first + step, ...: the members of what is declared next. */
+/* The ranks first, first + step, ...: members of the exchanges that are declared next. */
 static const int32_t *members_of(tutti_arena *work, int first, int step, int n)
 {
     int32_t *members = TUTTI_ARENA_NEW(work, int32_t, n);
@@ -50,8 +52,8 @@ static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int 
                                  .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
 }
 
-/* What of a bucket is exchanged: its word, the vector in which it lies, and how; where the first number of each bucket
- * is kept. */
+/* One exchanged quantity of a bucket: its name, the vector in which it lies, the schedule, and where the first number
+ * of each bucket is kept. */
 typedef struct {
     const char *what;
     int memory;
@@ -59,7 +61,7 @@ typedef struct {
     int *first;
 } exchanged;
 
-/* Of a bucket's part, between the ranks that have it. */
+/* Declares the exchange of a bucket's part, between the ranks that have the part. */
 static tutti_status declare_part(tutti_plan_builder *b, const exchanged *e, int bucket, int part, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -98,7 +100,7 @@ static tutti_status declare_buckets(tutti_plan_builder *b, const exchanged *e, t
     return st;
 }
 
-/* An exchange of each group; first: the number of the first one. */
+/* Declares an exchange in each group; *first: the number of the first. */
 static tutti_status declare_in_groups(tutti_plan_builder *b, const char *name, tutti_plan_exchange x,
                                       const tutti_builder_request *r, int *first, tutti_failure *err)
 {
@@ -119,7 +121,8 @@ static tutti_status declare_in_groups(tutti_plan_builder *b, const char *name, t
     return st;
 }
 
-/* Two passes over memory, no more: what is waited for at once has nothing to hide rounds behind. */
+/* Travels use algorithms with two passes over memory, no more: the rank waits for them at once, so nothing hides
+ * further rounds. */
 static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_ALL_GATHER, "direct", true, false},
@@ -140,7 +143,7 @@ static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
                                        .count = tutti_plan_travel_count(p, i),
                                        .in = {tutti_plan_split_memory(p, n->reads[0].index), 0},
                                        .out = {tutti_plan_split_memory(p, n->writes[0].index), 0},
-                                       .turn = -1}; /* before all that has time until the next step */
+                                       .turn = -1}; /* before all exchanges that have time until the next step */
         st = declare_in_groups(b, name, x,
                                n->hop == TUTTI_HOP_GATHER_INPUTS ? &gather
                                : n->hop == TUTTI_HOP_SUM_GRADS   ? &sum
@@ -173,7 +176,8 @@ static tutti_status declare_wholes(tutti_plan_builder *b, tutti_failure *err)
     return st;
 }
 
-/* Slices of states to rank 0, in the order in which they lie: part after part, of each the groups' slices. */
+/* Gathers slices of states to rank 0 in the order in which they lie: part after part, and for each part the groups'
+ * slices. */
 static tutti_status declare_saves(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};
@@ -236,7 +240,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     return st ? st : declare_saves(b, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- a rank's loops ---- */
 
 static void wait_weights(tutti_plan_builder *b, int bucket)
 {
@@ -279,7 +283,7 @@ static void update(tutti_plan_builder *b, int bucket)
     if (gather >= 0) tutti_builder_tell(b, gather, TUTTI_WHEN_READY);
 }
 
-/* Whole parameters in each group. */
+/* Gathers whole parameters in each group. */
 static void list_wholes(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);

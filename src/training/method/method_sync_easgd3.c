@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_sync_easgd3.c: the method sync-easgd3: Sync EASGD2 with its exchanges beside the computing (Sync EASGD3 of
- * You, Buluc and Demmel 2017): the weights that are summed are there when the step begins, so sums travel beside its
- * forward and backward pass; the centre is needed at the end of the next period, so it travels beside all of that. The
- * same weights to the bit. */
+ * You, Buluc and Demmel 2017). The weights to be summed exist when the step begins, so the sums run beside its forward
+ * and backward pass. The centre is needed at the end of the next period, so its exchange runs beside that whole period.
+ * The weights have the same bits as with Sync EASGD2. */
 #include "method_elastic.h"
 
 static const tutti_elastic way = {.at_root = false, .overlaps = true};

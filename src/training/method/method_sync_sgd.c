@@ -2,27 +2,26 @@
 /* method_sync_sgd.c: synchronous SGD (Goyal et al. 2017): every gradient is summed over all ranks while the backward
  * pass goes on.
  *
- * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices; each owner updates its
- * slice, with states that nobody else keeps, and the slices are gathered. Nothing waits at the end of a step: the first
- * reader of the next one does. Before a checkpoint rank 0 gathers the states.
- * Replicated: a bucket is summed on every rank by one allreduce, which any algorithm serves that has one, and every
- * rank updates all of it: the same sums and the same rule, so the same weights, and the proof asks that the sums are
- * the same expressions.
+ * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices. Each owner updates its
+ * slice, with states that no other rank keeps, and the slices are gathered. Nothing waits at the end of a step: the
+ * first reader of the next step does. Before a checkpoint rank 0 gathers the states. Replicated: one allreduce, of any
+ * algorithm that has one, sums a bucket on every rank, and every rank updates all of it. The same sums and the same
+ * rule give the same weights; the proof demands that the sums are the same expressions.
  *
- * Early, which is for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its
- * kernels, as soon as the sums have come and the last kernel that reads the bucket's weights has run, so that gathers
- * travel during the backward pass too.
+ * Early, for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels,
+ * as soon as the sums have come and the last kernel that reads the bucket's weights has run, so that gathers run during
+ * the backward pass too.
  *
- * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their
- * place; the sums of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums
- * travel too, these are rounded once more, so that all ranks go by the same. Between hosts of several ranks it is the
- * hosts' sums that are rounded, on their way. Each sum rounded (exchange.rounding: each): what travels is summed in
- * place in 16 bits, by any algorithm, and widened where it is used.
+ * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that is exchanged
+ * instead; the sums of the rounded values are f32. Sharded, the owners get these sums as they are. Replicated, where
+ * sums are sent too, the sums are rounded once more, so that all ranks use the same values. Between hosts of several
+ * ranks, the hosts' sums are rounded when they are sent. Each sum rounded (exchange.rounding: each): any algorithm sums
+ * the rounded values in place in 16 bits, and they are widened where they are used.
  *
- * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds
- * nobody up. Where gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first.
- * Sharded, each owner looks at its slices, some numbers of each rank are summed, and only if all were finite the rule
- * is applied; what is gathered else are the old weights, so the loop does not depend on the verdict. Replicated, each
+ * Otherwise updates come after all backward work: by then the early sums have arrived, and a rank that waits delays no
+ * other. Where gradients may overflow (dynamic loss scale), or their norm is needed, sums are looked at first. Sharded,
+ * each owner looks at its slices, a few numbers of each rank are summed, and the rule is applied only if all gradients
+ * were finite; otherwise the old weights are gathered, so the loop does not depend on the verdict. Replicated, each
  * rank has seen all sums itself.
  *
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
@@ -30,12 +29,12 @@
 
 typedef struct {
     tutti_method_handles shared;
-    int sums, gathers; /* exchanges; gathers: -1 where weights are replicated */
+    int sums, gathers; /* numbers of exchanges; gathers: -1 where weights are replicated */
 } handles;
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
-/* Before they are sent; where groups' sums are, these are rounded on the way. */
+/* True if gradients are rounded before they are sent; false: groups' sums are rounded on the way. */
 static bool rounds_all(const tutti_plan_builder *b)
 {
     return tutti_method_rounds(&tutti_builder_plan(b)->config) && !tutti_builder_rounds_groups(b);
@@ -79,7 +78,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     return st || alone ? st : tutti_method_declare_saves(b, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- a rank's loops ---- */
 
 static void wait_weights(tutti_plan_builder *b, int bucket)
 {
@@ -100,7 +99,7 @@ static void free_weights(tutti_plan_builder *b, int bucket)
     tutti_builder_start(b, h->gathers + bucket, TUTTI_WHEN_FREE);
 }
 
-/* What this rank looks at and updates of a bucket. */
+/* The part of a bucket that this rank looks at and updates. */
 static tutti_action own_part(const tutti_plan_builder *b, int bucket)
 {
     const tutti_method_handles *n = tutti_builder_kept(b);
@@ -112,7 +111,7 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket)
     return a;
 }
 
-/* Until the sums are there, as they were made or, where these travelled or were rounded, from that. */
+/* Waits for the sums, and widens them to f32 if they arrived in 16 bits. */
 static void wait_sums(tutti_plan_builder *b, int bucket)
 {
     const handles *h = tutti_builder_kept(b);
@@ -143,7 +142,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket);
         if (tutti_method_looks(&p->config))
-            tutti_builder_wait(b, h->sums + bucket); /* that it was looked at */
+            tutti_builder_wait(b, h->sums + bucket); /* waits until it was looked at */
         else
             wait_sums(b, bucket);
         tutti_builder_do(b, &update);
@@ -152,7 +151,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
     tutti_builder_wait(b, h->shared.control);
 }
 
-/* One part a bucket. */
+/* Lists one part for each bucket. */
 static void list_beside(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -178,7 +177,7 @@ static void list(tutti_plan_builder *b)
     tutti_method_list_saves(b);
 }
 
-/* ---- the row ---- */
+/* ---- the method's row ---- */
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {
@@ -203,7 +202,7 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What the parts of split layers are summed and updated by is sharded, late and without a look at all gradients. */
+/* Split layers are summed and updated only sharded, late and without a look at all gradients. */
 static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
 {
     static const char whole[] = "goes by all gradients, and ranks that share layers have parts of them";

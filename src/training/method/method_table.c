@@ -43,7 +43,7 @@ const char *tutti_method_key_name(const tutti_method_row *row, int i)
     return i - n < TUTTI_METHOD_MAX_CONCERNED ? row->concerned_by[i - n] : NULL;
 }
 
-/* Whether a method before row `end` takes the key. */
+/* True if a method before row `end` takes the key. */
 static bool is_known(const tutti_method_key *key, int end)
 {
     for (int r = 0; r < end; r++)
@@ -62,7 +62,7 @@ const tutti_method_key *tutti_method_key_at(int i)
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words)
 {
     const size_t length = strlen(rule);
-    if (row->is_plain || !strcmp(row->paper_rules, "any")) return false; /* is_plain: the job's momentum is left out */
+    if (row->is_plain || !strcmp(row->paper_rules, "any")) return false; /* is_plain: the job's momentum is ignored */
     for (const char *at = row->paper_rules; *at; at += strspn(at, ", ")) {
         const size_t n = strcspn(at, ",");
         if (n == length && !strncmp(at, rule, n)) return false;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* say.c: says in ten words how a plan's ranks exchange: what travels, how often, by which algorithms, in which types.
- * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too; of the
- * row it takes the name, and whether it is plain. */
+/* say.c: says in ten words how a plan's ranks exchange: what is sent, how often, by which algorithms, in which types.
+ * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too. The
+ * row gives only its name and whether it is plain. */
 #include <string.h>
 
 #include "method.h"
 
-/* What the exchanges of a step or a period do with vectors of parameters. */
+/* How the exchanges of a step or a period move vectors of parameters. */
 typedef struct {
     unsigned collectives; /* bit set of tutti_collective */
-    bool of_weights;      /* sums are of weights; else of gradients */
-    bool half, whole;     /* something travels in 16 bits; in f32 */
-    tutti_dtype type;     /* of 16 bits */
+    bool of_weights;      /* sums are of weights; false: of gradients */
+    bool half, whole;     /* something is sent in 16 bits; something is sent in f32 */
+    tutti_dtype type;     /* the 16-bit type */
     tutti_strbuf algorithms;
 } travels;
 
@@ -78,7 +78,7 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *out)
         tutti_strbuf_printf(out, "visits %s, f32", words[p->admission]);
 }
 
-/* What travels in 16 bits, and what does not: gradients, then weights. */
+/* Adds the types: of values sent in 16 bits, and of others: gradients, then weights. */
 static void add_types(const tutti_plan *p, const travels *t, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, ", %s%s", t->half ? tutti_dtype_name(t->type) : "f32", t->half && t->whole ? "/f32" : "");

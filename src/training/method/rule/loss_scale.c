@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_scale.c: raises and lowers the loss scale, by whether gradients were finite. Powers of two: scaling rounds
- * nothing. */
+/* loss_scale.c: raises and lowers the loss scale, by whether gradients were finite. Scales are powers of two, so that
+ * scaling rounds nothing. */
 #include <math.h>
 
 #include "../method.h"
 
-enum { LARGEST_EXPONENT = 24 }; /* beyond it f16 could hold no scaled gradient above 2^-8 */
+enum { LARGEST_EXPONENT = 24 }; /* beyond it, f16 could not hold a scaled gradient above 2^-8 */
 
 tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l)
 {

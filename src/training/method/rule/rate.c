@@ -3,8 +3,8 @@
  * state for it.
  *
  * Warm-up is linear by step (Goyal et al. 2017) and comes first; poly and cosine (Loshchilov and Hutter 2017) fall from
- * its end to the end of the run; the milestones of `step` count from the start of the run, as in PyTorch's
- * MultiStepLR. */
+ * the end of the warm-up to the end of the run; the milestones of `step` count from the start of the run, as in
+ * PyTorch's MultiStepLR. */
 #include <math.h>
 
 #include "../method.h"

@@ -5,12 +5,12 @@
  *   w *= 1 - lr * decay
  *   m += (1 - beta1) * (g - m)              exp_avg
  *   v += (1 - beta2) * (g * g - v)          exp_avg_sq
- *   w -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)         t: updates with this one
+ *   w -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)         t: number of updates, this one included
  *
- * What does not depend on the element is worked out in double, and sqrt(1 - beta2^t) is taken out of the quotient, so
- * that an element costs one square root and one division. Both averages move by a share of their distance: as beta2 * v
- * + (1 - beta2) * g * g, which PyTorch has for v, the two factors, rounded to f32, do not add up to 1, and an average
- * of equal squares drifts off. */
+ * Everything that does not depend on the element is computed in double, and sqrt(1 - beta2^t) is taken out of the
+ * quotient, so that an element costs one square root and one division. Both averages move by a share of their distance.
+ * PyTorch computes v as beta2 * v + (1 - beta2) * g * g; rounded to f32 the two factors do not add up to 1, and an
+ * average of equal squares drifts away. */
 #include "rule_impl.h"
 
 const tutti_rule_key tutti_rule_key_beta1 = {
@@ -31,7 +31,7 @@ const tutti_rule_key tutti_rule_key_beta2 = {
     .help = "adamw, lamb: decay of the average of squared gradients",
     .wants = "one below 1, such as 0.999",
 };
-/* Above 0: else a weight whose gradients were all 0 would become 0 / 0. */
+/* Must be above 0: otherwise a weight whose gradients were all 0 would become 0 / 0. */
 const tutti_rule_key tutti_rule_key_eps = {
     .key = "optimiser.eps",
     .initial = "1e-8",

@@ -4,11 +4,11 @@
  *
  *   m += (1 - beta1) * (g - m)              exp_avg
  *   v += (1 - beta2) * (g * g - v)          exp_avg_sq
- *   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + decay * w              t: updates with this one
- *   w -= lr * |w| / |u| * u                 of each weight tensor; the ratio is 1 where one of both norms is 0
+ *   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + decay * w              t: updates, this one included
+ *   w -= lr * |w| / |u| * u                 norms of each weight tensor; the ratio is 1 if one of both norms is 0
  *
  * Biases and batch norm's scale and shift are not decayed, and their ratio is 1, as in the authors' program for BERT.
- * As in rule_adamw.c sqrt(1 - beta2^t) is taken out of the quotient. */
+ * As in rule_adamw.c, sqrt(1 - beta2^t) is taken out of the quotient. */
 #include "rule_impl.h"
 
 enum { DECAY = TUTTI_ADAM_NUMBERS, CORRECTION, MOVE };

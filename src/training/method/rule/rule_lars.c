@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_lars.c: the rule lars: SGD with momentum whose rate is each layer's own (You, Gitman and Ginsburg 2017, arXiv
+/* rule_lars.c: the rule lars: SGD with momentum with a rate for each layer (You, Gitman and Ginsburg 2017, arXiv
  * 1708.03888):
  *
- *   local = trust * |w| / (|g| + decay * |w|)             of each weight tensor; 1 where one of both norms is 0, and
- *   for biases and batch
- *                                                         norm's scale and shift, which are not decayed either
- *   v = momentum * v + lr * local * (g + decay * w);  w -= v             scaled_momentum: as the paper has it
- *   v = momentum * v +      local * (g + decay * w);  w -= lr * v        else: as PyTorch's SGD has its own
+ *   local = trust * |w| / (|g| + decay * |w|)            norms of each weight tensor; 1 if one of both norms is 0, and
+ *                                                        for biases and batch norm's scale and shift, which are not
+ *                                                        decayed either
+ *   v = momentum * v + lr * local * (g + decay * w);  w -= v             scaled_momentum: as in the paper
+ *   v = momentum * v +      local * (g + decay * w);  w -= lr * v        otherwise: as in PyTorch's SGD
  *
- * Both are the same as long as lr does not change; when it falls, the first goes on for a while by the rate of
- * before. */
+ * Both are equal while lr does not change; after lr falls, the first form still moves for a while at the old rate. */
 #include "rule_impl.h"
 
 static const tutti_rule_key trust_key = {
@@ -29,8 +28,8 @@ static const tutti_rule_key scaled_key = {
     .help = "lars: the rate goes into the momentum; else it is outside",
 };
 
-enum { MOMENTUM, TRUST, IS_SCALED };                   /* keys */
-enum { UNSCALE, DECAY, MU, INTO_MOMENTUM, OUT_OF_IT }; /* numbers */
+enum { MOMENTUM, TRUST, IS_SCALED };                   /* indices of keys */
+enum { UNSCALE, DECAY, MU, INTO_MOMENTUM, OUT_OF_IT }; /* indices of numbers */
 
 static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
 {

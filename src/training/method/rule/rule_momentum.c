@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_momentum.c: the rule momentum: v = mu * v + g, w -= lr * v: PyTorch's torch.optim.SGD with momentum (dampening
- * 0), its momentum_buffer called by the name that our checkpoints have always had. */
+ * 0). Its momentum_buffer has the name that our checkpoints have always used. */
 #include "rule_impl.h"
 
 const tutti_rule_key tutti_rule_key_momentum = {

@@ -7,7 +7,7 @@ void tutti_rule_prepare_sgd(const tutti_update *u, const tutti_update_step *s, d
     k[TUTTI_SGD_UNSCALE] = (float)s->unscale;
     k[TUTTI_SGD_DECAY] = (float)decay;
     k[TUTTI_SGD_LR] = (float)s->lr;
-    k[TUTTI_SGD_MU] = (float)u->value[0]; /* momentum; sgd has no keys */
+    k[TUTTI_SGD_MU] = (float)u->value[0]; /* value of momentum; sgd has no keys */
 }
 
 enum { NSTATES = 0 };
@@ -21,7 +21,7 @@ static inline float step(const float *k, float w, float sum, float *state)
 const tutti_rule_row tutti_rule_sgd = {
     .name = "sgd",
     .help = "w -= lr * g",
-    .ignored = {&tutti_rule_key_momentum}, /* as jobs always could */
+    .ignored = {&tutti_rule_key_momentum}, /* jobs have always been allowed to set it */
     .prepare = tutti_rule_prepare_sgd,
     .loops = RULE_LOOPS,
 };

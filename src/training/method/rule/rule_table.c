@@ -27,7 +27,7 @@ const tutti_rule_row *tutti_rule_find(const char *name)
     return NULL;
 }
 
-/* Whether a rule before row `end` has the key. */
+/* True if a rule before row `end` has the key. */
 static bool is_known(const tutti_rule_key *key, int end)
 {
     for (int r = 0; r < end; r++)

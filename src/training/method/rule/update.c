@@ -30,7 +30,7 @@ void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti
 
 /* ---- norms of tensors ---- */
 
-enum { MEASURED_AT_ONCE = 8192 }; /* on the stack; sums are exact, so no norm depends on it */
+enum { MEASURED_AT_ONCE = 8192 }; /* on the stack; sums are exact, so the size changes no norm */
 
 static bool measures(const tutti_rule_row *rule)
 {
@@ -73,7 +73,7 @@ double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, con
     return u->rule->trust(u, weights, measures(u->rule) ? other : other * s->unscale);
 }
 
-/* A momentum of 1 takes nothing of the old value, not even a NaN times 0. */
+/* A momentum of 1 uses nothing of the old value, not even a NaN times 0. */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n)
 {
     const float keep = (float)(1 - momentum), take = (float)momentum, slots = (float)nslots;

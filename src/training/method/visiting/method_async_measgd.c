@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_async_measgd.c: the method async-measgd: asynchronous EASGD whose workers keep a momentum each (You, Buluc and
- * Demmel 2017). */
+/* method_async_measgd.c: the method async-measgd: asynchronous EASGD in which each worker keeps a momentum (You, Buluc
+ * and Demmel 2017). */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .wants_states = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_async_sgd.c: the method async-sgd: asynchronous SGD: a worker brings its gradients, which the rule applies to
- * the centre, and goes on from what that is then; meanwhile others did the same, so gradients are of older weights
- * (Dean et al. 2012). */
+/* method_async_sgd.c: the method async-sgd: asynchronous SGD: a worker brings its gradients, the rule applies them to
+ * the centre, and the worker continues from the new centre. Other workers do the same meanwhile, so gradients are of
+ * older weights (Dean et al. 2012). */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_gradients = true, .is_plain = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_bounded_sgd.c: the method bounded-sgd: asynchronous SGD whose workers wait for those that are too far behind:
- * nobody begins local step s before all have ended step s - K (Ho et al. 2013, stale synchronous parallel). K = 0: step
- * by step together. */
+ * no worker begins local step s before all have ended step s - K (Ho et al. 2013, stale synchronous parallel). K = 0:
+ * all step together. */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_gradients = true, .is_paced = true};

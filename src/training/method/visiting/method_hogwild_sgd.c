@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_hogwild_sgd.c: the method hogwild-sgd: asynchronous SGD without a lock: of what two workers do to the same
- * element at a time one is lost (Recht et al. 2011). */
+/* method_hogwild_sgd.c: the method hogwild-sgd: asynchronous SGD without a lock: if two workers change the same element
+ * at the same time, one change is lost (Recht et al. 2011). */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_EVERYBODY, .by_gradients = true};

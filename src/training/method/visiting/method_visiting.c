@@ -2,39 +2,39 @@
 /* method_visiting.c: what the asynchronous methods share, whose workers take steps of their own and visit a centre:
  * memories, visits, loops.
  *
- * A worker's step is its kernels, on its own weights and its share of a batch, and a visit. By gradients: the rule is
- * applied to the centre, with states that lie beside it, and the worker goes on from what the centre is then. Elastic:
- * in the last step of a period worker and centre move towards each other, by what both were before; the worker's own
- * rule pulls it, in the same pass, to the centre that it has seen, so of a visit only the centre's move keeps others
- * out. The weights have not changed since the step began: whether a visit comes before or after the kernels, the
- * formula is the same, and after them the centre is the newer one.
+ * A worker's step consists of its kernels, on its own weights and its share of a batch, and a visit. By gradients: the
+ * rule is applied to the centre, with states that lie beside it, and the worker continues from the new centre. Elastic:
+ * in the last step of a period worker and centre move towards each other, by the values of both from before. The
+ * worker's own rule pulls it, in the same pass, to the centre that it has seen, so during a visit only the centre's
+ * move keeps other workers out. The weights have not changed since the step began, so the formula is the same whether a
+ * visit comes before or after the kernels; after them the centre is newer.
  *
- * The centre is in the memory of rank 0, and all workers of its host reach it there. A worker of another host brings
- * what its visit is about to a seat at rank 0 and takes along what came of it: two exchanges, and between them the
- * visit is made for it, by its part of the loop of arrivals. By gradients the part looks at what it applies; elastic
- * workers look at their own gradients, which do not travel.
+ * The centre is in the memory of rank 0, and all workers of its host use it there. A worker of another host sends the
+ * vector of its visit to a seat at rank 0 and takes the result along: two exchanges. Between them the worker's part of
+ * the loop of arrivals makes the visit for it. By gradients, that part looks at the gradients that it applies; elastic
+ * workers look at their own gradients, which are not sent.
  *
- * What is tested and saved is the centre, which other hosts get before a test; a run that is resumed begins with
- * workers at it. */
+ * The centre is what is tested and saved; other hosts get it before a test. The workers of a resumed run begin at the
+ * centre. */
 #include "method_visiting.h"
 
 #include <stdio.h>
 
-/* A worker of another host. */
+/* Numbers for a worker of another host. */
 typedef struct {
     int rank;
-    int seat, verdict;    /* memories; verdict: of looks at what it brings, -1 = there are none */
-    int push, pull, test; /* exchanges: what a visit is about, what came of it, the centre for tests */
+    int seat, verdict;    /* memories; verdict: of looks at what the worker brings, -1 = none */
+    int push, pull, test; /* exchanges: the vector of a visit, its result, the centre for tests */
 } far_worker;
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, seen; /* memories */
+    int centre, seen; /* numbers of memories */
     int nfar;
     far_worker *far;
 } handles;
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
 static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v, handles *h)
 {
@@ -73,7 +73,7 @@ static void declare_seats(tutti_plan_builder *b, const tutti_visiting *v, handle
     }
 }
 
-/* What members[0] has to where the memory of members[1] lies. */
+/* Declares an exchange from a memory of members[0] to the place where members[1] has that memory. */
 static tutti_status declare_way(tutti_plan_builder *b, tutti_plan_exchange x, const int32_t members[2], int *out,
                                 tutti_failure *err)
 {
@@ -87,7 +87,8 @@ static tutti_status declare_way(tutti_plan_builder *b, tutti_plan_exchange x, co
     return st;
 }
 
-/* For tests each worker gets the centre by itself, so that none needs another one for it, which may be lost. */
+/* For tests each worker gets the centre by an exchange of its own, so that none depends on another worker, which may be
+ * lost. */
 static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, const handles *h, tutti_failure *err)
 {
     const int brought = v->by_gradients ? h->shared.gradients : h->shared.weights,
@@ -125,7 +126,7 @@ tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting 
     return st ? st : declare_ways(b, v, h, err);
 }
 
-/* ---- what a worker does ---- */
+/* ---- a worker's loops ---- */
 
 static void visit_with_gradients(tutti_plan_builder *b, const handles *h)
 {
@@ -153,7 +154,7 @@ static void visit_with_weights(tutti_plan_builder *b, const handles *h)
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
-/* The worker's own rule: with what it has seen of the centre where it has visited, else without. */
+/* Lists the worker's own rule: pulled to what it has seen of the centre if it has visited, else not pulled. */
 static void update_elastically(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -171,7 +172,7 @@ static void update_elastically(tutti_plan_builder *b, const handles *h)
 
 enum { WHOLE = TUTTI_WHEN_READY | TUTTI_WHEN_FREE };
 
-/* Both at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
+/* Starts both at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
 static void send_and_fetch(tutti_plan_builder *b, const far_worker *f)
 {
     tutti_builder_start(b, f->push, WHOLE);
@@ -188,7 +189,8 @@ static void visit(tutti_plan_builder *b, const tutti_visiting *v, const handles 
         visit_with_weights(b, h);
 }
 
-/* What is brought takes the place of the worker's gradients, or of its weights and of what it sees of the centre. */
+/* Lists the part that serves a worker. What it brought stands for the worker's gradients, or for its weights and for
+ * what it sees of the centre. */
 static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_worker *f)
 {
     const handles *kept = tutti_builder_kept(b);
@@ -205,7 +207,7 @@ static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_work
     tutti_builder_wait(b, f->pull);
 }
 
-/* All have met: workers of other hosts get the centre. */
+/* All ranks have met: workers of other hosts get the centre. */
 static void list_test(tutti_plan_builder *b, const far_worker *begin, const far_worker *end)
 {
     tutti_builder_loop(b, TUTTI_EACH_TEST);
@@ -217,7 +219,7 @@ void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
 {
     static const tutti_walk walk = {0};
     const handles *h = tutti_builder_kept(b);
-    const far_worker *end = h->far + h->nfar, *own = h->far; /* the rank itself, if it is far */
+    const far_worker *end = h->far + h->nfar, *own = h->far; /* the rank itself, if it is on another host */
     while (own < end && own->rank != tutti_builder_rank(b)) own++;
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (v->is_paced && own == end) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
@@ -237,7 +239,7 @@ void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
     }
 }
 
-/* ---- what they refuse ---- */
+/* ---- refusals ---- */
 
 tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visiting *v, const char *name,
                                    tutti_failure *err)
@@ -274,8 +276,9 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
 }
 
 /* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W -
- * C), C + a (W - C)): stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. There more workers are too,
- * in any order of visits one at a time; beyond 1 no order is: a visit's determinant is below -1. */
+ * C), C + a (W - C)). That is stable for a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. Below it several
+ * workers are stable too, in any order of visits one at a time. Beyond 1 no order is stable: a visit's determinant is
+ * below -1. */
 tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate;
