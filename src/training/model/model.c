@@ -19,7 +19,7 @@ static tutti_shape input_for(const tutti_model *m, int64_t batch)
     return s;
 }
 
-/* Shapes of what a layer reads, from the outputs of the layers before it. */
+/* Collects the shapes of a layer's inputs from the outputs of the layers before it. */
 static void gather_inputs(const tutti_model *m, const tutti_layer *layer, int64_t batch, const tutti_shape *outputs,
                           tutti_shape in[TUTTI_MAX_OP_INPUTS])
 {

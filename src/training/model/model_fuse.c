@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_fuse.c: fuses layers: merges layers whose outputs one layer alone reads into ops that compute both at once:
+/* model_fuse.c: fuses layers: if only one layer reads the output of another, merges them into an op that computes both
+ * at once:
  *
  *   conv, dense, batch-norm -> relu            the op with its ReLU
  *   batch-norm -> add (of two) -> relu         batch norm with a second input and a ReLU: the end of a residual block
  *
- * Which ops can take a ReLU and an addend says the ops table. A merged layer has the name, parameters and number of the
- * op with the parameters, and stands where the last of the layers stood, behind everything that it reads. */
+ * The ops table says which ops can take a ReLU and an addend. A merged layer has the name, parameters and number of the
+ * op with the parameters, and stands at the place of the last merged layer, after everything that it reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,11 @@
 
 typedef struct {
     const tutti_model *from;
-    int *nreaders; /* a layer of it: how often its output is read */
-    int *
-        head; /* a layer of it: the first layer of the group that ends here, itself if it is alone; -1 = not the last */
-    int *join; /* a layer of it: the add between head and it, -1 = none */
+    int *nreaders; /* per layer: how often its output is read */
+    /* per layer: the first layer of the group that ends here, or itself if it is alone; -1 = it is not the last of its
+     * group */
+    int *head;
+    int *join; /* per layer: the add between head and it, -1 = none */
 } fusing;
 
 static bool is_op(const tutti_layer *layer, const char *op)
@@ -34,19 +36,19 @@ const char *tutti_layer_relu(const tutti_layer *layer)
 {
     if (is_op(layer, "relu")) return layer->name;
     if (!layer->op->relu_at || !has_relu(layer)) return NULL;
-    if (!layer->merged) return layer->name; /* whoever made the model has said so */
+    if (!layer->merged) return layer->name; /* the model itself gives the op a ReLU */
     const char *last = strrchr(layer->merged, ' ');
     return last ? last + 1 : layer->merged;
 }
 
-/* The output of l goes into one layer, and that can be a ReLU of its own. */
+/* True if only one layer reads the output of l, and l's op can have that ReLU as its own. */
 static bool can_take_relu(const fusing *f, int l)
 {
     const tutti_layer *layer = &f->from->layers[l];
     return f->nreaders[l] == 1 && layer->op->relu_at && !has_relu(layer);
 }
 
-/* Which input of an add can take the other as its addend; the later one if both can. -1 = none. */
+/* Returns which input of an add can take the other as its addend; the later one if both can. -1 = neither. */
 static int find_taker(const fusing *f, const tutti_layer *add)
 {
     int taker = -1;
@@ -122,7 +124,7 @@ tutti_model *tutti_model_fuse(const tutti_model *m)
                 .nreaders = TUTTI_ARENA_NEW(&work, int, n),
                 .head = TUTTI_ARENA_NEW(&work, int, n),
                 .join = TUTTI_ARENA_NEW(&work, int, n)};
-    int *place = TUTTI_ARENA_NEW(&work, int, n); /* of the group that ends in a layer */
+    int *place = TUTTI_ARENA_NEW(&work, int, n); /* per layer: place of the group that ends in it */
     find_groups(&f);
     for (int l = 0; l < n; l++) {
         if (f.head[l] < 0) continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_parse.c: parses a model file into a tutti_model (format: docs/models.md).
  *
- * A layer is a map of one entry, the op; its value holds the op's attributes, read through the op's own field table,
- * and beside them `name` and `from`, which every layer has. Layers read only layers above them, so the list is in
+ * A layer is a map of one entry, the op. Its value holds the op's attributes, which are read through the op's own field
+ * table, and also `name` and `from`, which every layer has. Layers read only layers above them, so the list is in
  * topological order by construction. Files are not trusted: counts, names and every product of sizes are bounded
  * here. */
 #include <math.h>
@@ -27,11 +27,11 @@ static const tutti_field head_fields[] = {
     {"classes", TUTTI_FIELD_INT, offsetof(head, classes), NULL, NULL, 1, INT32_MAX, "how many labels there are"},
 };
 
-/* What parsing carries along. */
+/* The state of parsing. */
 typedef struct {
     const char *file;
     tutti_model *m;
-    int *ordinals; /* an op of the table: how many layers of it there are so far */
+    int *ordinals; /* per op of the table: number of its layers so far */
     tutti_failure *err;
 } parser;
 
@@ -47,7 +47,7 @@ static bool is_one_of(const char *key, const char *const *keys)
     return false;
 }
 
-/* A map like `from` but without the keys that its reader does not know. Nodes are copied, texts are not. */
+/* Returns a map like `from` without these keys, which its reader does not know. Nodes are copied, texts are not. */
 static tutti_yaml_node without(parser *p, const tutti_yaml_node *from, const char *const *keys)
 {
     tutti_yaml_node map = *from;
@@ -66,7 +66,7 @@ static tutti_yaml_node without(parser *p, const tutti_yaml_node *from, const cha
     return map;
 }
 
-/* Reads fields and makes a failure one of the model file. */
+/* Reads fields; a failure becomes one of the model file. */
 static tutti_status read_fields(parser *p, const tutti_field_table *table, const tutti_yaml_node *map, void *target)
 {
     tutti_status st =
@@ -108,7 +108,7 @@ static tutti_status fail_unknown_op(parser *p, const char *name, int line)
                       nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
 }
 
-/* Names travel into checkpoints and reports: letters, digits, and _ - . between them. */
+/* True for a valid name: letters, digits, and _ - . between them. Checkpoints and reports contain names. */
 static bool is_name(const char *text)
 {
     static const char marks[] = "_-.";
@@ -160,7 +160,7 @@ static tutti_status set_input(parser *p, tutti_layer *layer, int i, const tutti_
     return TUTTI_OK;
 }
 
-/* Without `from` a layer reads the one above it. */
+/* A layer without `from` reads the layer above it. */
 static tutti_status set_inputs(parser *p, tutti_layer *layer, const tutti_yaml_node *from)
 {
     const int least = layer->op->ninputs, most = layer->op->max_inputs ? layer->op->max_inputs : least;
@@ -184,7 +184,7 @@ static tutti_status set_inputs(parser *p, tutti_layer *layer, const tutti_yaml_n
     return TUTTI_OK;
 }
 
-/* "- relu", "- relu:" and "- conv: {...}". */
+/* Reads "- relu", "- relu:" or "- conv: {...}". */
 static tutti_status read_layer(parser *p, const tutti_yaml_node *item)
 {
     static const char *const others[] = {"name", "from", NULL};
@@ -222,7 +222,7 @@ static tutti_status read_layers(parser *p, const tutti_yaml_node *root)
     return TUTTI_OK;
 }
 
-/* The last layer is a loss (others are auxiliary), and every other layer's output is read. */
+/* Checks that the last layer is a loss (others are auxiliary), and that every other layer's output is read. */
 static tutti_status check_readers(parser *p)
 {
     const tutti_model *m = p->m;
@@ -247,7 +247,7 @@ static tutti_status check_readers(parser *p)
     return TUTTI_OK;
 }
 
-/* Shapes fit at batch 1, and each loss reads one number a class. */
+/* Checks that shapes fit at batch 1, and that each loss reads one number for each class. */
 static tutti_status check_shapes(parser *p)
 {
     const tutti_model *m = p->m;
