@@ -2,14 +2,15 @@
 /* buckets.c: packs gradients in the order in which they become ready, and cuts them into buckets: up to a size, at
  * layers, or where merge.h says that the exchanges end soonest.
  *
- * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do:
- * they lie behind all buckets. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is
- * zero on every rank. Parameters of split layers come last, a bucket each: their parts travel between other ranks. */
+ * Control numbers are packed apart: they are exchanged in every step, whatever the parameters do. Frozen parameters are
+ * never exchanged and lie behind all buckets. Invariant: buckets tile the packed vector in exchange order; padding is
+ * zero on every rank. Parameters of split layers come last, one bucket for each: their parts are exchanged between
+ * other ranks. */
 #include <math.h>
 
 #include "plan_impl.h"
 
-enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes: no two parameters share a cache line */
+enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes: so no two parameters share a cache line */
 
 static int64_t padded(int64_t count)
 {
@@ -72,7 +73,7 @@ static void start_by_rule(const tutti_plan *p, bool *starts)
     }
 }
 
-/* Gradients are ready when their layer's kernel has run, backward kernels one after the other in node order. */
+/* Gradients are ready when their layer's kernel has run; backward kernels run one after the other in node order. */
 static void make_items(tutti_plan *p)
 {
     const tutti_graph *g = p->graph;
@@ -111,7 +112,7 @@ static tutti_status start_as_cut(const tutti_plan *p, bool *starts, tutti_failur
                             p->control.first_param);
 }
 
-/* Lays a parameter behind what a bucket holds already. */
+/* Places a parameter after those that the bucket holds already. */
 static void put(tutti_plan *p, int at, tutti_bucket *bucket)
 {
     const int param = p->order[at];

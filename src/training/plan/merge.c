@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c: merges gradients so that their exchanges end soonest, by dynamic programming over prefixes.
  *
- * A grouping of the first i items leaves two numbers behind: when the lane of exchanges is free again, and how much
- * work nothing hid. A next group (i .. j) makes of them
+ * A grouping of the first i items is described by two numbers: when the lane of exchanges is free again, and how much
+ * work was not hidden. A next group (i .. j) turns them into
  *     lane' = max(lane, ready of item j) + hidden part,   own' = own + the other part,
- * and the end is lane + own at last. Both grow with what they came from, so of two groupings of a prefix one that is no
- * better in either number can be forgotten, whatever follows: what is left is exact. With overlap 0 or 1 one of the two
- * numbers is the same for all groupings of a prefix and a single state is left. */
+ * and the end is lane + own of the last group. Both numbers grow with their predecessors. So if one grouping of a
+ * prefix is no better than another in either number, it can be dropped, whatever follows, and the result stays exact.
+ * With overlap 0 or 1 one of the two numbers is the same for all groupings of a prefix and a single state remains. */
 #include "merge.h"
 
 #include <math.h>
@@ -52,12 +52,12 @@ int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_excha
     return lane + own;
 }
 
-/* ---- the best one ---- */
+/* ---- the best grouping ---- */
 
 typedef struct {
     int64_t lane_ns, own_ns;
     int ngroups;
-    int from_prefix, from_state; /* the group before began here */
+    int from_prefix, from_state; /* the state that the previous group extended */
 } state;
 
 typedef struct {
@@ -76,7 +76,7 @@ static void keep(prefix *p, const state *s)
 {
     int kept = 0;
     for (int i = 0; i < p->nstates; i++)
-        if (beats(&p->states[i], s)) return; /* then it has beaten no other one */
+        if (beats(&p->states[i], s)) return; /* then s has beaten no other state */
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;
@@ -84,7 +84,7 @@ static void keep(prefix *p, const state *s)
     p->states[p->nstates++] = *s;
 }
 
-/* All ways to end a group behind item `end - 1`. */
+/* Tries all groups that end with item `end - 1`. */
 static void extend(prefix *prefixes, const tutti_merge_item *items, int end, const tutti_exchange_cost *cost)
 {
     tutti_merge_group g = {0};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c: packs blocks of memory into one arena by their life times. First fit in several orders; the one that needs
- * least memory is taken. The best packing is NP-hard to find (dynamic storage allocation, Garey & Johnson SR2). Blocks
- * are placed one after the other, each in the lowest gap that it fits in among those that live when it does (Pisarchyk
- * & Lee, arXiv 2001.03288, by size); which order is best differs between networks, and placing is cheap.
+/* pack.c: packs blocks of memory into one arena by their life times. Tries first fit in several orders and takes the
+ * result that needs least memory. The best packing is NP-hard to find (dynamic storage allocation, Garey & Johnson
+ * SR2). Blocks are placed one after the other, each in the lowest gap that it fits in between the blocks that live at
+ * the same time (Pisarchyk & Lee, arXiv 2001.03288, by size). The best order differs between networks, and placing is
+ * cheap.
  *
- * Invariant: two blocks that live at a time do not overlap. */
+ * Invariant: two blocks that live at the same time do not overlap. */
 #include "pack.h"
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 #include "../../base/arena.h"
 
-enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 }; /* more get one order only */
+enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 }; /* with more blocks only one order is tried */
 
 static int64_t rounded(int64_t bytes)
 {
@@ -37,7 +38,7 @@ static int long_lived_first(const tutti_block *x, const tutti_block *y)
     return order_of(y->last - y->first, x->last - x->first);
 }
 
-/* What the network keeps for its backward pass grows up and falls down like a stack. */
+/* What the network keeps for its backward pass grows and shrinks like a stack. */
 static int early_first(const tutti_block *x, const tutti_block *y)
 {
     return order_of(x->first, y->first);
@@ -64,7 +65,7 @@ static void sort(tutti_block **list, int n, compare *before, tutti_block **work)
         list[k] = j == n || (i < half && before(work[i], work[j]) <= 0) ? work[i++] : work[j++];
 }
 
-/* placed: by offset. Puts b into the lowest gap and into the list. */
+/* Puts b into the lowest gap and into the list `placed`, which is sorted by offset. */
 static void place(tutti_block **placed, int n, tutti_block *b)
 {
     const int64_t bytes = rounded(b->bytes);
@@ -72,7 +73,7 @@ static void place(tutti_block **placed, int n, tutti_block *b)
     int at = 0;
     for (int i = 0; i < n; i++) {
         const tutti_block *p = placed[i];
-        if (p->offset >= b->offset + bytes) break; /* a gap, and what follows lies above it */
+        if (p->offset >= b->offset + bytes) break; /* a gap, and all later blocks lie above it */
         const bool in_the_way = p->first <= b->last && b->first <= p->last && p->offset + p->bytes > b->offset;
         if (in_the_way) b->offset = rounded(p->offset + p->bytes);
     }
@@ -99,7 +100,7 @@ int64_t tutti_pack(tutti_block *blocks, int n)
         int m = 0; /* empty blocks take no place */
         for (int i = 0; i < n; i++)
             if (blocks[i].bytes > 0) order[m++] = &blocks[i];
-        if (o > 0) sort(order, m, large_first, work); /* among equals */
+        if (o > 0) sort(order, m, large_first, work); /* ties are broken by size */
         sort(order, m, orders[o], work);
         const int64_t bytes = pack_in_order(order, m, work);
         if (bytes >= least) continue;

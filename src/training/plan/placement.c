@@ -14,12 +14,12 @@ typedef struct {
     const tutti_graph *graph;
     tutti_block *blocks;
     int nblocks;
-    int *of_value, *of_saved; /* a layer: block, or NOWHERE */
-    int *of_grad;             /* a gradient: the same */
-    int *of_scratch;          /* a node: the same */
+    int *of_value, *of_saved; /* per layer: block, or NOWHERE */
+    int *of_grad;             /* per gradient: the same */
+    int *of_scratch;          /* per node: the same */
 } packing;
 
-/* Where the block index of a datum is kept; NULL for data that are not in the arena. */
+/* Returns where the block index of a datum is kept; NULL for data that are not in the arena. */
 static int *slot_of(packing *p, tutti_datum d)
 {
     switch (d.kind) {
@@ -74,7 +74,7 @@ static void join(packing *p, const int *earlier, int *later)
     *later = *earlier;
 }
 
-/* `later` takes over the memory of `earlier` if that one's last use is the node that first writes `later`. */
+/* Gives the memory of `earlier` to `later` if the last use of `earlier` is the node that first writes `later`. */
 static bool hand_on(packing *p, int *earlier, int *later)
 {
     if (*earlier == NOWHERE || *later == NOWHERE || *earlier == *later) return false;
@@ -84,8 +84,9 @@ static bool hand_on(packing *p, int *earlier, int *later)
     return true;
 }
 
-/* A sum lies over one of its parts, whoever makes it, what a kernel makes of the gradient that it is given over that,
- * the gradient of the first input over the output's where the kernel works in place. */
+/* Three cases of shared memory: a sum lies over one of its parts, whichever node makes it; a gradient that a kernel
+ * changes lies over the gradient that it was given; the gradient of the first input lies over the output's if the
+ * kernel works in place. */
 static void hand_gradients_on(packing *p, int l)
 {
     const tutti_graph *g = p->graph;

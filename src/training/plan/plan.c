@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: builds and hashes a plan: who computes which samples, what travels together, where everything lies, in which
- * order.
+/* plan.c: builds and hashes a plan: which rank computes which samples, what is exchanged together, where everything
+ * lies, in which order.
  *
  * Pure: the same graph and configuration give the same plan on every rank, so no rank need be told; ranks only compare
  * hashes. Only what follows from the rank (`mine`, the actions) differs, and is not hashed. */
@@ -16,7 +16,7 @@
 #include "placement.h"
 #include "plan_impl.h"
 
-/* ---- who computes what ---- */
+/* ---- samples of a rank ---- */
 
 static int power_of_two_from(int value)
 {
@@ -44,7 +44,7 @@ static tutti_status check_slots(const tutti_plan_config *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Between so many equal parts, "ranks". */
+/* Checks that the batch divides into `parts` equal parts; words: what they are, "ranks". */
 static tutti_status check_batch(int64_t batch, int64_t parts, const char *words, tutti_failure *err)
 {
     char below[32] = "";
@@ -76,7 +76,7 @@ static void take_share(tutti_plan *p)
     p->my_nsamples = p->my_nslots * p->samples_per_call;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static tutti_reals copy_reals(tutti_plan *p, tutti_reals from)
 {
@@ -184,7 +184,7 @@ void tutti_plan_destroy(tutti_plan *p)
     free(p);
 }
 
-/* ---- what is where ---- */
+/* ---- look-ups ---- */
 
 int tutti_loop_find_start(const tutti_loop *l, int exchange)
 {
@@ -311,7 +311,7 @@ static void add_actions(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *
     }
 }
 
-/* Without exchanges it is what ranks do in their visits that makes one method another. */
+/* For methods without exchanges, the actions in visits tell methods apart. */
 static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
 {
     tutti_arena work = {0};
@@ -324,7 +324,7 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
         if (!tutti_plan_is_far(p, r)) continue;
         tutti_plan_list_loops(p, r, &work, loops);
         add_actions(p, &loops[TUTTI_EACH_STEP], sb);
-        break; /* they do alike */
+        break; /* all workers do the same */
     }
     tutti_arena_release(&work);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_builder.c: records what a method declares (memories, exchanges) and lists (actions).
  *
- * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are done, so that a
- * plan is frozen in one place and is given back at once. */
+ * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are complete, so that
+ * a plan is frozen in one place and released at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ int tutti_builder_rank(const tutti_plan_builder *b)
     return b->rank;
 }
 
-/* ---- what there is ---- */
+/* ---- declaring ---- */
 
 void *tutti_builder_keep(tutti_plan_builder *b, size_t size)
 {
@@ -64,7 +64,7 @@ static bool are_all(const tutti_plan *p, const int32_t *members, int n)
     return !members || n == p->config.nranks;
 }
 
-/* All are NULL, however they were said. */
+/* Stores the members; a list of all ranks in order becomes NULL. */
 static void take_members(tutti_plan *p, tutti_plan_exchange *x)
 {
     const int32_t *given = x->members;
@@ -78,8 +78,8 @@ static void take_members(tutti_plan *p, tutti_plan_exchange *x)
     x->members = own;
 }
 
-/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. Where each sum is, all is of the
- * memory's type. */
+/* Returns the type of what lies in scratch: that of the inputs, or of groups' sums of them, which are rounded. If each
+ * sum is rounded, everything has the memory's type. */
 static tutti_dtype sent_by(const tutti_plan *p, const tutti_plan_exchange *x)
 {
     const tutti_dtype in = p->memories[x->in.memory].type, sent = p->config.sent;
@@ -111,7 +111,7 @@ static bool are_equal(const tutti_schedule *a, const tutti_schedule *b)
            x->slots == y->slots && !strcmp(x->algorithm, y->algorithm);
 }
 
-/* Lowered for the same hosts: who is on one with whom, by the schedule's numbers. */
+/* True if both were lowered for the same arrangement of hosts, by the schedule's rank numbers. */
 static bool fit_alike(const tutti_schedule *a, const tutti_schedule *b)
 {
     const tutti_schedule_header *x = tutti_schedule_head(a), *y = tutti_schedule_head(b);
@@ -143,8 +143,8 @@ static tutti_status add_schedule(tutti_plan_builder *b, const tutti_builder_requ
     return TUTTI_OK;
 }
 
-/* What goes by size is not the method's business: it gets one number, and each exchange that bears it finds its own
- * schedule. */
+/* The method need not know that an algorithm goes by size: it gets one number, and each exchange with that number finds
+ * its own schedule. */
 static void add_pair(tutti_plan_builder *b, tutti_size_pair pair)
 {
     tutti_plan *p = b->plan;
@@ -191,7 +191,7 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err)
     return st ? st : tutti_plan_check_members(p, err);
 }
 
-/* ---- what a rank does ---- */
+/* ---- listing the loops of a rank ---- */
 
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver)
 {

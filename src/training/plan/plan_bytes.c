@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_bytes.c: counts the bytes that travel in a step, from the lowered schedules. Whoever moves bytes counts them:
- * who reads what a peer shows, or who writes to a peer; so over all ranks each byte that travels is counted once. */
+/* plan_bytes.c: counts the bytes that travel in a step, from the lowered schedules. The rank that moves bytes counts
+ * them: it reads what a peer shows, or writes to a peer. So over all ranks each byte is counted once. */
 #include "plan_impl.h"
 
 static int64_t count_elements(const tutti_slice *s, int64_t n)
@@ -8,8 +8,8 @@ static int64_t count_elements(const tutti_slice *s, int64_t n)
     return ((int64_t)s->first + s->count) * n / s->of - s->first * n / s->of;
 }
 
-/* Buffers of all ranks stand in one order, but for more inputs than ours in canonical sums, which have one type;
- * scratch stands last. */
+/* Buffers of all ranks are in the same order, except that another rank may have more inputs in canonical sums; inputs
+ * all have one type. Scratch comes last. */
 static tutti_dtype type_of(const tutti_plan *p, const tutti_plan_exchange *x, const tutti_part *own, int32_t buffer)
 {
     const tutti_dtype in = p->memories[x->in.memory].type;

@@ -3,7 +3,7 @@
 #include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
-/* Where an action and its exchange touch. Of a wait: whether it is for an exchange of the step before. */
+/* Draws where an action and its exchange meet; of_before: it waits for an exchange of the step before. */
 static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf *sb)
 {
     if (a->exchange < 0) return;
@@ -36,7 +36,7 @@ static const char *colour_of(tutti_collective c)
     return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
 }
 
-/* The loop beside: from an exchange to the one that its end makes ready. */
+/* The loop EACH_END: draws an edge from an exchange to the exchange that its end makes ready. */
 static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_END];
@@ -48,7 +48,7 @@ static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-/* The loop of arrivals: a chain for each part. */
+/* The loop of arrivals: draws a chain for each part. */
 static void add_arrivals(const tutti_plan *p, tutti_strbuf *sb)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_ARRIVAL];

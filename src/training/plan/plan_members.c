@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_members.c: finds between which ranks an exchange of a plan is, and which ranks may do what with it. */
+/* plan_members.c: finds the ranks that an exchange of a plan is between, and what each rank may do with it. */
 #include <stdlib.h>
 
 #include "plan_impl.h"
@@ -52,8 +52,8 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
-/* A port holds a MiB at best (docs/topologies.md), so that much may come as it is ready: a turn costs a trip there and
- * back. */
+/* A port holds a MiB at best (docs/topologies.md). Up to that, vectors may come when they are ready, because a turn
+ * costs a round trip. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p)
 {
     enum { HELD = 1 << 20 };
@@ -62,7 +62,7 @@ bool tutti_plan_brings_by_turns(const tutti_plan *p)
     return nfar > 1 && p->admission != TUTTI_ADMIT_IN_RANK_ORDER && p->total * (int64_t)sizeof(float) > HELD;
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static tutti_status check_list(const tutti_plan *p, const tutti_plan_exchange *x, int *place_of, tutti_failure *err)
 {
@@ -113,10 +113,10 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
     return TUTTI_OK;
 }
 
-/* ---- in which loops ---- */
+/* ---- in which loops exchanges start ---- */
 
-/* Of each exchange the first start counts; what only last steps start belongs to the period. started: of each exchange,
- * false. */
+/* The first start of each exchange counts; an exchange that only last steps start belongs to the period. started: per
+ * exchange, false at first. */
 static void note_starts(tutti_plan *p, int rank, const tutti_loop *l, bool *started)
 {
     for (int i = 0; i < l->nactions; i++) {
@@ -151,7 +151,7 @@ void tutti_plan_find_drivers(tutti_plan *p)
     tutti_loop loops[TUTTI_NDRIVERS];
     note_drivers(p, p->config.rank, p->loops);
     loops[TUTTI_EACH_STEP] = p->loops[TUTTI_EACH_STEP];
-    if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops); /* rank 0 sees to its pace */
+    if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops); /* rank 0 controls its pace */
     for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++)
         p->is_paced |= tutti_action_paces(&loops[TUTTI_EACH_STEP].actions[i]);
     tutti_arena_reset(&work);

@@ -9,9 +9,13 @@
 #include "plan_impl.h"
 #include "tutti/check.h"
 
-enum { PROVED_ALONE_RANKS = 256 }; /* up to here the proof of a few schedules costs less than half a second */
+enum {
+    PROVED_ALONE_RANKS = 256
+}; /* up to this number of ranks the proof of a few schedules takes less than half a
+                                    * second */
 
-/* Ranks of each host if all hosts have as many, next to each other, and more than one; else 0. */
+/* Returns the number of ranks on each host if all hosts have the same number, next to each other, and more than one;
+ * else 0. */
 static int ranks_a_host(const int32_t *host_of, int nranks)
 {
     int group = 0;
@@ -36,8 +40,8 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
     return 2;
 }
 
-/* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first;
- * canonical sums have one order only, which direct keeps; what is rounded is summed in one step at each level. */
+/* On one host a single pass over memory is fastest. Between hosts of several ranks, each host first sums what it sends.
+ * Canonical sums have only one order, which direct keeps; rounded values are summed in one step at each level. */
 static void choose(const tutti_plan_config *c, bool sums_once, const int32_t *host_of, int nranks,
                    char name[TUTTI_ALGORITHM_TEXT])
 {
@@ -56,7 +60,7 @@ int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbyte
     return schedule;
 }
 
-/* A rank that there is not is refused with the exchange (plan_members.c). */
+/* Ranks that do not exist are refused with the exchange (plan_members.c). */
 static int32_t *hosts_of(const tutti_plan_config *c, const int32_t *members, int n)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)(n + 1));
@@ -74,7 +78,7 @@ bool tutti_plan_rounds_groups(const tutti_plan_config *c)
     return nrows ? row && row->sums_groups : ranks_a_host(c->host_of, c->nranks) > 0;
 }
 
-/* None of them maps another's memory. */
+/* True if no rank maps another's memory. */
 static bool are_all_apart(const int32_t *host_of, int n)
 {
     for (int r = 1; host_of && r < n; r++)
@@ -83,10 +87,10 @@ static bool are_all_apart(const int32_t *host_of, int n)
     return host_of != NULL;
 }
 
-/* By direct everybody sends to everybody, and who is a little ahead sends into a port into which others still do: what
- * that cannot hold is lost, and of a slice of 256 KiB it cannot hold several. By ring nobody has two senders, however
- * many exchanges are in flight, and so much more than a message's way takes the slice itself. Sums of one step are
- * direct's. */
+/* With direct, every rank sends to every rank, and a rank that is a little ahead sends into a port into which others
+ * still send. What the port cannot hold is lost, and it cannot hold several slices of 256 KiB. With ring no rank has
+ * two senders, however many exchanges are in flight, and a slice takes much longer than the latency of a message. Sums
+ * of one step need direct. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers)
 {
     enum { SLICE = 256 << 10 };
@@ -104,7 +108,7 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
     return apart ? from : INT64_MAX;
 }
 
-/* What a part does with inputs: rounds sums of them into scratch; puts them on a wire. */
+/* What a part does with inputs. rounds: it rounds sums of them into scratch. far: it puts them on a wire. */
 static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
 {
     for (int32_t i = 0; i < part->nsteps; i++) {
@@ -117,8 +121,8 @@ static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
     }
 }
 
-/* Groups' sums are made of what lies in memory of one host, and there are several groups: else nothing would be
- * rounded. */
+/* Checks that groups' sums are made from memory of one host, and that there are several groups: otherwise nothing would
+ * be rounded. */
 static tutti_status check_groups(const tutti_schedule *lowered, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(lowered);
@@ -141,7 +145,7 @@ static tutti_status check_groups(const tutti_schedule *lowered, tutti_failure *e
                                h->algorithm);
 }
 
-/* What goes by the configuration's algorithm: of sums, those of gradients. */
+/* True if the exchange uses the configuration's algorithm; among sums, those of gradients do. */
 static bool is_configured(const tutti_plan_config *c, const tutti_builder_request *r)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
@@ -156,7 +160,7 @@ static bool sums_once(const tutti_plan_config *c, const tutti_builder_request *r
     return tutti_plan_sums_once(c) && is_configured(c, r) && tutti_collective_reduces(r->collective);
 }
 
-/* Groups that nobody has said are those of a host, where hosts have as many ranks each. */
+/* Groups that the text does not give are the ranks of a host, if all hosts have the same number of ranks. */
 static void name_groups(const char *text, const int32_t *host_of, int nranks, char out[TUTTI_ALGORITHM_TEXT])
 {
     const tutti_algorithm *row = tutti_algorithm_find(text);
@@ -201,7 +205,7 @@ struct tutti_shelved {
     tutti_prepared made;
 };
 
-/* What is between some ranks is made anew: few plans have it, and members would have to be compared. */
+/* Schedules between some ranks are made again: few plans have them, and the members would have to be compared. */
 static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const char *algorithm, bool sums_once,
                                           const tutti_builder_request *r)
 {
@@ -229,7 +233,7 @@ tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_r
     shelf->list = tutti_grow(shelf->list, shelf->n, &shelf->room, sizeof *shelf->list);
     struct tutti_shelved *s = &shelf->list[shelf->n++];
     *s = (struct tutti_shelved){.request = *r, .is_between_all = !members, .sums_once = once, .made = *out};
-    s->request.algorithm = NULL; /* the caller's */
+    s->request.algorithm = NULL; /* the text belongs to the caller */
     snprintf(s->algorithm, sizeof s->algorithm, "%s", algorithm);
     return TUTTI_OK;
 }
@@ -247,7 +251,7 @@ void tutti_plan_destroy_schedules(tutti_plan *p)
     for (int i = 0; i < p->nschedules; i++) tutti_prepared_release(&p->schedules[i]);
 }
 
-/* A schedule is known by the first exchange that travels by it. */
+/* Returns the first exchange that uses a schedule; it stands for the schedule in messages. */
 static int first_by(const tutti_plan *p, int schedule)
 {
     int i = 0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_split.c: split layers in a plan: whose part is where, what travels, what that costs, and the proof of it.
+/* plan_split.c: split layers in a plan: which rank has which part, what is exchanged, what that costs, and the proof of
+ * it.
  *
- * The proof has two halves. Each travel: it is of the collective that its hop is, between the group's ranks in their
- * order, over all that there is, from and to the places of what it reads and writes; what the collective does is its
- * schedule's proof. Each rank: its step is played twice on tags. A place holds the datum that was written there last,
- * nothing while it travels, and whoever reads finds there what the graph says. So kernels get all samples of the group,
- * of these the outputs or gradients of all members, each at its place. That nobody writes what another one reads is the
- * business of the composition (plan_compose.h). */
+ * The proof has two halves. Each travel: its collective is the one that its hop requires, between the group's ranks in
+ * their order, over all elements, from and to the places that its node reads and writes. That the collective does what
+ * it should is its schedule's proof. Each rank: its step is played twice on tags. A place holds the tag of the datum
+ * that was written there last, and nothing while it is exchanged; every reader must find the datum that the graph says.
+ * So kernels get all samples of the group, and the outputs or gradients of all members, each at its place. That no rank
+ * writes what another reads is proved by the composition (plan_compose.h). */
 #include <inttypes.h>
 
 #include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
-/* Whether a collective does what the hop is. */
+/* True if a collective does what the hop requires. */
 static bool does(const tutti_schedule_header *h, tutti_hop hop)
 {
     const tutti_collective c = h->collective;
@@ -31,7 +32,7 @@ static const tutti_split_layer *split_at(const tutti_plan *p, int layer)
     return &p->graph->split[tutti_graph_split_of(p->graph, layer)];
 }
 
-/* ---- where ---- */
+/* ---- places ---- */
 
 void tutti_plan_part(const tutti_plan *p, int param, int rank, int64_t *first, int64_t *count)
 {
@@ -61,7 +62,7 @@ int tutti_plan_common_bucket(const tutti_plan *p)
     return -1;
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err)
 {
@@ -150,7 +151,7 @@ enum { NOTHING = -1 };
 typedef struct {
     const tutti_plan *plan;
     int rank;
-    int *holds; /* a place: the datum that lies there */
+    int *holds; /* per place: the datum that lies there */
 } tag_play;
 
 static tutti_status reads_tag(const tag_play *y, const tutti_node *n, int datum, tutti_failure *err)
@@ -175,7 +176,7 @@ static tutti_status play_node(tag_play *y, const tutti_node *n, tutti_failure *e
     return st;
 }
 
-/* What is started leaves its place, and where it goes nothing is there until it was waited for. */
+/* A started exchange empties its source, and its target holds nothing until the exchange was waited for. */
 static tutti_status play_action(tag_play *y, const tutti_action *a, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;

@@ -80,7 +80,7 @@ static void add_rule(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-/* Some in exchange order, and what they and their padding take. */
+/* Prints some parameters in exchange order, and the elements that they and their padding take. */
 static void add_params(const tutti_plan *p, int64_t elements, int first, int nparams, tutti_strbuf *sb)
 {
     add_bytes(sb, elements * (int64_t)sizeof(float));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_times.c: explains buckets for people: what an exchange costs, when each bucket can leave, and when it travels.
- * The same arithmetic that merged them. */
+/* plan_times.c: explains buckets for people: what an exchange costs, when each bucket can be sent, and when it is sent.
+ * It uses the arithmetic that merged the buckets. */
 #include <stdlib.h>
 
 #include "../../base/clock.h"
@@ -25,7 +25,7 @@ static void add_cost(const tutti_exchange_cost *cost, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "; %.0f %% of it can run beside the backward pass\n", cost->overlap * 100);
 }
 
-/* How long after the backward pass the exchanges end. */
+/* Returns how long after the backward pass the exchanges end. */
 static double exposed_ms(const tutti_plan *p, const tutti_exchange_cost *cost, const bool *starts)
 {
     const int64_t end_ns = tutti_merge_play(p->items, p->nitems, cost, starts, NULL, NULL);

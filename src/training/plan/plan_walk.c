@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_walk.c: walks over the kernels of one rank's step, and offers methods the places between them at which an
+/* plan_walk.c: walks over the kernels of one rank's step, and calls the method at the places between them at which an
  * exchange can start.
  *
- * The graph says where: its exchange node of a parameter stands right after the last writer of the gradient, its update
- * node right after the last reader of the value. A bucket's turn has come when the last of its nodes has been passed;
- * in the last slot only, but for the folds of its gradients.
+ * The graph marks these places: its exchange node of a parameter stands right after the last writer of the gradient,
+ * its update node right after the last reader of the value. A bucket's turn comes when the last of its nodes has been
+ * passed; only in the last slot, except for the folds of its gradients.
  *
- * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
- * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a
- * root of 2^m slots never holds more than m + 1 sums:
- *      j = 0: [0]   1: [01]   2: [01][2]   3: [01][23] -> [0123]   ... */
+ * Summing slots in tree order is counting in binary: slot j of a root goes to place popcount(j) of a stack, and after
+ * it one pair is folded for each trailing one bit of j. So equal subtrees meet, older + newer, and the stack of a root
+ * of 2^m slots never holds more than m + 1 sums:
+ *     j = 0: [0]   1: [01]   2: [01][2]   3: [01][23] -> [0123]   ... */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,9 +82,9 @@ typedef struct {
     tutti_plan_builder *b;
     const tutti_plan *plan;
     const tutti_walk *walk;
-    bool *seen; /* a bucket: it was read in this step */
-    int *to_sum, *to_read,
-        to_count; /* nodes of a bucket, of the control numbers, that are still to come in this slot */
+    bool *seen; /* per bucket: it was read in this step */
+    /* nodes of each bucket, and of the control numbers, that are still to come in this slot */
+    int *to_sum, *to_read, to_count;
 } walker;
 
 static void add_kernel(walker *w, int node, const turn *t)

@@ -9,13 +9,13 @@ typedef struct {
     int memory, copy;
 } place;
 
-/* The bucket that a fold is of: control numbers are elements of their own memory. */
+/* Returns the memory of a fold's bucket: control numbers are elements of their own memory. */
 static int gradients_of(const tutti_plan *p, const tutti_action *a)
 {
     return tutti_plan_gradient_memory(p, p->order[tutti_plan_bucket_at(p, a->bucket)->first_param]);
 }
 
-/* Where the n-th of a place is; memory -1: there are no more. */
+/* Returns the n-th memory of a place; memory -1: there are no more. */
 static place place_of(const tutti_plan *p, const tutti_action *a, tutti_action_place at, int n)
 {
     const bool normed = p->config.norms == TUTTI_NORMS_OF_TENSORS;
@@ -46,13 +46,12 @@ static void find_range(const tutti_plan *p, const tutti_action *a, tutti_element
     out->count = b->count;
 }
 
-/* All of one flow of the row: several where it is of states. */
+/* Resolves one flow of the row: several flows if it names states. */
 static int resolve(const tutti_plan *p, const tutti_action *a, const tutti_action_flow *f, tutti_element_flow *out)
 {
     int n = 0;
     for (int i = 0;; i++) {
-        const bool many =
-            f->from == TUTTI_AT_NORMED_STATES; /* else it is where they go to that there may be several of */
+        const bool many = f->from == TUTTI_AT_NORMED_STATES; /* otherwise the target may have several memories */
         const place from = place_of(p, a, f->from, many ? i : 0), to = place_of(p, a, f->to, many ? 0 : i);
         if ((f->from && from.memory < 0) || (f->to && to.memory < 0) || (i && !f->to && !many)) return n;
         assert(n < TUTTI_MOST_STATES);
@@ -69,7 +68,7 @@ int tutti_action_flows(const tutti_plan *p, const tutti_action *a, tutti_element
     return n;
 }
 
-/* Each place is read and written once, however many flows it is in. */
+/* Counts each place read and written once, however many flows it is in. */
 static void note(int *places, int *n, int memory, int copy)
 {
     const int at = memory * 64 + copy;

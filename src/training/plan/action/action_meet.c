@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_meet.c: the action meet: moves a worker and the centre towards each other. The elastic rule between one worker
- * and the centre: elements of the centre `to`, from the worker's weights in `from`; `other` gets what the centre was
- * before, and may be `from` (the asynchronous and the original EASGD: Zhang, Choromanska and LeCun 2015), in the
- * centre's own order of all of them:
+/* action_meet.c: the action meet: moves a worker and the centre towards each other. Applies the elastic rule between
+ * one worker and the centre: elements of the centre `to`, from the worker's weights in `from`. `other` gets the old
+ * values of the centre, and may be `from`. (The asynchronous and the original EASGD: Zhang, Choromanska and LeCun
+ * 2015.) In the order of the centre's changes:
  *   C   <- C + alpha * (W_i - C);  W_i <- rule(W_i, g_i) - alpha * (W_i - C), by the C from before
- * Of running statistics each worker brings its part of their mean. Others may do the same to the same elements at the
- * same time: then one of both moves is lost. For the proof what comes back is of the centre: which of its values,
- * before the visit's change or after it, is not told apart. */
+ * For running statistics each worker adds its part of their mean. Other workers may do the same to the same elements at
+ * the same time: then one of both moves is lost. The proof treats the result as a value of the centre, and does not
+ * distinguish the value before the visit's change from the value after it. */
 #include <string.h>
 
 #include "../../../tensor/relaxed.h"
@@ -22,7 +22,7 @@ TUTTI_ELEMENTS apart(float alpha, float *c, const float *restrict w, float *rest
     }
 }
 
-/* What comes takes the place of what was brought. */
+/* The result replaces what was brought. */
 TUTTI_ELEMENTS meet(float alpha, float *c, const float *w, float *seen, int64_t n)
 {
     enum { BLOCK = 1024 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_outer.c: the action outer: moves a centre by an outer rule. The outer rule to elements of the centre `to`,
- * from the mean of all workers' weights in `from`, which become the centre's; `other` is the momentum (DiLoCo:
- * Douillard et al. 2023, arXiv 2311.08105), as torch.optim.SGD with nesterov=True on the gradient C - mean of W_i:
+/* action_outer.c: the action outer: moves a centre by an outer rule. Applies the outer rule to elements of the centre
+ * `to`, from the mean of all workers' weights in `from`, which then get the centre's values; `other` is the momentum
+ * (DiLoCo: Douillard et al. 2023, arXiv 2311.08105), as torch.optim.SGD with nesterov=True on the gradient C - mean of
+ * W_i:
  *   d = C - mean;  v <- momentum * v + d;  C <- C - rate * (d + momentum * v);  W_i <- C
- * The centre's running statistics are the mean that came. It reads and writes 24 bytes an element. */
+ * The centre's running statistics become the mean. The action reads and writes 24 bytes for each element. */
 #include "element_loop.h"
 
 TUTTI_ELEMENTS outer(float rate, float momentum, float *restrict c, float *restrict v, float *restrict w, int64_t n)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_table.c: the table of actions, and the actions that are no loop over elements: kernels, exchanges, visits,
- * looks and the job's rule. A new row is its file and its name in TUTTI_ACTIONS (action.h). */
+ * looks and the job's rule. To add a row, write its file and add its name to TUTTI_ACTIONS (action.h). */
 #include "../../../base/text/strbuf.h"
 #include "../plan.h"
 
 #define DECLARE(KIND, name) extern const tutti_action_row tutti_action_##name;
 TUTTI_ACTIONS(DECLARE)
 
-/* The graph's node says what it reads and writes. */
+/* The graph's node names what it reads and writes. */
 static void describe_kernel(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)
 {
     const tutti_node *n = &p->graph->nodes[a->node];
@@ -75,7 +75,7 @@ static void describe_convert(const tutti_plan *p, const tutti_action *a, tutti_s
     tutti_strbuf_printf(sb, ": %s to %s", p->memories[a->from].name, tutti_dtype_name(p->memories[a->to].type));
 }
 
-/* In the type of `to`: rounded to nearest even, or widened. */
+/* Converts to the type of `to`: rounded to nearest even, or widened. */
 const tutti_action_row tutti_action_convert = {
     .words = "convert",
     .describe = describe_convert,

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_CLASSES = 1 << 14 }; /* beyond, few are alike */
+enum { MOST_CLASSES = 1 << 14 }; /* beyond this number classes hardly help */
 
 /* ---- windows and zones ---- */
 
@@ -15,7 +15,7 @@ static bool is_apart(const tutti_plan *p, int memory)
     return role == TUTTI_ROLE_NUMBERS || role == TUTTI_ROLE_TRAVELLING;
 }
 
-/* Numbers that are exchanged with each other have one. */
+/* Finds a window for each memory. Numbers that are exchanged with each other share one. */
 static bool find_windows(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
@@ -56,7 +56,7 @@ static void add_member(tutti_alikes *a, tutti_zone *z, int exchange)
     a->zone_of[exchange] = (int)(z - a->zones);
 }
 
-/* The next exchange of the packed vector from `at` on; -1: there is none. */
+/* Returns the next exchange of the packed vector from `at` on; -1 = none. */
 static int next_vector(const tutti_alikes *a, int64_t at)
 {
     const tutti_plan *p = a->c->plan;
@@ -68,7 +68,7 @@ static int next_vector(const tutti_alikes *a, int64_t at)
     return next;
 }
 
-/* The bucket of a split layer's parameter that begins there; NULL: none does. */
+/* Returns the bucket of a split layer's parameter that begins there; NULL = none. */
 static const tutti_bucket *find_shared(const tutti_plan *p, int64_t first)
 {
     for (int b = 0; b < p->nbuckets; b++)
@@ -76,7 +76,8 @@ static const tutti_bucket *find_shared(const tutti_plan *p, int64_t first)
     return NULL;
 }
 
-/* Whether the exchange is of the zone's vector; or, in a zone that ranks share, of one of equal parts of it. */
+/* True if the exchange is of the zone's vector; in a zone that ranks share, also if it is of one of equal parts of
+ * it. */
 static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_plan_exchange *x)
 {
     const int64_t n = z->last - z->first, at = x->first - z->first;
@@ -84,8 +85,8 @@ static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_pl
     return z->shared ? n % x->count == 0 && at % x->count == 0 && z->shared % (n / x->count) == 0 : x->count == n;
 }
 
-/* Those of the packed vector: exchanges of one bucket have one vector, or parts of it. Behind a parameter that is
- * shared nobody keeps what fills it up. */
+/* Finds the vectors of the packed vector: exchanges of one bucket have one vector, or parts of it. No rank keeps the
+ * padding behind a shared parameter. */
 static bool find_vectors(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
@@ -109,8 +110,8 @@ static bool find_vectors(tutti_alikes *a)
     return true;
 }
 
-/* What the group's samples are to a kernel is known by the gather of the first shared layer's inputs, and needed until
- * control numbers are summed. So exchanges of both windows stand beside a shared zone's own. */
+/* The gather of the first shared layer's inputs tells a kernel the group's samples, which are needed until control
+ * numbers are summed. So the exchanges of both windows stand beside a shared zone's own. */
 static bool is_beside(const tutti_alikes *a, int window)
 {
     return window && (window == a->inputs || window == a->control);
@@ -141,7 +142,7 @@ static bool find_zones(tutti_alikes *a)
             if (a->window[p->exchanges[x].in.memory] == z->window) add_member(a, z, x);
     }
     for (int x = 0; x < p->nexchanges; x++)
-        if (a->zone_of[x] < 0) return false; /* it overlaps another one's vector */
+        if (a->zone_of[x] < 0) return false; /* it overlaps the vector of another exchange */
     add_beside(a);
     return true;
 }
@@ -153,7 +154,7 @@ int tutti_zone_place(const tutti_zone *z, int exchange)
     return -1;
 }
 
-/* ---- what steps touch ---- */
+/* ---- the elements that steps touch ---- */
 
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window)
 {
@@ -171,7 +172,7 @@ bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s
     return *window >= 0 && (*window || (s->first >= 0 && s->last <= a->c->plan->total));
 }
 
-/* The part that begins there, -1: none does. */
+/* Returns the part that begins there, -1 = none. */
 static int part_at(const tutti_zone *z, int64_t at)
 {
     const int64_t n = z->last - z->first, parts = z->nparts;
@@ -179,8 +180,8 @@ static int part_at(const tutti_zone *z, int64_t at)
     return k * n / parts == at ? (int)k : -1;
 }
 
-/* Which parts the step touches, all or one; where ranks share the zone, several. A parameter that is not shared is
- * never taken for a part that it happens to be as large as: elements that no kernel writes would seem to be there. */
+/* Returns the parts that the step touches: all, one, or, if ranks share the zone, several. A parameter that is not
+ * shared is never taken for a part of the same size: otherwise elements that no kernel writes would seem written. */
 static tutti_touched parts_of(const tutti_zone *z, const tutti_loop_step *s)
 {
     static const tutti_touched all = {0, 1, 1}, nothing = {0, 0, 1};
@@ -195,7 +196,7 @@ tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, c
 {
     static const tutti_touched all = {0, 1, 1}, nothing = {0, 0, 1};
     const tutti_zone *z = &a->zones[k->zone];
-    if (s->peer >= 0 && !z->shared) return nothing; /* others' samples are a shared layer's alone */
+    if (s->peer >= 0 && !z->shared) return nothing; /* only a shared layer reads the samples of other ranks */
     if (window != z->window)
         return z->shared && is_beside(a, window) && s->to != tutti_composition_nslots(a->c, 0) + TUTTI_COMPOSED_OUT
                    ? all
@@ -207,7 +208,7 @@ tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, c
     return s->first <= k->first && s->last >= k->last ? all : nothing;
 }
 
-/* The zones that a step touches: *z to before the one that is returned. */
+/* Returns the end of the range of zones that a step touches; *z: its begin. */
 static int zones_of(const tutti_alikes *a, const tutti_loop_step *s, int window, int *z)
 {
     int lo = 0, hi = a->nzones;
@@ -218,7 +219,7 @@ static int zones_of(const tutti_alikes *a, const tutti_loop_step *s, int window,
     }
     while (hi > 0 && a->zones[hi - 1].window) hi--;
     const int end = hi;
-    while (lo < hi) { /* the first that ends behind s->first */
+    while (lo < hi) { /* finds the first zone that ends behind s->first */
         const int mid = (lo + hi) / 2;
         if (a->zones[mid].last <= s->first)
             lo = mid + 1;
@@ -330,7 +331,7 @@ static void begin_keys(tutti_alikes *a)
     }
 }
 
-/* Parts are numbered anew among those that the class knows. */
+/* Numbers the parts in the order in which the class meets them. */
 static void mix_part(tutti_alike *k, int part)
 {
     if (part && part != k->part) k->nparts++;
@@ -371,7 +372,7 @@ static void mix_touched(tutti_alikes *a, const tutti_zone *z, const tutti_loop_s
 static void mix_step(tutti_alikes *a, int rank, const tutti_loop_step *s)
 {
     int window, z;
-    (void)tutti_alike_place(a, rank, s, &window); /* find_cuts has seen that it has one */
+    (void)tutti_alike_place(a, rank, s, &window); /* find_cuts has checked that it has a place */
     const int end = zones_of(a, s, window, &z);
     for (; z < end; z++) mix_touched(a, &a->zones[z], s, window);
     for (z = 0; z < a->nzones && is_beside(a, window); z++)
@@ -421,7 +422,7 @@ static bool unroll(tutti_alikes *a, int rank)
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole proof ---- */
 
 static bool is_proved(const tutti_proved_keys *proved, uint64_t key)
 {

@@ -7,7 +7,7 @@
 
 /* ---- a class as a composition of its own ---- */
 
-/* Whether the rank tells the zone's exchanges something at this position, or waits for them. */
+/* True if the rank tells the zone's exchanges something at this position, or waits for them. */
 static bool tells(const tutti_rank_loop *r, const tutti_zone *z, int position)
 {
     for (int t = position >= 0 ? r->head[position] : -1; t >= 0; t = r->told[t].next)
@@ -15,7 +15,7 @@ static bool tells(const tutti_rank_loop *r, const tutti_zone *z, int position)
     return false;
 }
 
-/* As fractions of the zone's vector. */
+/* Converts the step's range to fractions of the zone's vector. */
 static bool take_step(const tutti_alikes *a, const tutti_alike *k, int rank, const tutti_loop_step *s,
                       tutti_loop_step *out)
 {
@@ -43,7 +43,7 @@ static void take_tables(const tutti_alikes *a, const tutti_composition *own, con
         }
 }
 
-/* What the rank does with the class: in its order, the rest left out. */
+/* Takes the steps that the rank does with the class, in its order, and leaves out the others. */
 static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composition *own, int rank,
                       tutti_unrolled *out)
 {
@@ -70,7 +70,7 @@ static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composi
     free(place_of);
 }
 
-/* The exchange's vector is part `first` of `count` of the zone's. */
+/* Sets the exchange's vector to part `first` of `count` of the zone's. */
 static void place_vector(const tutti_alikes *a, const tutti_zone *z, tutti_plan_exchange *x)
 {
     const int64_t first = x->first - z->first, count = x->count;
@@ -108,19 +108,19 @@ bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
     return holds;
 }
 
-/* ---- nobody waits for ever ---- */
+/* ---- no rank waits for ever ---- */
 
 typedef struct {
-    int rank, part, at; /* the position that comes next; behind all: nsteps */
+    int rank, part, at; /* at: the next position; nsteps at the end */
 } runner;
 
 typedef struct {
     const tutti_alikes *a;
     runner *runners;
     int nrunners;
-    bool **passed; /* a rank, a position */
-    int *told;     /* invocation, exchange: how often */
-    int *ended;    /* an exchange: invocations */
+    bool **passed; /* per rank and position */
+    int *told;     /* per invocation and exchange: number of times */
+    int *ended;    /* per exchange: number of invocations */
 } play;
 
 static void skip(const play *y, runner *r)
@@ -129,7 +129,7 @@ static void skip(const play *y, runner *r)
     while (r->at < l->nsteps && l->steps[r->at].part != r->part) r->at++;
 }
 
-/* The rank's sequences: its loop, and each part of the loop beside. */
+/* Adds the rank's sequences: its loop, and each part of the loop EACH_END. */
 static void add_runners(play *y, int rank, int *capacity)
 {
     const tutti_unrolled *l = &y->a->ranks[rank].loop;
@@ -143,7 +143,7 @@ static void add_runners(play *y, int rank, int *capacity)
     }
 }
 
-/* All members have begun it and told it both: it ends, if those before it have. */
+/* When all members have begun an invocation and told it both conditions, it ends, if the invocations before it have. */
 static void tell(play *y, const tutti_told *t)
 {
     const tutti_composition *c = y->a->c;

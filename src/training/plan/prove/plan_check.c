@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c: proves a plan (tutti_plan_check): the composition of loops and exchanges goes through the checker of
- * schedules, then the private arena is checked by itself (plan_check_arena.c). */
+/* plan_check.c: proves a plan (tutti_plan_check): the checker of schedules proves the composition of loops and
+ * exchanges; then plan_check_arena.c checks the private arena by itself. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void add_buffers(composer *k)
 
 /* ---- exchanges ---- */
 
-/* Which buffer of the composition is buffer b of that place's part, in this invocation. */
+/* Returns the composition's buffer for buffer b of that place's part, in this invocation. */
 static int composed_buffer(const tutti_composition *c, int exchange, int place, int b, int invocation)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
@@ -104,9 +104,9 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
     return slice_of(c, tutti_plan_member(x, s->rank), buffer, first, last);
 }
 
-/* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and
- * free, and, before its first one, where the invocation before was waited for, or, if that was beside the loop, where
- * this one is started. */
+/* Adds the loop's steps that must be done before a step of an exchange may start: those that tell it that it is ready
+ * and free. Before its first step also: the step that waited for the invocation before, or, if that wait was beside the
+ * loop, the step that starts this invocation. */
 static void add_conditions(composer *k, int exchange, int invocation, const tutti_step *s, bool first)
 {
     const tutti_unrolled *l = &k->loop;
@@ -153,7 +153,7 @@ static void add_exchange(composer *k, int exchange, int invocation)
 
 /* ---- the loop ---- */
 
-/* Waits for the last step of each sequence of an exchange. */
+/* Adds waits for the last step of each sequence of an exchange. */
 static void add_wait(composer *k, const tutti_loop_step *s)
 {
     const tutti_composition *c = k->c;
@@ -200,7 +200,7 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     if (c->loops)
         k.loop = c->loops[rank];
     else
-        tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* the check has seen that it can be made */
+        tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* the check has made sure that this cannot fail */
     add_buffers(&k);
     for (int i = 0; i < c->most_invocations; i++)
         for (int x = 0; x < c->plan->nexchanges; x++)
@@ -253,7 +253,7 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
     return st;
 }
 
-/* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
+/* Proves that `memory` holds what is declared, and everything that does not depend on the memory that is shown. */
 static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_proved_keys *proved,
                                  tutti_failure *err)
 {
@@ -265,8 +265,8 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
     return st;
 }
 
-/* Frozen parameters lie behind the packed vector. What reads them need not wait for anything, because nobody writes
- * there: no exchange goes so far, and nothing that changes weights. */
+/* Frozen parameters lie behind the packed vector. Their readers need not wait for anything, because nothing writes
+ * there: no exchange and no update reaches that far. */
 static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
 {
     tutti_arena arena = {0};
