@@ -2,7 +2,7 @@
 /* device_regions.c: regions of a device's own memory, and of the host's, whose parts it is shown rank by rank. */
 #include "device_regions.h"
 
-/* ---- of its own memory ---- */
+/* ---- regions of the device's own memory ---- */
 
 _Static_assert((int)TUTTI_REGION_HANDLE == (int)TUTTI_DEVICE_HANDLE, "a region carries a device's handle");
 
@@ -47,7 +47,7 @@ tutti_status tutti_device_create_region(const tutti_device *d, tutti_group *grou
                    : tutti_region_create(group, name, own_bytes, out, err);
 }
 
-/* ---- of the host's ---- */
+/* ---- regions of the host's memory ---- */
 
 static bool is_mapped(const tutti_region *region, int rank)
 {

@@ -10,15 +10,15 @@
 
 enum { WORDS = 400 };
 
-/* What every rank tells of each exchange before memory is shared; who is no member, the words alone. */
+/* The notice of every rank about each exchange before memory is shared; a rank that is no member fills only `words`. */
 typedef struct {
     uint64_t words;           /* hash of the words that must agree */
-    uint64_t part, next_part; /* hashes of the own part and of the next member's, as this rank has them */
-    uint64_t nbytes;          /* of its part of the shared memory, without counters of channels */
+    uint64_t part, next_part; /* hashes of this rank's part and of the next member's, as this rank has made them */
+    uint64_t nbytes;          /* bytes of its part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
 } exchange_notice;
 
-/* Of all ranks: [rank][exchange]. */
+/* The notices of all ranks: [rank][exchange]. */
 typedef struct {
     exchange_notice *notices;
     int nexchanges;
@@ -32,7 +32,7 @@ static const exchange_notice *notice_of(const notice_table *t, int rank, int exc
 /* Memory of exchanges that were made together. */
 struct tutti_exchange_memory {
     tutti_region *region;
-    const tutti_device *device; /* that knows it; NULL: not yet */
+    const tutti_device *device; /* device that has enrolled it; NULL: not yet */
     int nusers;
 };
 
@@ -41,7 +41,7 @@ static int32_t count_blocks(const tutti_schedule_header *h)
     return h->collective == TUTTI_ALL_TO_ALL ? h->nranks * h->nranks : h->nranks;
 }
 
-/* ", counts 3 0 5 1": as many as there is room for, then a hash of all. */
+/* Writes ", counts 3 0 5 1": as many numbers as there is room for, then a hash of all. */
 static void describe_list(const char *what, const int64_t *numbers, int32_t n, char out[96])
 {
     enum { ROOM = 60 };
@@ -75,7 +75,7 @@ static void describe(const tutti_schedule_header *h, const tutti_exchange_bindin
              binding->sent ? " sent as " : "", binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
 }
 
-/* Inputs and outputs are f32, or what is sent. */
+/* Returns true if the exchange can be rounded: inputs and outputs are f32, or of the type that is sent. */
 static bool can_round(const tutti_schedule_header *h, const tutti_exchange_binding *b)
 {
     const bool half = b->sent == TUTTI_BF16 || b->sent == TUTTI_F16, sums = b->op == TUTTI_SUM || b->op == TUTTI_AVG;
@@ -126,9 +126,9 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-/* Two files may say the same of themselves and differ inside. Each member looks at its own part and the next one's:
- * hashing all would cost all of them at every rank. -1: all is well; else the member whose next one has another
- * part. */
+/* Finds a member whose next member has another part than the two agree on, -1: none. Two files may have the same header
+ * and different steps. Each member hashes its own part and the next one's, because hashing all parts on every rank
+ * would cost too much. */
 static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, int i)
 {
     for (int32_t m = 0; m < x->nmembers; m++) {
@@ -138,7 +138,7 @@ static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, i
     return -1;
 }
 
-/* All ranks have found the same exchange, and tell what they have there. */
+/* Fails with the exchanges that the ranks found, after a difference that all ranks see. */
 static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchange_request *q, const notice_table *t,
                                     int i, tutti_failure *err)
 {
@@ -163,7 +163,7 @@ static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchang
     return st;
 }
 
-/* refused: parts have not been looked at. */
+/* Compares the notices of all ranks; refused: without the parts, which were not hashed. */
 static tutti_status compare(tutti_exchange *const *x, const tutti_exchange_request *requests, const notice_table *t,
                             bool refused, tutti_failure *err)
 {
@@ -176,7 +176,8 @@ static tutti_status compare(tutti_exchange *const *x, const tutti_exchange_reque
     return TUTTI_OK;
 }
 
-/* Exchanges of one schedule share its hashes: `like` is an earlier one with the same, in the same place of it. */
+/* Fills the hashes of parts. Exchanges of one schedule share them: `like` is an earlier one with the same schedule and
+ * the same index of this rank in it. */
 static void fill_part(const tutti_exchange *x, const tutti_exchange_request *q, const tutti_part *part,
                       const exchange_notice *like, exchange_notice *out)
 {
@@ -187,7 +188,7 @@ static void fill_part(const tutti_exchange *x, const tutti_exchange_request *q, 
     out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(part, x->nmembers, 0, &x->vector, q->binding.plain) : 0;
 }
 
-/* parts: this rank's own; NULL: it does not want them. */
+/* parts: this rank's own; NULL: this rank refuses the exchanges. */
 static void fill_notices(tutti_exchange *const *x, const tutti_exchange_request *requests, const tutti_part *parts,
                          int n, exchange_notice *own)
 {
@@ -203,7 +204,7 @@ static void fill_notices(tutti_exchange *const *x, const tutti_exchange_request 
     }
 }
 
-/* Where each exchange lies in the memory of each member; returns the bytes that this rank needs for all. */
+/* Sets the place of each exchange in the memory of each member; returns the bytes that this rank needs for all. */
 static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const notice_table *t)
 {
     size_t *end = tutti_alloc(sizeof *end * (size_t)g->nranks);
@@ -225,8 +226,7 @@ static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const noti
     return own;
 }
 
-/* One round for all of them. parts: NULL: this rank does not want them as they are; so do all that were asked for the
- * same. */
+/* Compares all exchanges in one round. parts NULL: this rank refuses them, as do all ranks with the same arguments. */
 static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {
@@ -289,7 +289,7 @@ static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
     return x;
 }
 
-/* Whether it can be had, as far as one rank can tell. All have been told the same, so all refuse or none does. */
+/* Checks what one rank alone can check. All ranks have the same arguments, so all refuse or none does. */
 static tutti_status take(tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(q->schedule);
@@ -298,7 +298,8 @@ static tutti_status take(tutti_exchange *x, const tutti_exchange_request *q, tut
     return st ? st : take_vector(x, h, &q->binding, err);
 }
 
-/* The memory of all of them: one region, because each costs rounds and, between 300 ranks, 90,000 mappings. */
+/* Makes the memory of all exchanges as one region, because each region costs rounds and, between 300 ranks, 90,000
+ * mappings. */
 static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size_t nbytes, tutti_failure *err)
 {
     tutti_region *region;
@@ -312,7 +313,7 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     return TUTTI_OK;
 }
 
-/* This rank's own, where it is a member. */
+/* Makes this rank's parts, where it is a member. */
 static tutti_part *take_parts(tutti_exchange *const *x, const tutti_exchange_request *requests, int n)
 {
     tutti_part *parts = tutti_alloc(sizeof *parts * (size_t)n);
@@ -328,7 +329,8 @@ static void release_parts(tutti_exchange *const *x, tutti_part *parts, int n)
     free(parts);
 }
 
-/* Peers place our buffers too: making each other's parts for that would be work in the cube of the ranks. */
+/* Shows this rank's buffers, because peers place them too: if each rank made the parts of the others for that, the work
+ * would grow with the cube of the ranks. */
 static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti_part *parts, int n, tutti_failure *err)
 {
     for (int i = 0; i < n; i++)
@@ -338,7 +340,7 @@ static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti
     return tutti_group_barrier(g, "buffers of exchanges", err);
 }
 
-/* Signal words stand beside the scratch. */
+/* Enrols the whole memory with the device, because signal words stand beside the scratch. */
 static tutti_status enrol_memory(tutti_exchange *x, tutti_failure *err)
 {
     const tutti_status st = tutti_device_enrol_region(x->device, x->group, x->region, true, err);
@@ -352,7 +354,8 @@ static tutti_status bind_all(tutti_exchange **x, const tutti_exchange_request *r
     tutti_status st = enrol_memory(x[0], err);
     for (int i = 0; i < n && !st; i++)
         if (x[i]->me >= 0) st = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
-    return tutti_group_all_well(x[0]->group, "exchange bound", st, err); /* so that nobody starts what will never end */
+    /* so that no rank starts an exchange that will never end */
+    return tutti_group_all_well(x[0]->group, "exchange bound", st, err);
 }
 
 static tutti_status make(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
@@ -413,7 +416,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
             break;
         }
     for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
-        if (other->first == x) other->first = NULL; /* it is never ready */
+        if (other->first == x) other->first = NULL; /* it will never be ready */
     for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
         tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);

@@ -61,7 +61,8 @@ static void bind_signal(tutti_binder *b, const tutti_step *step, tutti_op *op)
         op->counter = counter_at(x, step->peer, x->me, step->channel);
 }
 
-/* The i-th signal (or wait) on a channel has ordinal i; all of an invocation are `each`. */
+/* Numbers the counters: the i-th signal (or wait) on a channel has ordinal i; `each` is their number in an
+ * invocation. */
 static void number_counters(tutti_exchange *x, tutti_step_kind kind)
 {
     int32_t *each = tutti_alloc(sizeof *each * ((size_t)x->group->nranks * (size_t)x->nchannels + 1));
@@ -100,8 +101,9 @@ static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tut
     return TUTTI_OK;
 }
 
-/* Whether an output may hold elements of so many bytes, where what is sent is rounded: what lies in scratch was rounded
- * once, so it is summed into outputs alone; copies leave elements as they are, round inputs into scratch, or widen. */
+/* Returns true if a step may write elements of the output's size, when sent values are rounded. Scratch holds values
+ * that were rounded once, so they are summed into outputs alone. Copies keep elements as they are, round inputs into
+ * scratch, or widen. */
 static bool fits(const tutti_step *step, const tutti_op *op, const tutti_buffer_place *out)
 {
     const bool wide = out->each == sizeof(float), took_wide = op->in_bytes == sizeof(float);
@@ -109,7 +111,7 @@ static bool fits(const tutti_step *step, const tutti_op *op, const tutti_buffer_
     return wide == took_wide || (step->kind == TUTTI_STEP_COPY && (wide || out->is_scratch));
 }
 
-/* The operands of a side are alike. */
+/* Notes the element size of an operand; the operands of a side must have one size. */
 static tutti_status take_element(const tutti_binder *b, const tutti_step *step, int32_t k,
                                  const tutti_buffer_place *place, tutti_op *op)
 {
@@ -149,7 +151,8 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
     return TUTTI_OK;
 }
 
-/* What this rank owns of the result of a collective that sums: an average is divided there. buffer -1: nothing. */
+/* Returns the slice that this rank owns of the result of a collective that sums, where it divides an average. buffer
+ * -1: nothing. */
 static tutti_slice owned_by(const tutti_binder *b, const tutti_part *part)
 {
     const tutti_schedule_header *h = tutti_schedule_head(b->schedule);
@@ -248,7 +251,7 @@ void tutti_exchange_point(const tutti_binder *b, const tutti_part *part)
         x->average = slice_address(b, &owned, 0);
 }
 
-/* Returns how many a set has. */
+/* Makes the arrays of pointers; returns the number of pointers in a set. */
 static int32_t make_pointers(tutti_exchange *x)
 {
     int32_t total = 0;
@@ -281,6 +284,6 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     tutti_exchange_point(b, part);
     if (!binding->plain) tutti_stores_choose(x, schedule, binding->past_caches);
     x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->me);
-    b->err = NULL; /* the caller's */
+    b->err = NULL; /* it belongs to the caller */
     return TUTTI_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_peer.c: steps that reach into plain memory of a peer through the system: in pieces that stay in a second
- * cache, read, reduced as they come, and written where they go. A peer that has died is found by those who wait; memory
- * that is not there ends the epoch with words that say whose. */
+/* executor_peer.c: steps that reach into plain memory of a peer through the system. They go in pieces that stay in a
+ * second-level cache: read, reduced as they come, and written to their place. Waits notice a peer that has died; memory
+ * that does not exist ends the epoch with words that name its rank. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 
 #include "executor_impl.h"
 
-/* A piece of a step: operands as the step has them, moved on to the piece. */
+/* A piece of a step: the operands of the step, moved on to the piece. */
 typedef struct {
     tutti_exchange *x;
     const tutti_op *op;
-    const int32_t *owner; /* of each operand: the peer, -1 = it is here */
+    const int32_t *owner; /* for each operand: the peer, -1 = this rank */
     char *const *at;
     int64_t from, n;
     char *bounce; /* the next free one */
@@ -36,9 +36,9 @@ static char *take_bounce(piece *p)
     return taken;
 }
 
-/* --- what goes wrong --- */
+/* --- failures --- */
 
-/* Whether a byte can be read at the peer's end, so that it must be ours that is not there. */
+/* Returns true if the piece exists at the peer's end, so that the missing memory must be this rank's. */
 static bool is_there(const piece *p, int32_t k)
 {
     char byte;
@@ -51,7 +51,7 @@ static bool refuse(const piece *p, int32_t k, int problem)
 {
     tutti_group *g = p->x->group;
     char words[TUTTI_WORDS];
-    if (problem == ESRCH) return false; /* who waits will hear of it */
+    if (problem == ESRCH) return false; /* a wait will notice that the peer has died */
     const bool ours = problem == EFAULT && is_there(p, k);
     snprintf(
         words, sizeof words,
@@ -71,7 +71,7 @@ static bool read_in(const piece *p, int32_t k, char *to)
     return problem ? refuse(p, k, problem) : true;
 }
 
-/* To all outputs of peers. */
+/* Writes the piece to all outputs of peers. */
 static bool write_out(const piece *p, const char *from)
 {
     for (int32_t k = p->op->nins; k < p->op->nins + p->op->nouts; k++) {
@@ -83,9 +83,9 @@ static bool write_out(const piece *p, const char *from)
     return true;
 }
 
-/* --- what goes right --- */
+/* --- moving --- */
 
-/* Our own outputs of the step; how many. */
+/* Lists the step's outputs on this rank; returns their number. */
 static int32_t own_outputs(const piece *p, char *out[])
 {
     int32_t n = 0;
@@ -118,7 +118,7 @@ static bool reduce_piece(piece *p, const char *in[], char *out[])
     return write_out(p, out[0]);
 }
 
-/* A copy that nothing bounces off goes at once. */
+/* Returns the elements of a piece; a copy between two places needs no bounce buffer and goes at once. */
 static int64_t piece_elements(const tutti_exchange *x, const tutti_op *op)
 {
     if (op->kind == TUTTI_STEP_COPY && op->nins + op->nouts == 2) return INT64_MAX;

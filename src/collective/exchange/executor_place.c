@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_place.c: places the buffers of an exchange: in regions, in the exchange's own scratch, or, for plain memory,
- * wherever the next aim says.
+ * at the addresses of the next aim.
  *
- * An input or output lies at its place with its whole index space, also where a rank stores only a window of it,
- * because the same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places
- * hold windows only. */
+ * A place holds the whole index space of an input or output, even if a rank stores only a window of it, because the
+ * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places hold
+ * windows only. */
 #include <string.h>
 
 #include "executor_impl.h"
@@ -21,7 +21,7 @@ static size_t window_bytes(const tutti_buffer *b, const tutti_vector *v)
            tutti_buffer_element(v, b);
 }
 
-/* Plain: of a shorter vector, floor(f*n) may leave a window one element longer. */
+/* Plain memory: with a shorter vector, floor(f*n) may make a window one element longer. */
 static size_t bank_bytes(const tutti_buffer *b, const tutti_vector *v, bool plain)
 {
     return (window_bytes(b, v) + (plain ? v->bytes : 0) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
@@ -97,8 +97,8 @@ static tutti_status place_in_region(const tutti_binder *b, int32_t member, const
     return TUTTI_OK;
 }
 
-/* What of the index space is stored, by the vector's length. packed: bytes of the outputs before this one in a window
- * place, which it adds itself to. */
+/* Computes the stored part of the index space by the vector's length. packed: bytes of the earlier outputs in a window
+ * place; this buffer's bytes are added. */
 static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t *packed, tutti_buffer_place *out)
 {
     const tutti_vector *v = &b->x->vector;
@@ -111,7 +111,7 @@ static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t
     *packed += window_bytes(buffer, v);
 }
 
-/* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
+/* Places the buffers of a member. A buffer without a place is refused only if a step uses it: banks 0 marks it. */
 static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *buffers, int32_t n)
 {
     tutti_rank_places *r = &b->ranks[member];
@@ -135,7 +135,7 @@ static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *b
     memcpy(r->buffers, buffers, sizeof *buffers * (size_t)n);
 }
 
-/* A near member has shown its own; a far one's are found by making its part, which costs its steps. */
+/* A near member has shown its buffers; those of a far one are found by making its part, which costs its steps. */
 void tutti_binder_need(tutti_binder *b, int32_t member)
 {
     tutti_part part;

@@ -2,9 +2,9 @@
 /* executor_plain.c: runs exchanges on memory that is no region: its addresses come with an aim before each invocation,
  * and with them the vector's length, so that one exchange serves all lengths up to its own.
  *
- * Where a rank has aimed stands in its part of the exchange's region, written before any signal of the invocation.
- * Whoever touches its memory has waited for such a signal (the checker proves it of every access), so he finds the aim
- * there, and it is not overwritten before he has told that he is through. */
+ * The aim of a rank stands in its part of the exchange's region, written before any signal of the invocation. A rank
+ * that touches another's memory has waited for such a signal (the checker proves it of every access), so it finds the
+ * aim there. The aim is overwritten only after that rank has signalled that it has finished. */
 #include <stdlib.h>
 
 #include "executor_impl.h"
@@ -12,7 +12,7 @@
 enum {
     BOUNCE = 1 << 19,
     LEAST_BOUNCE = 1 << 12
-}; /* bytes of all operands that are copied: they stay in a second cache */
+}; /* bytes of all operands that are copied: they stay in a second-level cache */
 
 tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member)
 {
@@ -49,7 +49,8 @@ void tutti_plain_note_average(tutti_exchange *x, const tutti_slice *owned)
     x->plain->average = offset_of(x, owned);
 }
 
-/* The most operands of a step that are copied: peers' inputs, and a sum that is written to peers. */
+/* Returns the largest number of operands of a step that are copied: peers' inputs, and a sum that is written to
+ * peers. */
 static int32_t count_copied(const tutti_exchange *x, const tutti_part *part)
 {
     int32_t most = 0;
@@ -96,7 +97,8 @@ void tutti_plain_release(tutti_plain *p)
     free(p->bounce);
 }
 
-/* The same steps over a vector of another length. Only lengths change: what could be refused was when it was bound. */
+/* Cuts the same steps for a vector of another length. Only lengths change; everything that could be refused was checked
+ * at binding. */
 static void cut(tutti_exchange *x, int64_t n)
 {
     tutti_plain *p = x->plain;

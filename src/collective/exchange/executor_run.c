@@ -2,9 +2,8 @@
 /* executor_run.c: runs the steps of an exchange that can run now: the inner loop of every exchange, which sums and
  * copies. Never blocks, never fails.
  *
- * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent,
- * which makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered
- * anyway. */
+ * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent, as
+ * the sleeping protocol of group_impl.h needs. On x86 this costs only the store, which must be ordered anyway. */
 #include <sched.h>
 
 #include "../../base/clock.h"
@@ -12,7 +11,7 @@
 #include "../group/flight.h"
 #include "executor_impl.h"
 
-/* Nothing of it is in flight any more. */
+/* Returns true if no flight of the step is under way any more. */
 static bool has_landed(const tutti_op *op)
 {
     for (int i = 0; i < TUTTI_MOST_PIECES; i++)
@@ -31,10 +30,12 @@ static bool may_start(const tutti_exchange *x, const tutti_op *op)
     return true;
 }
 
-/* Offsets the pointers of a step that is part-way through. More operands than fit here are rare: they run whole. */
+/* Most pointers of a step that are moved on when a part of it is done. Steps with more operands are rare and run
+ * whole. */
 enum { MOST_MOVED = 64 };
 
-/* Stores past the caches are for what they cannot hold, and for what others read where that serves them sooner. */
+/* Returns true if outputs should bypass the caches: vectors that the caches cannot hold, and memory whose readers are
+ * faster that way. */
 static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
 {
     if (!x->plain) return op->stream && x->stores.past;
@@ -44,7 +45,7 @@ static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
 static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
     char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
-    if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place, nothing to add: one rank */
+    if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place with one rank: nothing to add */
     if (from > 0) {
         for (int32_t k = 0; k < op->nins + op->nouts; k++)
             moved[k] = base[k] + from * (int64_t)(k < op->nins ? op->in_bytes : op->out_bytes);
@@ -63,7 +64,7 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     x->device->reduce(x->device, &how, &of, n);
 }
 
-/* False: peers' memory is not there. */
+/* Returns false if peers' memory cannot be reached. */
 static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
     if (op->npeers && x->group->peer_memory == TUTTI_PEERS_COPIED) return tutti_peer_move(x, op, from, n);
@@ -73,21 +74,21 @@ static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 
 typedef enum { STEP_DONE, STEP_GOES_ON, STEP_HELD } step_progress;
 
-/* What came before was our own work, and waiting for the others to begin. */
+/* The time before the first move was this rank's own work, and waiting until the others began. */
 static void note_meeting(tutti_exchange *x)
 {
     x->met_ns = tutti_clock_ns();
     x->stats.met_s += x->stats.work_s - x->worked_s;
 }
 
-/* Waits for the device's queue, because the next word tells a peer that the work is done. A member that is alone tells
- * nobody. */
+/* Waits for the device's queue, because the next word tells a peer that the work is done. A single member tells no
+ * one. */
 static void settle(const tutti_exchange *x)
 {
     if (x->nmembers > 1) x->device->finish(x->device);
 }
 
-/* Blocks give way to other exchanges, where this thread does the work; a card's queue takes all at once. */
+/* Work in this thread goes in blocks, so that other exchanges get turns; a card's queue takes all at once. */
 static bool goes_in_blocks(const tutti_exchange *x, const tutti_op *op)
 {
     return x->device->shares_host && op->nins + op->nouts <= MOST_MOVED;
@@ -121,7 +122,7 @@ static void delay(const tutti_exchange *x, const tutti_op *op)
     if (r.word[0] % 2) tutti_clock_sleep_s(1e-6 * (double)(r.word[1] % (uint32_t)x->delay_us));
 }
 
-/* A place for one more flight; NULL: there is none. */
+/* Returns a free place for one more flight; NULL: there is none. */
 static tutti_put **free_place(tutti_op *op)
 {
     for (int i = 0; i < TUTTI_MOST_PIECES; i++) {
@@ -134,8 +135,9 @@ static tutti_put **free_place(tutti_op *op)
     return NULL;
 }
 
-/* The next elements of a put: all, or, in an exchange that gives way to others, a piece if the wire has room: so who is
- * needed sooner and comes later waits for pieces, and not for all that was there before. False: not now. */
+/* Starts the next elements of a put. An exchange that gives way to others sends a piece, if the wire has room; then a
+ * more urgent exchange that begins later waits only for pieces. Other exchanges send all elements. False: nothing can
+ * start now. */
 static bool launch_some(tutti_exchange *x, tutti_op *op)
 {
     const tutti_wire_row *row = op->wire->row;
@@ -151,7 +153,7 @@ static bool launch_some(tutti_exchange *x, tutti_op *op)
     return true;
 }
 
-/* Starts a put, as far as there is room, or a signal over the wire; true if anything of it has started. */
+/* Starts a put, as far as there is room, or a signal over the wire; true if any part of it has started. */
 static bool launch(tutti_exchange *x, tutti_op *op)
 {
     const int64_t before = op->cursor;
@@ -164,10 +166,10 @@ static bool launch(tutti_exchange *x, tutti_op *op)
     return op->launched || op->cursor > before;
 }
 
-/* For a later stage, while the wire has not taken all of an earlier put to another peer: who serves several one after
- * the other would have its link shared by all of them, and the first, on whom the next level of a tree waits, would get
- * its bytes with the last. Who asks for room has the wire take little ahead, so that the first's bytes are nearly there
- * when the next one's begin. */
+/* Returns true if a put of a later stage should wait because the wire has not taken all of an earlier put to another
+ * peer. A rank that serves several peers one after the other would otherwise share its link among them. The first peer,
+ * for which the next level of a tree waits, would then get its bytes with the last. Asking for room also makes the wire
+ * take little ahead, so that the first's bytes have nearly arrived when the next one's begin. */
 static bool is_too_early(const tutti_op *op, const tutti_op *first)
 {
     if (op->stage <= first->stage || (first->launched && has_landed(first))) return false;
@@ -175,9 +177,9 @@ static bool is_too_early(const tutti_op *op, const tutti_op *first)
     return true;
 }
 
-/* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen
- * before what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are
- * free; and behind puts of which some is still to go. */
+/* Launches puts and signals over the wire before earlier ones have ended: a put only reads, and a signal is not seen
+ * before earlier bytes to the same peer have landed. A signal waits behind puts to other peers, because it says that
+ * their sources are free, and behind puts that have not wholly started. */
 static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
 {
     bool moved = false, behind = false;
@@ -195,7 +197,7 @@ static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
     return moved;
 }
 
-/* It is over. */
+/* Ends the flights of a step. */
 static step_progress end_flight(tutti_op *op)
 {
     for (int i = 0; i < TUTTI_MOST_PIECES; i++) {
@@ -207,8 +209,9 @@ static step_progress end_flight(tutti_op *op)
     return STEP_DONE;
 }
 
-/* Nothing is touched of a peer that takes this for another call. Two words in turn: ours has not been written again as
- * long as the peer has not told all of the next invocation. Far signals do not say. */
+/* Holds the step if the peer marks the invocation with another call number; then no memory of the peer is touched.
+ * There are two words in turn: the word was not overwritten unless the peer has given all signals of the next
+ * invocation. Signals of far peers carry no call number. */
 static step_progress check_call(tutti_exchange *x, const tutti_op *op)
 {
     if (atomic_load_explicit(op->counter + 1 + x->invocation % 2, memory_order_acquire) == x->call) return STEP_DONE;
@@ -271,7 +274,7 @@ static void end(const tutti_exchange *x)
     if (x->sleeper) pthread_cond_signal(x->sleeper);
 }
 
-/* True: it has become ready. */
+/* Makes x ready when its act has been called; returns true if that happened now. */
 static bool follow(tutti_exchange *x)
 {
     const unsigned others = TUTTI_WHEN_FREE;
@@ -297,16 +300,17 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 const step_progress progress = run_op(x, op);
                 if (progress == STEP_HELD) return moved;
                 moved = true;
-                if (progress == STEP_GOES_ON) return true; /* one block: others may look now */
+                if (progress == STEP_GOES_ON) return true; /* after one block the caller may look around */
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
-                again = x->nsequences > 1; /* it may be what another sequence depends on */
+                again = x->nsequences > 1; /* another sequence may depend on it */
             }
         }
     }
     if (x->remaining == 0 && x->active) {
-        if (x->again && tutti_driver_is_running(x->group)) return moved; /* the caller's own thread calls it */
+        /* the callback must run in the caller's own thread */
+        if (x->again && tutti_driver_is_running(x->group)) return moved;
         if (x->naverage && !average_block(x)) return true;
         x->invocation++;
         x->stats.invocations++;
@@ -322,8 +326,8 @@ bool tutti_exchange_advance(tutti_exchange *x)
     return moved;
 }
 
-/* As many turns as exchanges are active. Those of one priority take one each; while that moves something, those behind
- * them give theirs away. */
+/* Gives as many turns as exchanges are active. Those of one priority take one each; while that moves something, the
+ * exchanges behind them give their turns away. */
 bool tutti_exchange_advance_all(tutti_group *group)
 {
     bool moved = group->wire && group->wire->row->progress(group->wire);
@@ -342,7 +346,7 @@ bool tutti_exchange_advance_all(tutti_group *group)
     return moved;
 }
 
-/* This one's turn, if no other that is needed sooner can use it. */
+/* Gives x its turn, unless a more urgent exchange can use it. */
 static void take_turn(tutti_exchange *x)
 {
     for (tutti_exchange *sooner = x->group->exchanges; sooner->priority < x->priority; sooner = sooner->next)
@@ -359,7 +363,7 @@ static void start(tutti_exchange *x, unsigned when)
     const int64_t invocation = x->invocation;
     x->noted = tutti_flight_noted(x->group->flight);
     take_turn(x);
-    /* Now, while the peers' answers are on their way. */
+    /* Notes the start now, while the peers' answers are on their way. */
     tutti_flight_record *record = tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name,
                                                     (tutti_flight_what){invocation, -1, -1, x->stats.bytes_written});
     tutti_flight_set_done(record, !x->active);

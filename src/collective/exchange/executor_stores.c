@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_stores.c: chooses the stores of an exchange: ordinary ones, or streaming stores that bypass the caches.
  *
- * What cannot stay in the caches of a host anyway is stored past them. What could, by the size that they claim to have,
- * may still be stored sooner past them: a last level that is shared with the neighbours of a virtual machine is not all
- * ours, and one that holds only what the second level has cast out takes every line twice. So where all vectors
- * together take more than a good part of the caches, the first invocations try both, and the time of our own steps says
- * which. Both store the same bits; no other rank need know. Past the caches wins only by a margin, because who reads
- * the result next finds it there or not. */
+ * Vectors that the caches of a host cannot hold are stored past them. Vectors that could fit, by the caches' nominal
+ * size, may still be stored faster past them: a last level that is shared with other virtual machines is not all ours,
+ * and a last level that holds only lines cast out of the second takes every line twice. So if all vectors together take
+ * more than a good part of the caches, the first invocations try both kinds, and the time of this rank's own steps
+ * decides. Both store the same bits, so no other rank need know. Streaming must win by a margin, because the next
+ * reader of the result may find it in a cache after ordinary stores. */
 #include "executor_impl.h"
 
 enum { A_GOOD_PART = 8, BURST = 3 };
@@ -29,13 +29,13 @@ void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool
         char *const *at = x->pointers[0] + op->first;
         op->stream = true;
         for (int32_t k = 0; k < op->nins; k++)
-            for (int32_t o = 0; o < op->nouts; o++)
-                if (at[k] == at[op->nins + o]) op->stream = false; /* the line has been read: it is ours already */
+            for (int32_t o = 0; o < op->nouts; o++) /* the line has been read, so this core has it already */
+                if (at[k] == at[op->nins + o]) op->stream = false;
     }
 }
 
-/* First ordinary ones, then the others; the least of each, because the first of a burst finds what the last one of the
- * other left. */
+/* Notes the time of a trial: first ordinary stores, then streaming ones. The least time of each counts, because the
+ * first invocation of a burst finds lines that the other kind has left. */
 void tutti_stores_record(tutti_exchange *x, double seconds)
 {
     tutti_stores *t = &x->stores;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_wait.c: waits for an exchange: spins, yields, sleeps; reports deadlines and dead ranks.
  *
- * Where every rank has a core a rank spins: what it waits for comes from another core. To yield there would give the
- * core to a stranger, who keeps it for milliseconds; only to a rank that is seen on the same core is way made, and then
- * at once (group/core_marks.c). Where ranks are more than cores they yield. Sleeping costs a system call on both sides
- * and comes last. */
+ * If every rank has a core, a rank spins, because its signals come from other cores. Yielding would give the core to
+ * another process, which keeps it for milliseconds. A rank yields only to a rank that it sees on the same core, and
+ * then at once (group/core_marks.c). If there are more ranks than cores, ranks yield. Sleeping costs a system call on
+ * both sides and comes last. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -15,9 +15,9 @@
 #include "executor_impl.h"
 
 enum { AWAKE_NS = 50000, LOOKS_PER_CLOCK = 32, SHORT_BYTES = 1 << 17 };
-static const int64_t GRACE_NS = 1000000000; /* by which a goodbye may overtake signals */
+static const int64_t GRACE_NS = 1000000000; /* time by which a goodbye may overtake signals */
 
-/* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
+/* Tells the core that this thread only waits, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
 static inline void relax(void)
 {
@@ -57,7 +57,7 @@ static tutti_status fail_late(tutti_exchange *x, tutti_failure *err)
     return fail_with(x, &text, -1, err);
 }
 
-/* The group's failure, with where it met us in front. */
+/* Returns the group's failure, with this rank's wait in front. */
 static tutti_status report(const tutti_exchange *x, tutti_failure *err)
 {
     tutti_group_report(x->group, err);
@@ -68,7 +68,7 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
     return x->group->failed;
 }
 
-/* A peer is in another call: whoever knows about calls may say which. */
+/* A peer is in another call: the group's callback may know which. */
 static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
 {
     tutti_group *g = x->group;
@@ -88,14 +88,14 @@ static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
 
 typedef struct {
     tutti_exchange *x;
-    int64_t idle_since;   /* nothing has moved since; 0 = something just did */
-    int64_t broken_since; /* a connection of the wire was seen broken; 0 = none */
+    int64_t idle_since;   /* since then nothing has moved; 0 = something just did */
+    int64_t broken_since; /* since then a connection of the wire is broken; 0 = none */
     int looks;
-    bool asleep; /* it has been noted */
+    bool asleep; /* the flight recorder has noted the sleep */
     tutti_patience patience;
 } waiting;
 
-/* One round; true if anything moved. */
+/* Advances all exchanges once; true if anything moved. */
 static bool advance(tutti_group *g)
 {
     tutti_group_lock(g);
@@ -104,7 +104,8 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* One more look at news of a failure: who told us had given its signals before, and what is whole is no failure. */
+/* Advances once more at news of a failure: the rank that told of it had given its signals before, and an exchange that
+ * completes is no failure. */
 static bool is_whole(const tutti_exchange *x)
 {
     while (x->active && advance(x->group)) continue;
@@ -134,7 +135,7 @@ static tutti_status look_at_wire(waiting *w, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* A peer that has left and has not given the signal that we wait for never will. On a host its signals came before its
+/* Returns true if a peer has left without the signal that this rank waits for. On a host its signals came before its
  * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them. */
 static bool is_left_behind(tutti_exchange *x)
 {
@@ -156,8 +157,9 @@ static int32_t held_peer(const tutti_exchange *x)
     return step < 0 ? -1 : x->ops[step].peer;
 }
 
-/* The rank without whose signal nothing here can move; -1: there may be several. Who waits for 300 ranks in turn is
- * woken by those few that are late, and not by each that is early: between 300 ranks that is 90,000 rings a phase. */
+/* Returns the rank without whose signal nothing here can move; -1: there may be several. With it, a rank that waits for
+ * 300 ranks in turn is woken only by the few that are late. Being woken by each that is early would be 90,000 rings a
+ * phase between 300 ranks. */
 static int only_peer(const tutti_exchange *x)
 {
     int peer = -1;
@@ -207,8 +209,8 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Most waits for small vectors are over within these looks, and looking at the clock twice takes a tenth of such an
- * exchange. */
+/* Returns true if the wait looks again without reading the clock. Most waits for small vectors end within these looks,
+ * and reading the clock twice takes a tenth of such an exchange. */
 static bool looks_again(waiting *w)
 {
     const tutti_group *g = w->x->group;
@@ -262,8 +264,9 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
     return TUTTI_OK;
 }
 
-/* An exchange over all stalls, and looks, when anybody is lost. Over some it may go on for ever without a look, while
- * others wait for this rank to go, too, or for rank 0 to pass the news on. */
+/* Returns true if it is time to look for deaths. An exchange over all ranks stalls, and then looks, when a rank is
+ * lost. An exchange over some ranks may go on for ever without a look, while others wait until this rank ends too, or
+ * until rank 0 passes the news on. */
 static bool is_time_to_look(const tutti_exchange *x)
 {
     return x->over_some && tutti_clock_ns() - x->group->last_watch_ns > TUTTI_WATCH_NS;
@@ -298,7 +301,7 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }
 
-/* ... says for whom it waits, so that nobody else is woken when one of them ends. */
+/* Registers the sleeper, so that only it is woken when one of the exchanges ends. */
 static void say_who_sleeps(tutti_exchange *const x[], int n, pthread_cond_t *called)
 {
     for (int i = 0; i < n; i++) x[i]->sleeper = called;

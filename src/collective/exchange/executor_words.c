@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_words.c: says where an exchange stands: which step holds it up, for which rank, and who has not begun. */
+/* executor_words.c: describes the state of an exchange: the step that holds it up, the rank that it waits for, and the
+ * ranks that have not begun. */
 #include "../../base/text/strbuf.h"
 #include "executor_impl.h"
 
@@ -9,7 +10,7 @@ int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member)
     return started ? (int64_t)atomic_load(started) : -1;
 }
 
-/* A far rank says after a while whether it waits too; who does not is absent. */
+/* A far rank says after a while whether it waits too; a rank that does not say so is absent. */
 bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member)
 {
     const int64_t begun = tutti_exchange_begun(x, member);

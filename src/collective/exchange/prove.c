@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prove.c: proves a schedule on rank 0 for all ranks, which compare the hash of what they run. A proof is of all parts
- * together and grows with the square of the ranks and more; a part that every rank compares with the proved one makes
- * it hold for what they run, as long as parts are made by the same function on the same request.
+ * together and grows with the square of the ranks and more. Every rank compares its part with the proved one, so the
+ * proof holds for what they run, as long as parts are made by the same function on the same request.
  *
- * Rejected: a cache of proofs of schedules by hash on disk, which would have to be trusted. That of a whole plan, which
- * may take seconds, is kept by the run that it is of (training/run/proof.c). */
+ * Rejected: a cache on disk of proofs by hash, which would have to be trusted. The proof of a whole plan, which may
+ * take seconds, is kept by the run that it belongs to (training/run/proof.c). */
 #include "executor.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static tutti_status compare(tutti_group *g, const tutti_schedule *s, int32_t me,
     return tutti_group_report(g, err);
 }
 
-/* me: this rank's place in the schedule, -1: none. */
+/* me: this rank's number in the schedule, -1: none. */
 static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_t me, uint64_t *hash,
                           tutti_failure *err)
 {

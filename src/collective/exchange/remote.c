@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote.c: writes, signals and reads of another rank's memory, without a schedule.
  *
- * The wait is the executor's in small: look, yield, sleep on the doorbell and the wire's descriptor. The owner drives
- * meanwhile. */
+ * The wait is a small form of the executor's: look, yield, sleep on the doorbell and the wire's descriptor. The owner
+ * drives meanwhile. */
 #include "remote.h"
 
 #include <sched.h>
@@ -30,13 +30,13 @@ typedef struct tutti_flying {
 
 static void keep(tutti_writes *writes, tutti_put *put)
 {
-    if (!put) return; /* over already */
+    if (!put) return; /* the put is over already */
     flying *f = tutti_alloc(sizeof *f);
     *f = (flying){writes->head, put};
     writes->head = f;
 }
 
-/* The thread, unless the descriptor on which it sleeps tells of all that is under way. */
+/* Wakes the thread, unless the descriptor on which it sleeps reports everything under way. */
 static void kick(tutti_group *g)
 {
     if (!(g->wire->row->can & TUTTI_WIRE_TELLS_ALL)) tutti_driver_kick(g);
@@ -77,11 +77,11 @@ void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, s
 
 typedef struct {
     tutti_group *group;
-    const _Atomic uint64_t *word; /* one of three */
+    const _Atomic uint64_t *word; /* the wait is for one of three: a word, a put, a read */
     const tutti_put *read;
     tutti_writes *writes;
-    uint64_t at_least; /* of the word */
-    int rank;          /* of the read */
+    uint64_t at_least; /* value of the word */
+    int rank;          /* rank of the read */
     int64_t broken_since, left_since;
 } wish;
 
@@ -132,7 +132,7 @@ static tutti_status fail(tutti_group *g, int culprit, const char *what, const ch
     return tutti_group_report(g, err);
 }
 
-/* What can be known to have ended the wait in vain: the deadline, a connection, a rank that has left without an
+/* Fails if the wait must be in vain: the deadline has passed, a connection broke, or the rank has left without an
  * answer. */
 static tutti_status judge(wish *w, double left_s, const char *what, tutti_failure *err)
 {
@@ -166,8 +166,9 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* Who has what we wait for may wait for this core. One that is gone for long belongs to another process too: who sleeps
- * is given it back as soon as there is something to do, who yields only when the other has had its share. */
+/* Yields, because the rank that this one waits for may want this core. If the core comes back only after a long time,
+ * another process uses it too; then this rank sleeps, because the system gives the core back to a sleeper as soon as
+ * there is something to do, but to a yielder only after the other's time slice. */
 static void yield(tutti_group *g, int64_t now_ns)
 {
     sched_yield();
@@ -227,7 +228,7 @@ tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t a
     return wait_until(&w, what, err);
 }
 
-/* From a rank whose memory is not mapped here. */
+/* Reads from a rank whose memory is not mapped here. */
 static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *to, size_t nbytes, tutti_failure *err)
 {
     char what[TUTTI_HOST_TEXT + 80];
@@ -239,7 +240,7 @@ static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *t
     const tutti_status st = wait_until(&w, what, err);
     tutti_group_lock(g);
     const bool refused = !st && !read->over;
-    if (st) g->wire->halted = true; /* what may be on its way must not find the caller's memory gone */
+    if (st) g->wire->halted = true; /* bytes that are on their way must not arrive in freed memory of the caller */
     tutti_put_release(read);
     tutti_group_unlock(g);
     return refused ? tutti_fail(err, TUTTI_ERR_USAGE, "read: %s has given up that memory", g->peers[rank].describe)
