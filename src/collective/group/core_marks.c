@@ -2,25 +2,25 @@
 /* core_marks.c: ranks that meet on one core give way to each other: each waiting rank marks its core, so that it yields
  * to a rank and not to a stranger.
  *
- * With a busy process beside two ranks on two cores the scheduler is content with two of the three on one core,
- * whichever two. If it is the ranks, neither spinning nor waiting helps: what a rank waits for can only come when it
- * goes. If it is a rank and the stranger, giving the core away is the mistake: the stranger keeps it for a slice of
- * about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know which of the two it is, and every
- * rank that waits leaves its mark on the core. Who finds another rank's mark where its own was yields. Who finds its
- * own mark keeps the core until it sleeps.
+ * With a busy process (the stranger) beside two ranks on two cores, the scheduler leaves any two of the three on one
+ * core. If these are the ranks, neither spinning nor waiting helps: the signal that one waits for can only come when it
+ * gives up the core. If they are a rank and the stranger, giving up the core is the mistake: the stranger keeps it for
+ * a slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know which of the two it is,
+ * and every rank that waits leaves its mark on the core. A rank that finds another rank's mark in place of its own
+ * yields. A rank that finds its own mark keeps the core until it sleeps.
  *
- * Ranks that meet OFTEN within WHILE_NS lose most of it by switching, and part: one goes to another core that it may
- * use. There the stranger has its slices, but between them both are as quick as alone. Long exchanges lose little by
- * switching, less than by waiting for slices: 64 KB take 13 us on one core, where all is in one cache, and 26 on two
- * beside a stranger; 16 MB 5.5 ms, and 8. If the stranger is on the same core as both, which shows where a short
- * exchange waits for a slice, they part at once.
+ * Ranks that meet OFTEN within WHILE_NS lose most of that time by switching, and part: one goes to another core that it
+ * may use. There the stranger has its slices, but between them both ranks are as fast as alone. Long exchanges lose
+ * less by switching than by waiting for slices: 64 KB take 13 us on one core, where all is in one cache, and 26 on two
+ * beside a stranger; 16 MB take 5.5 ms, and 8. If the stranger is on the same core as both ranks, which shows when a
+ * short exchange waits for a slice, they part at once.
  *
  * Microseconds of an allreduce of 1 KB in plain memory, two ranks on two cores (EPYC Zen 4, Linux 6.18 with EEVDF,
  * ticks of 4 ms) and a busy process: apart 1.1, on one core with a yield at once 2.5 (a switch between processes takes
  * 1 to 2), on one core with 2 us of spinning before each yield 6, with spinning alone 8,000, two ticks.
  *
- * A mark may be stale: its rank has gone elsewhere and has not waited since. That costs one yield; who waits elsewhere
- * takes its old mark away. */
+ * A mark may be stale: its rank has moved to another core and has not waited since. That costs one yield; a rank that
+ * waits on another core removes its old mark. */
 #include <sched.h>
 
 #include "../../base/clock.h"
@@ -39,7 +39,7 @@ static _Atomic uint32_t *mark_of(const tutti_group *g, int core)
 void tutti_group_mark_core(tutti_group *g)
 {
     const int core = g->nranks > 1 ? sched_getcpu() : -1;
-    if (core < 0) return; /* nobody to meet, or nobody says where we are */
+    if (core < 0) return; /* there is no other rank, or the system does not say which core this is */
     const uint32_t own = 1 + (uint32_t)g->rank;
     _Atomic uint32_t *mark = mark_of(g, core);
     const uint32_t was = atomic_load_explicit(mark, memory_order_relaxed);
@@ -53,7 +53,7 @@ void tutti_group_mark_core(tutti_group *g)
     g->beside = was;
 }
 
-/* Whether short waits make up the time. Of two the lower rank stays, else they would meet again. */
+/* Returns true if short waits take most of the time. The lower of two ranks stays, or they would meet again. */
 static bool is_time_to_part(tutti_group *g, int64_t now_ns)
 {
     if ((uint32_t)g->rank < g->beside) return false;
@@ -61,7 +61,7 @@ static bool is_time_to_part(tutti_group *g, int64_t now_ns)
     return ++g->meetings >= OFTEN || g->strange;
 }
 
-/* True: we run on another core, with the leave to use all that we had. */
+/* Moves this rank to another core; true: it runs there, and may still use all of its cores. */
 static bool part(tutti_group *g)
 {
     cpu_set_t all, others;
@@ -70,8 +70,8 @@ static bool part(tutti_group *g)
     others = all;
     CPU_CLR((size_t)g->core, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others)) return false;
-    (void)sched_setaffinity(0, sizeof all, &all);                        /* which it was a moment ago */
-    atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed); /* the other need not make way */
+    (void)sched_setaffinity(0, sizeof all, &all);                        /* it was allowed a moment ago */
+    atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed); /* the other rank need not give way any more */
     return true;
 }
 

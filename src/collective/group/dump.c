@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c: writes the report of a hang: what this rank waits for, who has not arrived, and its last operations.
  *
- * Asked for by a signal (tutti_group_report_on), by a peer that was asked, or made because a deadline has passed;
- * whoever is asked first asks the others, so that one signal to one rank gives the reports of all. The words go to the
- * caller of the library (tutti_group_on_silence), who may print them. Training goes on: nothing is changed by
- * looking. */
+ * A report is made on a signal (tutti_group_report_on), at the request of a peer, or because a deadline has passed. The
+ * first rank asks the others, so that one signal to one rank gives the reports of all. The words go to the caller of
+ * the library (tutti_group_on_silence), which may print them. Training goes on, because a report only reads. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,15 +16,15 @@
 #include "flight.h"
 #include "group_impl.h"
 
-/* A request that comes as a signal to every rank arrives from each of the others as well. */
+/* A signal that goes to every rank also arrives as a request from each other rank. */
 static const int64_t ONCE_NS = 1000000000;
 
-/* Control calls and exchanges that a near rank has begun, and how many of the same this one has. */
+/* Numbers of control calls and exchanges: those that a near rank has begun, and those of them that this one has. */
 typedef struct {
     int64_t begun, own;
 } headway;
 
-/* False: a far rank, which only says whether it waits. */
+/* Returns false for a far rank, which only tells whether it waits. */
 static bool look_at(const tutti_group *g, int rank, headway *out)
 {
     const tutti_board *board = g->peers[rank].board;
@@ -43,10 +42,11 @@ static void print_far(const tutti_group *g, tutti_strbuf *out)
                                 tutti_group_is_waiting(g, r) ? "waits too" : "has not said that it waits");
 }
 
-/* Ranks share some exchanges and not others: who is behind is so by what it shares with this one. */
+/* Prints the slowest rank. Ranks share only some exchanges, so a rank counts as behind by those that it shares with
+ * this one. */
 static void print_progress(const tutti_group *g, tutti_strbuf *out)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN; /* ahead of this rank */
+    int64_t least = INT64_MAX, most = INT64_MIN; /* numbers by which it is ahead of this rank */
     int slowest = -1;
     headway all = {0}, h;
     (void)look_at(g, g->rank, &all);
@@ -59,7 +59,7 @@ static void print_progress(const tutti_group *g, tutti_strbuf *out)
         if (ahead < least) least = ahead, slowest = r;
         if (ahead > most) most = ahead;
     }
-    /* Stopped in the middle of what all have begun: behind all the same. */
+    /* A rank that was stopped during a call that all have begun counts as behind. */
     for (int r = 0; r < g->nranks && most == least; r++)
         if (r != g->rank && tutti_peer_is_stopped(g, r)) slowest = r, most = INT64_MAX;
     if (most > least)
@@ -90,13 +90,13 @@ static void dump(tutti_group *g, const char *why)
     g->dumped_ns = now;
     tutti_strbuf text = {0};
     tutti_strbuf_printf(&text, "report of %s (%s)\n", g->peers[g->rank].describe, why);
-    tutti_group_lock(g); /* exchanges may go on in another thread */
+    tutti_group_lock(g); /* another thread may run exchanges */
     print_doing(g, &text);
     print_progress(g, &text);
     tutti_group_unlock(g);
     tutti_strbuf_puts(&text, "  last operations, the latest first: seconds ago, what, of what, which\n");
     tutti_flight_print(g->flight, &text);
-    text.text[text.length - 1] = '\0'; /* who prints it ends the line */
+    text.text[text.length - 1] = '\0'; /* the program that prints the text ends the line */
     g->notice(g->notice_arg, text.text);
     tutti_strbuf_release(&text);
 }
@@ -128,7 +128,7 @@ void tutti_group_take_signal(tutti_group *g)
 {
     struct signalfd_siginfo info;
     char why[TUTTI_HOST_TEXT + 120];
-    if (read(g->signal_fd, &info, sizeof info) != sizeof info) return; /* another thread has taken it */
+    if (read(g->signal_fd, &info, sizeof info) != sizeof info) return; /* another thread has read it */
     snprintf(why, sizeof why, "SIG%s to %s", sigabbrev_np((int)info.ssi_signo), g->peers[g->rank].describe);
     tutti_group_dump_all(g, why);
 }

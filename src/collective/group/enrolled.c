@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enrolled.c: checks memory that a caller enrols. Is memory that a caller offers really a shared mapping of the
- * descriptor beside it? Looked up in /proc/self/maps: what is mapped privately, or from another file or place, would be
- * one thing here and another where a peer maps the descriptor. */
+/* enrolled.c: checks memory that a caller enrols: it must be a shared mapping of the given descriptor, as
+ * /proc/self/maps shows. Memory that is mapped privately, or from another file or place, would differ from the memory
+ * that a peer sees when it maps the descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static tutti_status refuse(const tutti_enrolled *e, const char *what, tutti_fail
                       (long long)e->offset, e->fd, what);
 }
 
-/* The mapping that covers `at`. */
+/* Checks the mapping that covers `at`. */
 static tutti_status check_mapping(const tutti_enrolled *e, const struct stat *file, const mapping *m, uint64_t at,
                                   tutti_failure *err)
 {

@@ -10,7 +10,7 @@
 #include "flight.h"
 #include "group_impl.h"
 
-/* From sysfs: sysconf reports sums over caches that no core sees on some virtual machines. */
+/* Reads sysfs, because sysconf reports sums over caches that no core sees on some virtual machines. */
 static int64_t last_level_cache(void)
 {
     long long kb = 0;
@@ -61,9 +61,9 @@ static void close_fd(int fd)
 void tutti_group_leave(tutti_group *g)
 {
     if (!g) return;
-    /* After a failure this rank goes because of somebody else: peers have been told of whom. */
+    /* No goodbye after a failure: this rank leaves because of another one, which peers have been told. */
     const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
-    tutti_group_close_wire(g); /* what we signalled has arrived before the goodbye */
+    tutti_group_close_wire(g); /* signals of this rank have arrived before the goodbye */
     tutti_group_tell(g, &goodbye);
     for (int r = 0; r < g->nranks; r++) {
         tutti_peer *p = &g->peers[r];

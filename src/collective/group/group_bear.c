@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_bear.c: lets a group outlive the death of any rank but 0, for methods whose workers do not need each other.
  *
- * What a rank sees of the others' ends is its own: one hears of a death a moment before another does (group_gone.c).
- * What all must agree on, such as who tests which part, goes by the list that comes with every answer of rank 0
- * (group_control.c). */
+ * Ranks notice the ends of others at different moments (group_gone.c). Decisions on which all must agree, such as which
+ * rank tests which part, use the list that comes with every answer of rank 0 (group_control.c). */
 #include <stdio.h>
 
 #include "group_impl.h"
 
-/* Rank 0 begins to bear deaths when it has heard from all that they do, and ends the run until then: who bears none
- * could not go on. */
+/* Rank 0 begins to survive deaths when it has heard from all ranks that they do. Until then a death ends the run,
+ * because ranks that are not ready could not go on. */
 tutti_status tutti_group_bear(tutti_group *g, tutti_failure *err)
 {
     if (g->rank != 0) g->bears = true;

@@ -2,9 +2,10 @@
 /* group_control.c: control calls over TCP through rank 0: barrier, broadcast, gathering and agreement.
  *
  * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and
- * sends it to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never
- * came. Where deaths are borne rank 0 waits for nobody who is gone, and says with the answer who that is: so all that
- * live agree. What a rank had sent before it died counts; it is found to be gone in the next call. */
+ * sends it to all. A rank counts its calls on the board, so that a rank that runs out of patience can name those that
+ * never came. In a group that survives deaths, rank 0 waits for no rank that is gone, and lists the gone ranks in the
+ * answer, so that all living ranks agree. A frame that a rank sent before it died counts; the rank is found to be gone
+ * in the next call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@
 typedef struct {
     tutti_frame_kind kind;
     const char *what;
-    const void *own; /* what this rank gives */
+    const void *own; /* bytes that this rank gives */
     size_t nown;
-    int root; /* broadcast */
+    int root; /* root of a broadcast */
 } control_call;
 
 typedef struct {
@@ -52,7 +53,7 @@ void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
-    if (out->length == before) tutti_group_list_still(g, out); /* it began the call, and stopped */
+    if (out->length == before) tutti_group_list_still(g, out); /* they began the call and then stopped */
     if (out->length == before)
         tutti_strbuf_printf(out, "nobody: %s is missing, which has begun the call%s", g->peers[g->call_from].describe,
                             tutti_peer_condition(g, g->call_from));
@@ -82,7 +83,8 @@ static void describe_wait(const tutti_group *g, const control_call *c, tutti_pat
     patience->stopped = tutti_group_has_stopped(g);
 }
 
-/* The mesh knows why better than a closed control socket does, but a dying process closes its sockets one by one. */
+/* Waits for a message of the mesh: it knows the cause better than a closed control socket does, but a dying process
+ * closes its sockets one by one. */
 static void watch_for_reason(tutti_group *g, int from)
 {
     const double until = tutti_clock_s() + 0.2;
@@ -90,7 +92,7 @@ static void watch_for_reason(tutti_group *g, int from)
     while (!g->failed && g->peers[from].state == TUTTI_PEER_HERE && tutti_clock_s() < until);
 }
 
-/* Nothing comes from this rank any more; TUTTI_OK: the group goes on without it. */
+/* Handles a rank that sends nothing any more; TUTTI_OK: the group goes on without it. */
 static tutti_status lose(tutti_group *g, const control_call *c, int from, tutti_failure *err)
 {
     char words[TUTTI_WORDS];
@@ -107,7 +109,7 @@ static tutti_status lose(tutti_group *g, const control_call *c, int from, tutti_
     return tutti_group_report(g, err);
 }
 
-/* Waits until fd is readable. Exchanges in flight go on meanwhile: a peer may need them to get here. */
+/* Waits until fd is readable. Exchanges in flight go on meanwhile, because a peer may need them before it can call. */
 static tutti_status await_readable(tutti_group *g, const control_call *c, int from, tutti_patience *patience,
                                    tutti_failure *err)
 {
@@ -117,15 +119,15 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
     if (g->traffic && !g->driver) g->traffic->advance(g);
-    /* poll is no snapshot: it may have passed the control socket before the answer came and meet the goodbye, sent
-     * later. Only who had left before it is waited for in vain. */
+    /* poll is no snapshot: it may check the control socket before the answer comes, and then find the goodbye that was
+     * sent later. Only a rank that had left before the poll is waited for in vain. */
     const bool had_left = g->peers[from].state == TUTTI_PEER_LEFT;
     tutti_group_sleep(g, &wait, 1, left < 1 ? left : 1, NULL, NULL);
     if (g->failed) return tutti_group_report(g, err);
     return !wait.revents && had_left ? lose(g, c, from, err) : TUTTI_OK;
 }
 
-/* f stays empty where `from` is gone. */
+/* f stays empty if `from` is gone. */
 static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
                                   tutti_patience *patience, tutti_failure *err)
 {
@@ -154,7 +156,7 @@ static void reply_text(control_reply *reply, tutti_status st, tutti_strbuf *text
     reply->bytes = tutti_strbuf_detach(text);
 }
 
-/* Same kind, ordinal, name and size from everybody, or the first difference as the answer. */
+/* Compares kind, ordinal, name and size of all frames; the first difference becomes the answer. */
 static bool frames_match(const tutti_group *g, const control_call *c, const tutti_frame *frames, control_reply *reply)
 {
     for (int r = 1; r < g->nranks; r++) {
@@ -216,7 +218,7 @@ static void answer(const tutti_group *g, const control_call *c, const tutti_fram
     }
 }
 
-/* As the answer has it: a byte a rank. */
+/* Takes the list of gone ranks in the answer: a byte a rank. */
 static void take_list(tutti_group *g, const char *gone)
 {
     for (int r = 0; r < g->nranks; r++) {
@@ -260,7 +262,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
         tutti_frame_head head;
         fill_head(g, &head, lists ? TUTTI_FRAME_REPLY_OF_LIVING : TUTTI_FRAME_REPLY, c->what, reply->nbytes);
         head.status = reply->status;
-        /* A peer that has died since is found by the next watch. */
+        /* The next watch finds a peer that has died since. */
         for (int r = 1; r < g->nranks; r++)
             if (frames[r].body) tutti_star_write(g, r, &head, reply->bytes);
         if (lists) reply->nbytes -= (size_t)g->nranks;
@@ -294,7 +296,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     return TUTTI_OK;
 }
 
-/* The name as it travels: names are compared. */
+/* Copies the name at its length in frames, because names are compared. */
 static void begin_call(tutti_group *g, control_call *c)
 {
     tutti_board *board = g->peers[g->rank].board;
@@ -310,7 +312,8 @@ static void begin_call(tutti_group *g, control_call *c)
 static tutti_status call(tutti_group *g, control_call c, control_reply *reply, tutti_failure *err)
 {
     *reply = (control_reply){0};
-    tutti_group_watch(g); /* whoever has ended the epoch must not take part: the others would get through without it */
+    tutti_group_watch(g); /* a rank that has ended the epoch must not take part, or the others would complete the call
+                           * without it */
     if (g->failed) return tutti_group_report(g, err);
     begin_call(g, &c);
     tutti_status st = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
@@ -405,7 +408,7 @@ tutti_status tutti_group_tell_failure(tutti_group *g, const char *what, int firs
     return st ? st : tutti_fail(err, (tutti_status)said.status, "%s", said.words);
 }
 
-/* Words travel when there are some: 400 bytes of each of 300 ranks for each of them were 36 MB a call. */
+/* Words travel only after a failure: 400 bytes of each of 300 ranks to each of them were 36 MB a call. */
 tutti_status tutti_group_all_well(tutti_group *g, const char *what, tutti_status own, tutti_failure *err)
 {
     uint32_t mine = own, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_frame.c: frames on the control sockets: a fixed head, then a body whose size is refused before it is allocated.
  *
- * Reading never blocks, so that a peer that sends half a frame and stops cannot hold anybody past a deadline. Same
- * host, so same byte order; the magic word refuses everything else. */
+ * Reading never blocks, so that a peer that sends half a frame and stops cannot hold up a rank past a deadline. Both
+ * ends are assumed to have one byte order; the magic word refuses all others. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "../../base/clock.h"
 #include "group_impl.h"
 
-/* Bytes read into `to`, 0 = none now, -1 = closed. */
+/* Returns the number of bytes read into `to`, 0 = none now, -1 = closed. */
 static ssize_t read_some(int fd, void *to, size_t nbytes)
 {
     for (;;) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_patience.c: decides which part of a wait counts against the deadline, and reports long phases.
  *
- * Each wait counts its own time. While some peer is in a long phase it looks at all of them, some times a second: a
- * peer has moved when its phase has begun, ended or reported, and runs when it has looked for news. Whenever anybody
- * moves, all that have moved or run since the last time begin at zero again, and who does not, such as a rank stopped
- * by a signal, goes on counting. The longest count is what the deadline is held against: so a test that gets on holds
- * up nobody's patience, and hides nobody who stands still.
+ * Each wait counts its own time. While some peer is in a long phase, the wait looks at all peers some times a second. A
+ * peer has moved if its phase has begun, ended or reported; it runs if it has looked for news. When any peer moves, the
+ * counts of all that have moved or run since the last time begin at zero again. The count of another peer, such as one
+ * stopped by a signal, goes on. The longest count is compared with the deadline: so a test that makes progress uses up
+ * no rank's patience, and hides no rank that stands still.
  *
- * The time between two calls counts up to MOST_STEP_NS: nobody sleeps for longer than a second, so a longer gap is one
- * in which this process itself stood still (SIGSTOP), and the others may have as well. */
+ * The time between two looks counts up to MOST_STEP_NS. No rank sleeps for longer than a second, so in a longer gap
+ * this process itself stood still (SIGSTOP), and the others may have as well. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 static const int64_t FIRST_NS = 1000000000, STILL_NS = 1500000000, NOTICE_NS = 14000000000, MOST_STEP_NS = 1500000000;
 enum { LOOK_NS = 100000000, MOST_DOUBLINGS = 6 };
 
-/* Who is slow is named in good time before a short deadline, too. */
+/* Returns when to name a slow rank, which is early enough before a short deadline, too. */
 static int64_t slow_ns(const tutti_group *g)
 {
     const double half_s = g->deadline_s / 2;
@@ -28,14 +28,14 @@ static int64_t slow_ns(const tutti_group *g)
                                               : (int64_t)(1e9 * half_s);
 }
 
-/* How often ranks of other hosts hear of this one. */
+/* Returns the time between two signs of life to ranks of other hosts. */
 static int64_t show_every_ns(const tutti_group *g)
 {
     static const double MOST_S = 0.5;
     return (int64_t)(1e9 * (g->deadline_s / 4 < MOST_S ? g->deadline_s / 4 : MOST_S));
 }
 
-/* --- long phases: this rank's --- */
+/* --- long phases of this rank --- */
 
 void tutti_group_long_phase_begin(tutti_group *g, const char *what, const char *unit)
 {
@@ -99,7 +99,7 @@ void tutti_group_show_pulse(tutti_group *g)
     tutti_group_tell(g, &m);
 }
 
-/* --- long phases: the others' --- */
+/* --- long phases of other ranks --- */
 
 void tutti_group_take_phase(tutti_group *g, tutti_peer *p, bool on, const char *words)
 {
@@ -143,7 +143,7 @@ static void take_seen(tutti_long_phase *f, const tutti_peer *p)
     f->seen_pulse = pulse_of(p);
 }
 
-/* All have been silent for as long as this wait has. */
+/* Begins to look at peers; all count as silent for as long as this wait has lasted. */
 static void begin_looks(tutti_group *g, tutti_patience *p)
 {
     p->looks = true;
@@ -186,18 +186,19 @@ static void look_who_goes_on(tutti_group *g, tutti_patience *p)
 void tutti_patience_begin(tutti_group *g, tutti_patience *p)
 {
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
-    for (int r = 0; g->nlong && r < g->nranks; r++) g->peers[r].phase.idle_ns = 0; /* of another wait */
+    /* these counts are of an earlier wait */
+    for (int r = 0; g->nlong && r < g->nranks; r++) g->peers[r].phase.idle_ns = 0;
 }
 
-/* In a run of long phases the first is told soon, so that people know what is waited for. */
+/* In a run of long phases the first notice comes soon, so that people know what the ranks wait for. */
 static bool is_phase_to_tell(const tutti_group *g, const tutti_patience *p)
 {
     return g->nlong && !p->told_phase && p->all_ns > (g->told_phase ? NOTICE_NS : STILL_NS);
 }
 
-/* Each rank that asks reads what the system says of each other one: 300 of them, asking at every sleep, did nothing
- * else any more. So the first time waits for the number of ranks, and then each takes as long again, but for the one
- * before the notice. */
+/* Returns true if it is time to ask what absent ranks do. Each question reads the system's state of each other rank:
+ * 300 ranks that asked at every sleep did nothing else. So the first question waits for a time that grows with the
+ * number of ranks, and each later one for as long again, except the one before the notice. */
 bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
 {
     enum { A_RANK_NS = 20000000 };
@@ -211,7 +212,8 @@ bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
     return true;
 }
 
-/* Between hosts nobody sees who has come how far: who waits says so, and who does not say so is waited for. */
+/* No rank sees how far ranks of other hosts have come. So a rank that waits says so, and a rank that does not say so is
+ * the one that the others wait for. */
 enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
 
 static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)
@@ -228,7 +230,8 @@ bool tutti_group_is_waiting(const tutti_group *g, int rank)
     return said && tutti_clock_ns() - said < (int64_t)RECENT_FACTOR * TELL_NS;
 }
 
-/* Who stands still is named once; once more when it went on and stands still again, then for twice as long. */
+/* Returns true if a rank that stands still is to be named. It is named once, and again if it went on and then stands
+ * still for twice as long. */
 static bool is_still(const tutti_group *g, const tutti_patience *p)
 {
     const int64_t still = STILL_NS << (p->nnoticed < MOST_DOUBLINGS ? p->nnoticed : MOST_DOUBLINGS);
@@ -241,7 +244,7 @@ static void notice(tutti_group *g, tutti_patience *p, const char *words)
     if (!still && !is_phase_to_tell(g, p)) return;
     if (g->nlong) p->told_phase = g->told_phase = true;
     if (still || p->used_ns > FIRST_NS)
-        p->noticed_ns = p->used_ns, p->nnoticed++; /* the words say that nothing is new */
+        p->noticed_ns = p->used_ns, p->nnoticed++; /* the words only repeat the last notice */
     if (g->notice) g->notice(g->notice_arg, words);
 }
 
@@ -259,7 +262,7 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
     return g->deadline_s - 1e-9 * (double)p->used_ns;
 }
 
-/* --- waits of others for one rank --- */
+/* --- the caller's own waits for one rank --- */
 
 static uint64_t all_moves(const tutti_group *g)
 {

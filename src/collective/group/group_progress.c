@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_progress.c: the thread that lets a wire move bytes while its owner computes.
  *
- * Only groups whose wire needs it have one. Either this thread or the owner *drives*: advances wire and exchanges,
- * sleeps on the wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner drives
- * while it waits for an exchange; otherwise the thread does. It sleeps unless something is in flight: with no exchange
- * active only the wire's descriptor wakes it, because peers may be ahead and put into our memory.
+ * Only groups whose wire needs it have one. Either this thread or the owner *drives*: it advances wire and exchanges,
+ * and sleeps on the wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner
+ * drives while it waits for an exchange; otherwise the thread does. The thread sleeps unless something is in flight:
+ * with no exchange active only the wire's descriptor wakes it, because peers may be ahead and put into this rank's
+ * memory.
  *
  * Waking a thread, or setting a timer, costs more than a short wait: on a virtual machine both leave it. So while the
  * owner waits again and again the thread stands *aside*: it naps, and begins to drive when the owner has not come back
- * during a nap. Only who has waited for long wakes it when he goes. 4 KB there and a word back over tcp take 14 us so;
- * a plain stream whose ends sleep in poll takes 53, one whose ends look first 8 (./dev bench transfer, EPYC Zen 4). */
+ * during a nap. The owner wakes it only after a long wait. With this, 4 KB to a peer and a word back over tcp take 14
+ * us; a plain stream whose ends sleep in poll takes 53, one whose ends look first 8 (./dev bench transfer, EPYC Zen
+ * 4). */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -27,18 +29,18 @@ enum { NAP_MS = 1, MOST_NAPS = 5 };
 struct tutti_driver {
     tutti_group *group;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards wire and exchanges, and these three */
+    pthread_mutex_t lock; /* guards wire and exchanges, and the next three fields */
     bool owner_drives;
-    uint64_t turns; /* of the owner */
+    uint64_t turns; /* number of the owner's turns */
     bool far_aside; /* the thread sleeps until it is woken */
 
-    uint64_t seen_turns; /* the thread's own, as is the next */
-    int naps;            /* of this turn */
+    uint64_t seen_turns; /* only the thread uses this and the next field */
+    int naps;            /* number of naps in this turn */
     int wake;            /* eventfd */
-    int descriptor;      /* the wire's */
+    int descriptor;      /* descriptor of the wire */
     atomic_bool stop;
-    atomic_bool asleep; /* the thread sleeps for longer than a nap, and what it waits for may have to be said */
-    atomic_int wanted;  /* the owner waits for the lock: mutexes are not fair */
+    atomic_bool asleep; /* the thread sleeps for longer than a nap, and other threads may have to wake it */
+    atomic_int wanted;  /* the owner waits for the lock, which is needed because mutexes are not fair */
 };
 
 void tutti_group_lock(tutti_group *g)
@@ -103,13 +105,14 @@ static bool is_active(const tutti_group *g)
     return g->traffic && g->traffic->is_active(g);
 }
 
-/* One round: true if anything moved. */
+/* Advances once: true if anything moved. */
 static bool advance(tutti_group *g)
 {
     return g->traffic ? g->traffic->advance(g) : g->wire && g->wire->row->progress(g->wire);
 }
 
-/* How long the thread lets the owner alone: a nap, -1: until it is woken, 0: not at all. With the lock. */
+/* Returns how long the thread leaves the wire to the owner: a nap in ms, -1: until it is woken, 0: not at all. The
+ * caller holds the lock. */
 static int stand_aside(tutti_driver *d)
 {
     d->far_aside = false;
@@ -124,7 +127,8 @@ static int stand_aside(tutti_driver *d)
     return -1;
 }
 
-/* Says what to sleep on, for how long, and that we do; false: something has moved. With the lock. */
+/* Sets what to sleep on and for how long, and declares the sleep; false: something has moved. The caller holds the
+ * lock. */
 static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n, int *limit_ms)
 {
     tutti_group *g = d->group;
@@ -147,7 +151,7 @@ static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n, in
     return true;
 }
 
-/* With the lock, after the sleep. */
+/* Called after the sleep, with the lock. */
 static void end_sleep(tutti_driver *d)
 {
     tutti_group *g = d->group;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_star.c: the TCP connections to rank 0: bring news of deaths and aborts from one host to the others.
  *
- * A far peer's notices and the frames of its control calls come over one socket in order; notices are handled as they
- * come, the frame of a call is kept until it is asked for. Rank 0 passes long phases, goodbyes and `waiting` on to whom
- * the teller cannot reach; a death or an abort it tells in its own name, because its own epoch is over too. */
+ * A far peer's notices and the frames of its control calls come over one socket in order. Notices are handled as they
+ * come; the frame of a call is kept until this rank makes the call. Rank 0 passes long phases, goodbyes and `waiting`
+ * on to the ranks that the teller cannot reach. It tells a death or an abort in its own name, because its own epoch is
+ * over too. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 
 #include "group_impl.h"
 
-/* Silence of 1 s is asked about, three questions without an answer or 3 s of unacknowledged bytes are an end. */
+/* Silence of 1 s leads to a question; three questions without an answer, or 3 s of unacknowledged bytes, end the
+ * connection. */
 void tutti_star_set_options(int fd)
 {
     const struct {
@@ -19,7 +21,7 @@ void tutti_star_set_options(int fd)
     } options[] = {{IPPROTO_TCP, TCP_NODELAY, 1},  {SOL_SOCKET, SO_KEEPALIVE, 1},
                    {IPPROTO_TCP, TCP_KEEPIDLE, 1}, {IPPROTO_TCP, TCP_KEEPINTVL, 1},
                    {IPPROTO_TCP, TCP_KEEPCNT, 3},  {IPPROTO_TCP, TCP_USER_TIMEOUT, 3000}};
-    /* A socket that takes none of them still works; it finds out later. */
+    /* A socket that refuses these options still works; it only finds an end later. */
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
 }
@@ -39,7 +41,7 @@ static void send_notice(tutti_group *g, int rank, const tutti_mesh_message *m)
                                    .kind = TUTTI_FRAME_NOTICE,
                                    .rank = g->rank,
                                    .nbytes = (uint32_t)(offsetof(tutti_mesh_message, words) + strlen(m->words) + 1)};
-    (void)tutti_star_write(g, rank, &head, m); /* who cannot be told is found by the next watch */
+    (void)tutti_star_write(g, rank, &head, m); /* the next watch finds a rank that cannot be told */
 }
 
 static void tell_one(tutti_group *g, int rank, const tutti_mesh_message *m)
@@ -85,12 +87,12 @@ bool tutti_star_drain(tutti_group *g, int rank)
         if (got <= 0) return got == 0;
         const bool notice = p->partial.head.kind == TUTTI_FRAME_NOTICE, ours = p->partial.head.epoch == g->epoch;
         if (!notice && ours) {
-            if (p->arrived.body) return true; /* two calls at once: the second waits its turn */
+            if (p->arrived.body) return true; /* two calls came at once: the second waits for its turn */
             p->arrived = p->partial;
             p->partial = (tutti_frame){0};
             continue;
         }
         if (notice && ours) take_notice(g, rank, &p->partial);
-        tutti_frame_release(&p->partial); /* of an older epoch: refused */
+        tutti_frame_release(&p->partial); /* a frame of an older epoch is refused */
     }
 }

@@ -2,9 +2,9 @@
 /* group_watch.c: notices dead, lost and aborting ranks by their sockets, records the first failure, and sleeps until
  * something happens.
  *
- * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up
- * because of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came
- * through. */
+ * The first failure of a rank ends the epoch for it for good and is passed on. A DEATH message always precedes the
+ * closing of the socket that it came through, so ranks that give up one after another because of one dead rank all name
+ * that rank. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd)
         if (sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
         if (errno == EINTR) continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
-        /* The peer has not read hundreds of messages: give it a moment, then let the deadline find it. */
+        /* The peer has not read hundreds of messages: wait a moment for it, and leave the rest to the deadline. */
         struct pollfd room = {.fd = socket, .events = POLLOUT};
         if (poll(&room, 1, 1000) <= 0) return false;
     }
@@ -57,8 +57,8 @@ int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
     *fd = -1;
-    /* A peer that leaves with messages of ours unread resets the connection, and Linux says so before it hands out what
-     * the peer sent, its goodbye; it says so once. */
+    /* A peer that leaves with unread messages resets the connection. Linux reports that once, before it hands out the
+     * peer's last message, its goodbye. */
     do n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
@@ -106,7 +106,7 @@ void tutti_group_abort(tutti_group *g, const char *words)
     atomic_store(&g->aborted, true);
     atomic_store(&g->over, true);
     tutti_group_tell(g, &m);
-    if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* our own owner may sleep */
+    if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* this rank's owner may sleep */
 }
 
 /* --- incoming --- */
@@ -141,7 +141,7 @@ void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
     tutti_group_tell(g, &m);
 }
 
-/* A worker that takes rank 0 for dead, which it is not, cannot be reached on the wire any more. */
+/* A worker that takes the living rank 0 for dead cannot be reached on the wire any more. */
 static void handle_despair(tutti_group *g, const tutti_mesh_message *m)
 {
     char words[TUTTI_WORDS];
@@ -149,7 +149,7 @@ static void handle_despair(tutti_group *g, const tutti_mesh_message *m)
     tutti_group_record_gone(g, m->rank, words);
 }
 
-/* What ended one while the group was forming is no news of a peer: the code of all. */
+/* Returns true for a status that ends all ranks while the group forms; every rank then ends with it. */
 static bool is_of_all(int status)
 {
     return status == TUTTI_ERR_RENDEZVOUS || status == TUTTI_ERR_USAGE;
@@ -176,7 +176,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     const bool known = m->epoch == g->epoch && m->rank >= 0 && m->rank < g->nranks && m->rank != g->rank &&
                        (m->rank == from || from == 0);
     tutti_peer *p = known ? &g->peers[m->rank] : NULL;
-    switch (p ? (tutti_mesh_kind)m->kind : TUTTI_MESH_HELLO) { /* of an older epoch: refused */
+    switch (p ? (tutti_mesh_kind)m->kind : TUTTI_MESH_HELLO) { /* a message of an older epoch is refused */
     case TUTTI_MESH_REGION:
         keep = fd >= 0 && p->npending < TUTTI_PENDING_FDS;
         if (keep) p->pending[p->npending++] = (tutti_pending_fd){m->id, fd};
@@ -194,7 +194,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_PROGRESS: tutti_group_take_report(p, m->words); break;
-    case TUTTI_MESH_PULSE: break; /* as any message, below */
+    case TUTTI_MESH_PULSE: break; /* counts as news like any message, below */
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
@@ -214,8 +214,10 @@ void tutti_group_drain(tutti_group *g, int rank)
     } else if (tutti_star_drain(g, rank)) {
         return;
     }
-    (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL); /* nothing comes any more */
-    p->closed = true; /* the descriptor stays until we leave: tutti_group_abort may be using it in another thread */
+    /* the socket brings nothing any more */
+    (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL);
+    p->closed = true; /* the descriptor stays open until the group is left: tutti_group_abort may use it in another
+                       * thread */
     tutti_group_take_phase(g, p, false, "");
     if (p->state == TUTTI_PEER_HERE) tutti_group_record_death(g, rank);
 }
@@ -225,7 +227,7 @@ static void look_at_abort(tutti_group *g)
     if (!atomic_load(&g->aborted) || g->failed) return;
     pthread_mutex_lock(&g->abort_lock);
     g->culprit = -1;
-    g->failed = TUTTI_ERR_PEER; /* peers were told by tutti_group_abort */
+    g->failed = TUTTI_ERR_PEER; /* tutti_group_abort has told the peers */
     snprintf(g->words, sizeof g->words, "%s", g->abort_words);
     pthread_mutex_unlock(&g->abort_lock);
 }
@@ -286,7 +288,7 @@ void tutti_group_ring(tutti_group *g, int rank)
         (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
 }
 
-/* Looks out for what comes from a peer: a near one's mesh; a far one's star, if this rank has a socket of it. */
+/* Begins to listen to a peer: the mesh of a near one; the star of a far one, if this rank has a socket to it. */
 tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err)
 {
     const tutti_peer *p = &g->peers[rank];
@@ -309,8 +311,8 @@ static void empty_bell(const tutti_group *g)
     (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* non-blocking */
 }
 
-/* To look costs reads of every peer's memory, and 300 ranks on two cores sleep thousands of times. Who waits in vain
- * sleeps again within a second. */
+/* Calls the callback before a sleep, but not every time: it reads every peer's memory, and 300 ranks on two cores sleep
+ * thousands of times. A rank that waits in vain sleeps again within a second. */
 static void look_around(tutti_group *g)
 {
     if (!g->look || (g->looked_ns && g->last_watch_ns - g->looked_ns < LOOK_NS)) return;
@@ -318,9 +320,9 @@ static void look_around(tutti_group *g)
     g->look(g->look_arg);
 }
 
-/* Where deaths are borne, of a rank whose connections of the wire are dead while its control lives nothing comes any
- * more, and it may wait for us as long: it is lost, and told so. Others look themselves, where they wait for an
- * exchange. */
+/* For groups that survive deaths. A rank whose wire connections are dead while its control socket lives will send
+ * nothing more, and may itself wait for this rank: it is declared lost, and told so. In other groups waits for
+ * exchanges look themselves. */
 static void look_at_wire(tutti_group *g)
 {
     if (!g->bears || !g->wire || g->failed) return;
@@ -337,7 +339,7 @@ static void look_at_wire(tutti_group *g)
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
-    const bool owner = tutti_driver_is_owner(g); /* else it sleeps on the doorbell */
+    const bool owner = tutti_driver_is_owner(g); /* a thread that is not the owner sleeps on the doorbell */
     tutti_board *own = owner ? g->peers[g->rank].board : NULL;
     struct pollfd polls[TUTTI_MOST_EXTRA + 3] = {{.fd = g->news, .events = POLLIN},
                                                  {.fd = owner ? g->peers[g->rank].bell : -1, .events = POLLIN},
@@ -346,8 +348,10 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
     g->last_watch_ns = tutti_clock_ns();
     tutti_group_show_pulse(g);
     if (timeout_s > 0 && !g->failed) look_around(g);
-    if (timeout_s > LOOK_S && g->nlong) timeout_s = LOOK_S; /* at who goes on */
-    if (timeout_s > 0 && g->failed) timeout_s = 0;          /* only what has come */
+    if (timeout_s > LOOK_S && g->nlong) timeout_s = LOOK_S; /* wakes up to look at the progress of long phases */
+    if (timeout_s > 0 && g->failed)
+        timeout_s = 0; /* after a failure it only handles messages that have
+                        * come */
     bool stay = timeout_s > 0;
     if (stay && own) atomic_store(&own->asleep, g->only ? TUTTI_ASLEEP_FOR + (uint32_t)g->only - 1 : TUTTI_ASLEEP);
     if (stay && recheck && recheck(arg)) stay = false;

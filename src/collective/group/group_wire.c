@@ -9,16 +9,16 @@
 #include "../../base/text/strbuf.h"
 #include "group_impl.h"
 
-enum { MOST_BLOB = 8000 }; /* of an address; they have hundreds of bytes */
+enum { MOST_BLOB = 8000 }; /* largest size of an address; addresses have hundreds of bytes */
 static const double MOST_CONNECT_S = 30;
 
-/* What each rank gives. */
+/* The bytes of one rank. */
 typedef struct {
     uint32_t nbytes, status;
     char bytes[];
 } blob;
 
-/* A rank tells the others bytes, or, where its status is not 0, words that say why. */
+/* A rank tells the others bytes, or, if its status is not 0, words that say why. */
 typedef struct {
     const void *bytes;
     size_t nbytes;
@@ -35,7 +35,7 @@ static blob *blob_at(void *all, size_t stride, int rank)
     return (blob *)(void *)((char *)all + stride * (size_t)rank);
 }
 
-/* The blobs of all ranks, `*stride` apart; free(). Fails where a rank's status is not 0. */
+/* Gathers the blobs of all ranks, `*stride` apart; free(). Fails if the status of some rank is not 0. */
 static tutti_status gather(tutti_group *g, const char *what, const told *t, void **all, size_t *stride,
                            tutti_failure *err)
 {
@@ -61,7 +61,7 @@ static tutti_status gather(tutti_group *g, const char *what, const told *t, void
     return st;
 }
 
-/* Fails on all ranks where the status of one is not 0, with its name and its words. */
+/* Fails on all ranks if the status of one is not 0, with its name and its words. */
 static tutti_status all_well(tutti_group *g, const char *what, tutti_status own, const tutti_failure *why,
                              tutti_failure *err)
 {
@@ -86,8 +86,8 @@ static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_
     return st;
 }
 
-/* Until all far peers are reached. Sooner than the deadline, so that who cannot be reached is named by who knows
- * why. */
+/* Waits until all far peers are reached. It ends before the deadline, so that the rank which knows why a peer cannot be
+ * reached is the one that names it. */
 static tutti_status await_far(tutti_group *g, tutti_failure *err)
 {
     const tutti_wire_row *row = g->wire->row;
@@ -107,7 +107,7 @@ static tutti_status await_far(tutti_group *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* All know each other's addresses and are connected, or all know why not. */
+/* At the end all ranks are connected, or all know why not. */
 tutti_status tutti_group_connect_wire(tutti_group *g, const tutti_wire_row *row, tutti_failure *err)
 {
     tutti_failure why = {0};
@@ -143,7 +143,7 @@ static tutti_status open_row(tutti_group *g, const char *name, tutti_failure *er
                       row->absent ? ": " : "", row->absent ? row->absent : "");
 }
 
-/* "shm and tcp (eth0 10.77.0.1, 10 Gbit/s; for 1 MiB tcp 0.9 ms, ucx 1.1 ms)" */
+/* Writes "shm and tcp (eth0 10.77.0.1, 10 Gbit/s; for 1 MiB tcp 0.9 ms, ucx 1.1 ms)". */
 static void describe_wires(tutti_group *g)
 {
     const tutti_wire_row *row = g->wire->row;
@@ -159,7 +159,7 @@ static void describe_wires(tutti_group *g)
     tutti_strbuf_release(&text);
 }
 
-/* Every rank's, so that all end alike and say whose are wrong. */
+/* Checks the interfaces of every rank, so that all end alike and name the ranks whose interfaces are wrong. */
 static tutti_status check_interfaces(tutti_group *g, tutti_failure *err)
 {
     tutti_failure why = {0};
@@ -206,7 +206,7 @@ tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memor
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory)
 {
     tutti_group_lock(g);
-    if (g->failed) g->wire->halted = true; /* what peers still put must find no memory that is gone */
+    if (g->failed) g->wire->halted = true; /* puts of peers must not arrive in freed memory */
     g->wire->row->forget(memory);
     tutti_group_unlock(g);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_wire_choose.c: chooses the wire for 'auto': the one over which 1 MiB and a word back went sooner just now.
+/* group_wire_choose.c: chooses the wire for 'auto': the one over which 1 MiB and a word back went faster just now.
  *
- * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, its figure goes to all,
- * so all choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be faster
- * by a tenth: equal wires do not take turns by chance, and what needs no library comes first. One that is there and
- * fails is told: its library may have printed errors. Sums do not depend on the choice. */
+ * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, and its figure goes to
+ * all, so all choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be
+ * faster by a tenth, so that equal wires do not alternate by chance and wires without a library are preferred. A wire
+ * that is installed but fails is reported, because its library may have printed errors. Sums do not depend on the
+ * choice. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@
 
 enum { SHORT = 1 << 16, BYTES = 1 << 20, MOST_ROUNDS = 8 };
 static const double ENOUGH_S = 0.05, WORTH = 0.9;
-static const uint64_t STOP = (uint64_t)1 << 62; /* a word that no round reaches */
+static const uint64_t STOP = (uint64_t)1 << 62; /* a turn that no round reaches */
 
-/* What both partners allow each other to write. */
+/* The memory that both partners may write. */
 typedef struct {
     _Atomic uint64_t turn;
     char padding[56], bytes[BYTES];
@@ -29,7 +30,7 @@ typedef struct {
     int partner;
     trial_memory *mine;
     char *source;
-    uint64_t there; /* the partner's memory, as it sees it */
+    uint64_t there; /* address of the partner's memory, as the partner sees it */
     double until;
 } trial;
 
@@ -40,7 +41,7 @@ static bool is_over(const trial *t)
     return g->failed || g->wire->broken[t->partner][0] || tutti_clock_s() > t->until;
 }
 
-/* False: not in time. */
+/* Returns false if the turn did not come in time. */
 static bool await_turn(trial *t, uint64_t turn)
 {
     while (atomic_load(&t->mine->turn) < turn) {
@@ -51,7 +52,7 @@ static bool await_turn(trial *t, uint64_t turn)
     return true;
 }
 
-/* So many bytes, then the word. */
+/* Sends nbytes bytes, then the word. */
 static bool send_turn(trial *t, size_t nbytes, uint64_t turn)
 {
     tutti_wire *w = t->group->wire;
@@ -65,8 +66,8 @@ static bool send_turn(trial *t, size_t nbytes, uint64_t turn)
     return gone;
 }
 
-/* Seconds, the best of some; < 0: it came to nothing. The first round is a short one: it finds slow beginnings, and
- * slow links, on which it is the only one. */
+/* Returns seconds, the best of some rounds; < 0: no round succeeded. The first round is short: it absorbs slow
+ * beginnings, and on slow links it is the only one. */
 static double lead(trial *t)
 {
     double best = -1, spent = 0;
@@ -94,14 +95,14 @@ static int find_far(const tutti_group *g, int rank)
     return r;
 }
 
-/* Who sends to whom: rank 0 and the first that is far of it; -1: this rank looks on. */
+/* Returns the partner: rank 0 and the first rank far from it are partners; -1: this rank only waits. */
 static int find_partner(const tutti_group *g)
 {
     const int far = find_far(g, 0);
     return g->rank == 0 ? far : g->rank == far ? 0 : -1;
 }
 
-/* Seconds for a MiB over the wire that is open, the same on all ranks; < 0: it moved nothing. */
+/* Measures the seconds for a MiB over the open wire, the same on all ranks; < 0: no bytes moved. */
 static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *err)
 {
     double own = -1, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
@@ -126,7 +127,7 @@ static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *er
     return st;
 }
 
-/* What there is, the fastest in g->wire. */
+/* Keeps the faster of two wires in g->wire and closes the other. */
 static void keep_faster(tutti_group *g, tutti_wire **best, double *best_s, double seconds)
 {
     if (*best && seconds >= WORTH * *best_s) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.c: memory files (memfd): made, mapped, and passed to other ranks of the host by descriptor. One has no
- * name: when the last process is gone, so is the memory. Descriptors travel over the mesh. */
+/* memory_file.c: memory files (memfd): made, mapped, and passed to other ranks of the host by descriptor. A memory file
+ * has no name: when the last process ends, the memory is freed. Descriptors travel over the mesh. */
 #include "memory_file.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ void *tutti_memory_file_map(int fd, size_t bytes)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) return NULL;
-    madvise(base, bytes, MADV_HUGEPAGE); /* refused where the system forbids it: then pages are small */
+    madvise(base, bytes, MADV_HUGEPAGE); /* the system may forbid it: then pages are small */
     return base;
 }
 
@@ -27,7 +27,8 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
     if (madvise((char *)base + offset, bytes, MADV_POPULATE_WRITE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
     if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0) return true; /* kernels before 5.14 */
-    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;     /* neither: pages come when they are touched */
+    /* neither call exists: pages are allocated when they are touched */
+    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;
 }
 
 int tutti_memory_file_make(const char *name, size_t bytes, void **base)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer_memory.c: reads and writes plain memory of another rank of this host. Memory of a peer that nobody maps: between
- * threads it is simply there, between processes of one host the system copies it (process_vm_readv, process_vm_writev:
- * cross memory attach, CMA).
+/* peer_memory.c: reads and writes plain memory of another rank of this host. Between threads it can be used directly;
+ * between processes of one host the system copies it (process_vm_readv, process_vm_writev: cross memory attach, CMA).
  *
- * Whether the system does that for us depends on user ids, Yama's ptrace_scope, containers and their filters, and a
- * process number may mean another process there: so each rank reads a number that only the right process can have, and
- * writes one back, once. What all may is what the group may; TUTTI_CMA=off on any rank forbids it. */
+ * Whether the system allows that depends on user ids, Yama's ptrace_scope, containers and their filters, and a process
+ * number may mean another process in another container. So each rank once reads a number that only the right process
+ * can have, and writes one back. The group may do what all ranks may do; TUTTI_CMA=off on any rank forbids it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +16,14 @@
 #include "../../base/hash.h"
 #include "group_impl.h"
 
-/* What each rank tells the others. */
+/* The notice of each rank. */
 typedef struct {
-    uint64_t number, at, mailbox; /* a number, where it lies, and where answers go: one a rank */
+    uint64_t number, at, mailbox; /* a number, its address, and the address of the answers, one for each rank */
     uint32_t status, closed;
     char words[300];
 } probe_notice;
 
-/* Moves what it can; 0 = all of it. */
+/* Moves nbytes; returns 0, or errno. */
 static int move(const tutti_group *g, int rank, char *own, uint64_t theirs, size_t nbytes, bool read)
 {
     const pid_t pid = g->peers[rank].pid;
@@ -49,7 +48,7 @@ int tutti_peer_write(const tutti_group *g, int rank, uint64_t to, const void *fr
     return move(g, rank, (char *)(uintptr_t)from, to, nbytes, false);
 }
 
-/* --- may we? --- */
+/* --- is it allowed? --- */
 
 static void read_wish(probe_notice *own)
 {
@@ -68,7 +67,7 @@ static void try_peers(const tutti_group *g, const probe_notice *all, probe_notic
         uint64_t got = 0;
         if (r == g->rank) continue;
         int problem = tutti_peer_read(g, r, &got, all[r].at, sizeof got);
-        if (!problem && got != all[r].number) problem = ESRCH; /* its number means another process here */
+        if (!problem && got != all[r].number) problem = ESRCH; /* the process number means another process here */
         const uint64_t box = all[r].mailbox + (uint64_t)g->rank * sizeof got;
         if (!problem) problem = tutti_peer_write(g, r, box, &got, sizeof got);
         own->closed = problem != 0;

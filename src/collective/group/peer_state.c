@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_state.c: asks the system whether a rank that has not arrived is stopped, running or asleep. A stopped process
- * (SIGSTOP, a debugger) keeps all its sockets open and looks like a slow one to everybody who does not ask. */
+ * (SIGSTOP, a debugger) keeps all its sockets open, so only the system tells it apart from a slow one. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,8 +8,8 @@
 
 #include "group_impl.h"
 
-/* The socket knows the process by the number that it has here, whatever container it runs in; 0 = not seen from
- * here. */
+/* Returns the process number as this process sees it, whatever container the rank runs in; the socket knows it. 0 =
+ * invisible from here. */
 static int pid_of(const tutti_group *g, int rank)
 {
     struct ucred who = {0};
@@ -19,7 +19,7 @@ static int pid_of(const tutti_group *g, int rank)
     return (int)who.pid;
 }
 
-/* The letter of /proc/PID/stat: "pid (name) S ...", and the name may hold anything. 0 = unknown. */
+/* Returns the letter in /proc/PID/stat: "pid (name) S ...", where the name may hold any characters. 0 = unknown. */
 static char state_of(int pid)
 {
     char path[32], text[512];
@@ -59,7 +59,7 @@ static const char *words_of_state(char state)
     }
 }
 
-/* "1,200", of what is not negative. */
+/* Prints a number such as "1,200"; n is not negative. */
 static void print_count(tutti_strbuf *out, int64_t n)
 {
     char digits[24];
@@ -67,7 +67,7 @@ static void print_count(tutti_strbuf *out, int64_t n)
     for (int i = 0; i < length; i++) tutti_strbuf_printf(out, i && (length - i) % 3 == 0 ? ",%c" : "%c", digits[i]);
 }
 
-/* "tests, 1,200 of 20,000 samples; nothing new for 3 s" */
+/* Prints "tests, 1,200 of 20,000 samples; nothing new for 3 s". */
 static void print_phase(const tutti_peer *p, tutti_strbuf *out)
 {
     const tutti_long_phase *f = &p->phase;

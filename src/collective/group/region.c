@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region.c: creates regions: memory that other ranks may read and write. Memory of every rank, mapped by all of its
- * host: a memfd between processes, plain memory between threads and for one alone; or the caller's own, of which it has
- * a descriptor.
+ * host: a memfd between processes, plain memory between threads and for a single rank; or the caller's own, of which
+ * the caller has a descriptor.
  *
- * A memfd has no name in any file system: when the last process is gone, so is the memory. It is one for all ranks of a
- * host, made by the lowest of them: one each would be 90,000 descriptors sent and mapped between 300 ranks, for every
- * region. A rank has the pages of its own part brought at create, so that they lie near it, and because a shared page
- * that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken where the
+ * A memfd has no name in any file system: when the last process ends, the memory is freed. The lowest rank of a host
+ * makes one memfd for all its ranks. One for each rank would mean 90,000 descriptors sent and mapped between 300 ranks,
+ * for every region. Each rank populates the pages of its own part at create, so that they are near it, and because a
+ * shared page that cannot be allocated later would be a SIGBUS in the middle of a step. Huge pages are used if the
  * system allows them for shared memory. */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 #include "memory_file.h"
 #include "share.h"
 
-/* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share:
- * when a create fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with
- * the last group. */
+/* Threads: the memory of one rank, and the number of ranks that still map it. All of them are in the list of the boards
+ * that the groups share. When create fails in one rank after others have heard all notices, no rank knows which ones
+ * still use it, so it is freed with the last group. */
 typedef struct tutti_thread_memory {
     int users;
     void *bytes;
@@ -32,29 +32,29 @@ typedef struct tutti_thread_memory {
 
 struct tutti_region {
     int nranks;
-    bool enrolled;               /* own memory is the caller's */
-    bool own_pages;              /* it is of tutti_pages_take */
+    bool enrolled;               /* the caller owns the memory */
+    bool own_pages;              /* tutti_pages_take allocated it */
     tutti_region_source source;  /* name NULL: it is the host's memory */
-    int rank;                    /* of a source: whose part was made here */
-    tutti_thread_boards *boards; /* threads; else NULL */
-    tutti_group *group;          /* where the wire knows it */
+    int rank;                    /* of a source: the rank whose part was made here */
+    tutti_thread_boards *boards; /* for threads; else NULL */
+    tutti_group *group;          /* group whose wire has enrolled it */
     tutti_wire_memory *memory;   /* NULL: no wire */
-    uint64_t *far;               /* where memory of far peers begins, as they see it */
-    void *whole;                 /* the file of this host's ranks; NULL: each has its own, or is a thread */
+    uint64_t *far;               /* beginning of the memory of far peers, as they see it */
+    void *whole;                 /* file of this host's ranks; NULL: each rank has its own, or is a thread */
     size_t whole_bytes;
     struct {
         void *base;
         size_t bytes, mapped;
-        thread_memory *memory; /* threads */
+        thread_memory *memory; /* for threads */
     } part[];
 };
 
-/* What each rank tells the others of its own memory. */
+/* The notice of each rank about its memory. */
 typedef struct {
-    uint64_t bytes, memory; /* threads: where it is, of create a thread_memory */
-    uint64_t offset;        /* in what the descriptor is of */
+    uint64_t bytes, memory; /* memory, for threads: its address; from create, that of a thread_memory */
+    uint64_t offset;        /* offset in the descriptor's file */
     uint32_t status;
-    char handle[TUTTI_REGION_HANDLE]; /* of a source's memory */
+    char handle[TUTTI_REGION_HANDLE]; /* for a source's memory */
 } region_notice;
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -68,7 +68,7 @@ static size_t round_up(size_t bytes)
 
 static tutti_status fail_short(const tutti_group *g, const char *name, size_t need, tutti_failure *why)
 {
-    const int problem = errno; /* that of the system, where there is room and it gives none */
+    const int problem = errno; /* the system's errno, if the system refused although there is room */
     const double left = (double)tutti_memory_left();
     return tutti_fail(why, TUTTI_ERR_FAILED, "%s: region '%s' needs %.1f MB and the system has %.1f MB left%s%s",
                       g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * left,
@@ -107,9 +107,9 @@ void tutti_region_free_left(tutti_thread_boards *boards)
     }
 }
 
-/* --- own part --- */
+/* --- this rank's part --- */
 
-/* No peer maps our part: all are beyond a wire, or there are none. */
+/* Returns true if no peer maps this rank's part: all peers are behind a wire, or there are none. */
 static bool is_alone(const tutti_group *g)
 {
     for (int r = 0; r < g->nranks; r++)
@@ -132,7 +132,7 @@ static tutti_status create_thread_memory(tutti_region *region, const tutti_group
     return TUTTI_OK;
 }
 
-/* Of processes the maker alone makes something yet: *fd. */
+/* Makes this rank's memory. Among processes only the maker makes a file now: *fd. */
 static tutti_status create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own,
                                int *fd, tutti_failure *why)
 {
@@ -143,7 +143,7 @@ static tutti_status create_own(tutti_region *region, const tutti_group *g, const
     if (mapped > (uint64_t)tutti_memory_left()) return fail_short(g, name, mapped, why);
     if (region->boards) {
         made = create_thread_memory(region, g, own, mapped) == TUTTI_OK;
-    } else if (is_alone(g)) { /* huge pages may be had that shared memory is refused */
+    } else if (is_alone(g)) { /* private memory may get huge pages that shared memory does not */
         region->part[g->rank].base = tutti_pages_take(mapped);
         region->part[g->rank].mapped = region->part[g->rank].base ? mapped : 0;
         region->own_pages = made = region->part[g->rank].base;
@@ -165,7 +165,7 @@ static tutti_status exchange_notices(tutti_group *g, const char *what, const reg
 
 /* --- the file of a host's ranks --- */
 
-/* Where each near rank's part begins in it: huge ones where a huge page can begin. */
+/* Sets the beginning of each near rank's part in the file: parts of a huge page or more begin at one. */
 static size_t lay_out(tutti_region *region, const tutti_group *g, const region_notice *all, size_t *at)
 {
     size_t end = 0;
@@ -193,7 +193,7 @@ static tutti_status map_whole(tutti_region *region, tutti_group *g, const char *
     return TUTTI_OK;
 }
 
-/* The others have it in any case: one that is too short is a failure of all that look for pages in it. */
+/* The others get the file in any case: a file that is too short fails on every rank that populates pages in it. */
 static tutti_status share_whole(tutti_region *region, tutti_group *g, const char *name, int fd,
                                 const region_notice *all, tutti_failure *err)
 {
@@ -219,7 +219,7 @@ static tutti_status share_whole(tutti_region *region, tutti_group *g, const char
 
 /* --- memory of the callers' own --- */
 
-/* Ours is where the caller has mapped it. */
+/* Maps a peer's memory; this rank's is where the caller has mapped it. */
 static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *name, int r, const region_notice *notice,
                              tutti_failure *err)
 {
@@ -310,16 +310,16 @@ static tutti_region *begin(tutti_group *g, bool enrolled)
     return region;
 }
 
-/* What of the own part a wire is to know. */
+/* Returns the bytes of this rank's part that a wire enrols. */
 static size_t own_mapped(const tutti_region *region, int rank)
 {
     return region->enrolled ? region->part[rank].bytes : round_up(region->part[rank].bytes);
 }
 
-/* A rank brings its memory to a region, or says why there is none. */
+/* A rank brings its memory to a region, or says why it has none. */
 typedef struct {
     region_notice notice;
-    int fd; /* what peers map, -1 = none */
+    int fd; /* descriptor that peers map, -1 = none */
     tutti_failure why;
 } contribution;
 
@@ -335,7 +335,7 @@ static tutti_status join(tutti_region *region, tutti_group *g, const char *name,
         tutti_failure unmapped = {0};
         st = region->enrolled ? map_peers(region, g, name, fd, all, &unmapped)
                               : share_whole(region, g, name, fd, all, &unmapped);
-        st = tutti_group_all_well(g, name, st, &unmapped); /* nobody begins before everybody has mapped */
+        st = tutti_group_all_well(g, name, st, &unmapped); /* no rank begins before all ranks have mapped */
         if (st) tutti_fail(err, st, "%s", unmapped.text);
     }
     if (!st && g->wire && !region->boards) {
@@ -380,7 +380,7 @@ tutti_status tutti_region_create_of(tutti_group *g, const tutti_region_source *s
     st = exchange_notices(g, name, &own, all, &why, err);
     if (!st && g->nranks > 1) {
         st = open_peers(region, g, all, &closed);
-        st = tutti_group_all_well(g, name, st, &closed); /* nobody begins before everybody has opened */
+        st = tutti_group_all_well(g, name, st, &closed); /* no rank begins before all ranks have opened */
         if (st) tutti_fail(err, st, "%s", closed.text);
     }
     free(all);
@@ -401,7 +401,7 @@ tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_en
                         .fd = memory->fd};
     region->part[g->rank].base = memory->at;
     region->part[g->rank].bytes = memory->nbytes;
-    /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
+    /* A page that the file system cannot allocate would be a SIGBUS later. Kernels before 5.14 cannot check this. */
     if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL && errno != ENOSYS &&
         errno != EPERM)
         own.notice.status = fail_short(g, name, memory->nbytes, &own.why);
@@ -438,7 +438,7 @@ void tutti_region_destroy(tutti_region *region)
         if (memory) let_go(memory, region->boards);
         const size_t mapped = region->part[r].mapped; /* 0 between threads */
         if (mapped && region->own_pages)
-            tutti_pages_give_back(region->part[r].base, mapped); /* nobody else's are mapped */
+            tutti_pages_give_back(region->part[r].base, mapped); /* parts of other ranks are not mapped */
         if (mapped && !region->own_pages) munmap(region->part[r].base, mapped);
     }
     if (region->whole) munmap(region->whole, region->whole_bytes);

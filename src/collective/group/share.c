@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* share.c: shares bytes that one rank of each host makes with all ranks of that host (share.h). The maker seals the
- * memfd before it tells: what is read was written whole, and stays as it is. */
+ * memfd before it sends it: the bytes are complete when they are read, and never change. */
 #include "share.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct tutti_shared_bytes {
     size_t nbytes;
 };
 
-/* What each rank tells; only a maker has made any. */
+/* The notice of each rank; only a maker has made bytes. */
 typedef struct {
     uint64_t nbytes;
     uint32_t status;
@@ -51,7 +51,7 @@ int tutti_group_ranks_here(const tutti_group *g)
     return n;
 }
 
-/* The sealed file; -1: own says why, or there is nothing. */
+/* Returns the sealed file; -1: `own` says why, or there are no bytes. */
 static int make(const tutti_group *g, const char *name, void (*fill)(void *arg, void *bytes), void *arg,
                 share_notice *own)
 {
@@ -69,7 +69,8 @@ static int make(const tutti_group *g, const char *name, void (*fill)(void *arg, 
     fill(arg, base);
     munmap(base, own->nbytes);
     (void)fcntl(fd, F_ADD_SEALS,
-                F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL); /* it is right without, too */
+                /* if it fails the bytes are right all the same */
+                F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     return fd;
 }
 
@@ -104,7 +105,7 @@ tutti_status tutti_shared_bytes_create(tutti_group *g, const int32_t *set_of, co
     share_notice own = {.nbytes = maker == g->rank ? wish->nbytes : 0},
                  *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     tutti_shared_bytes *b = tutti_alloc(sizeof *b);
-    g->regions++; /* their numbers tell descriptors apart */
+    g->regions++; /* descriptors are told apart by these numbers */
     int fd = make(g, name, wish->fill, wish->arg, &own);
     tutti_status st = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !st; r++)
