@@ -20,14 +20,14 @@ enum { WORD = TUTTI_SVM_CHECKPOINT_WORD };
 
 struct tutti_svm_checkpoint {
     const char *path;
-    double saved; /* when */
-    /* rank 0 */
+    double saved; /* time of the last save */
+    /* fields of rank 0 */
     tutti_strbuf image;    /* head, identity, entries */
-    int64_t nentries;      /* in it */
-    size_t folds_at;       /* where the folds of a sigmoid begin in it ... */
-    int64_t folds_entries; /* ... and how many entries are before them */
-    /* all ranks */
-    char *file; /* what is still to be taken from it; NULL: nothing */
+    int64_t nentries;      /* number of entries in it */
+    size_t folds_at;       /* offset at which the folds of a sigmoid begin */
+    int64_t folds_entries; /* number of entries before them */
+    /* fields of all ranks */
+    char *file; /* the part of the file that is still to be used; NULL if nothing is */
     tutti_svm_checkpoint_view left;
 };
 
@@ -35,7 +35,7 @@ struct tutti_svm_checkpoint {
 
 typedef struct {
     int64_t *count;            /* [2][nranks] */
-    int64_t before[2], all[2]; /* of +1 and of -1: on lower ranks, in all */
+    int64_t before[2], all[2]; /* samples of +1 and of -1: on lower ranks, and on all ranks */
     int64_t own[2];
 } numbering;
 
@@ -59,7 +59,7 @@ static tutti_status number(tutti_svm_context *e, const tutti_svm_problem *p, num
     return st;
 }
 
-/* value[n] of own samples; all (rank 0): [samples] by number. Collective. */
+/* Gathers value[n] of own samples into all[samples] on rank 0, by number. Collective. */
 static tutti_status gather(tutti_svm_context *e, const numbering *k, const tutti_svm_problem *p, const double *value,
                            double *all, tutti_failure *err)
 {
@@ -81,7 +81,7 @@ static tutti_status gather(tutti_svm_context *e, const numbering *k, const tutti
     return st;
 }
 
-/* The own part of all[samples]. */
+/* Takes the own part of all[samples]. */
 static void deal(const numbering *k, const tutti_svm_problem *p, const double *all, double *value)
 {
     int64_t from[2] = {k->before[0], k->all[0] + k->before[1]};
@@ -99,7 +99,7 @@ static tutti_status check_alphas(const tutti_svm_checkpoint *c, const numbering 
 
 /* --- the file --- */
 
-/* What rank 0 found out holds for all. */
+/* Gives all ranks the status that rank 0 found. */
 static tutti_status agree(tutti_svm_context *e, tutti_status st, tutti_failure *err)
 {
     tutti_failure said = {.status = st};
@@ -112,7 +112,7 @@ static tutti_status agree(tutti_svm_context *e, tutti_status st, tutti_failure *
     return said.status;
 }
 
-/* The image with what was added to it behind its first `length` bytes, which go. Rank 0. */
+/* Writes the image, and then cuts it back to its first `length` bytes. Rank 0 only. */
 static tutti_status write_image(tutti_svm_checkpoint *c, size_t length, bool solving, tutti_failure *err)
 {
     tutti_strbuf *b = &c->image;
@@ -139,7 +139,7 @@ static void begin_image(tutti_svm_checkpoint *c, const tutti_strbuf *identity)
     tutti_strbuf_add(&c->image, zeros, padding);
 }
 
-/* Rank 0. No file: *bytes stays NULL. */
+/* Reads the file; rank 0 only. *bytes stays NULL if there is no file. */
 static tutti_status read_file(const char *path, const char *identity, char **bytes, size_t *nbytes, tutti_failure *err)
 {
     tutti_svm_checkpoint_view v;
@@ -158,7 +158,7 @@ static void drop_file(tutti_svm_checkpoint *c)
     c->left = (tutti_svm_checkpoint_view){0};
 }
 
-/* Rank 0's bytes come to all. */
+/* Sends rank 0's bytes to all ranks. */
 static tutti_status spread(tutti_svm_context *e, tutti_svm_checkpoint *c, int64_t nbytes, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -199,7 +199,7 @@ void tutti_svm_checkpoint_close(tutti_svm_context *e)
     e->checkpoint = NULL;
 }
 
-/* --- problems that are solved --- */
+/* --- solved problems --- */
 
 static void add_entry(tutti_svm_context *e, const tutti_svm_checkpoint_entry *entry, const double *alpha)
 {
@@ -310,7 +310,7 @@ static void add_state(const tutti_svm_solver *s, tutti_strbuf *b)
     tutti_strbuf_add(b, (const char *)state->member, (size_t)state->nmembers * sizeof *state->member);
 }
 
-/* alpha and gamma of all samples, into all[2][samples] on rank 0. Collective. */
+/* Gathers alpha and gamma of all samples into all[2][samples] on rank 0. Collective. */
 static tutti_status gather_samples(const tutti_svm_solver *s, const numbering *k, double *all, tutti_failure *err)
 {
     const tutti_svm_state *state = &s->state;
@@ -346,7 +346,7 @@ tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err)
     return agree(e, st, err);
 }
 
-/* Samples by position: the active ones first. */
+/* Orders samples by position: the active ones first. */
 static void place_samples(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v)
 {
     tutti_svm_state *state = &s->state;
@@ -366,7 +366,7 @@ static void place_samples(tutti_svm_solver *s, const tutti_svm_checkpoint_view *
     }
 }
 
-/* Members as picks, whose ranks and row lengths the ranks tell each other. Collective. */
+/* Makes picks of the members. The ranks tell each other who owns them and how long their rows are. Collective. */
 static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v, tutti_failure *err)
 {
     const tutti_svm_state *state = &s->state;

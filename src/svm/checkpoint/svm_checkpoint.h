@@ -16,23 +16,25 @@
 #include "../solve/svm_context.h"
 #include "../svm_training.h"
 
-/* Collective. Where the file is there it must be of this data and these options; else it is written, so that a name
- * that cannot be is found now. */
+/* Collective. If the file exists, it must belong to this data and these options. If not, it is written now, so that a
+ * wrong name is found at once. */
 tutti_status tutti_svm_checkpoint_open(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_failure *err);
 void tutti_svm_checkpoint_close(tutti_svm_context *context);
 
-/* Collective. tutti_svm_solve, or what the file says of this problem. */
+/* Collective. Solves a problem, or takes the solution from the file. */
 tutti_status tutti_svm_checkpoint_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                                         tutti_svm_pair_result *result, tutti_failure *err);
-/* Around the folds of a sigmoid. begin: whether the file has it, then there is no end. */
+/* Called before and after the folds of a sigmoid. begin returns true if the file has the sigmoid; then `end` is not
+ * called. */
 bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_context *context, double *a, double *b);
 void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *context, double a, double b);
 
-/* Between two rounds. What this rank wants: to stop (TUTTI_SVM_WISH_STOP - 1 + *stop), to save, nothing. */
+/* Called between two rounds. Returns the wish of this rank: to stop (TUTTI_SVM_WISH_STOP - 1 + *stop), to save, or
+ * nothing. */
 int tutti_svm_checkpoint_wish(const tutti_svm_context *context);
-/* Collective. */
+/* Saves. Collective. */
 tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err);
-/* Collective. A problem that has just begun goes on from the state in the file, if that is its. */
+/* Collective. Lets a problem that has just begun go on from the state in the file, if the state belongs to it. */
 tutti_status tutti_svm_checkpoint_resume(tutti_svm_solver *s, tutti_failure *err);
 
 #endif

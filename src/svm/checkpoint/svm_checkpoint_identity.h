@@ -7,7 +7,7 @@
 #include "../../base/text/strbuf.h"
 #include "../svm_training.h"
 
-/* Collective. The same text on all ranks, whatever their number. Cost: one pass over the data. */
+/* Collective. Writes the same text on all ranks, whatever their number. Cost: one pass over the data. */
 tutti_status tutti_svm_identity(tutti_svm_training *t, const tutti_svm_classes *classes, tutti_strbuf *out,
                                 tutti_failure *err);
 

@@ -22,13 +22,13 @@ enum { TUTTI_SVM_CHECKPOINT_WORD = 8, TUTTI_SVM_CHECKPOINT_VERSION = 1 };
 
 typedef struct {
     int64_t magic, version;
-    int64_t identity_bytes; /* whole words */
+    int64_t identity_bytes; /* bytes, in whole words */
     int64_t nentries;
     int64_t solving; /* 1: a state follows the entries */
 } tutti_svm_checkpoint_head;
 
 typedef struct {
-    int64_t n;   /* samples of the problem; 0: a sigmoid */
+    int64_t n;   /* samples of the problem; 0 for a sigmoid */
     double a, b; /* of the sigmoid */
     tutti_svm_pair_result result;
 } tutti_svm_checkpoint_entry; /* alpha[n] follows */
@@ -44,18 +44,19 @@ _Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WOR
                    sizeof(tutti_svm_checkpoint_state) == 14 * TUTTI_SVM_CHECKPOINT_WORD,
                "whole words, no gaps");
 
-/* A file that was looked through; points into its bytes. */
+/* A file that was checked; the fields point into its bytes. */
 typedef struct {
     const char *identity;
     size_t identity_bytes; /* without the zeros */
     int64_t nentries;
     const tutti_svm_checkpoint_entry *entry;
-    const tutti_svm_checkpoint_state *state; /* NULL: between two problems */
+    const tutti_svm_checkpoint_state *state; /* NULL if the file was saved between two problems */
     const int64_t *member;
     const double *alpha, *gamma;
 } tutti_svm_checkpoint_view;
 
-/* bytes: aligned as malloc() does. Whole and consistent, or TUTTI_ERR_DATA. name: for failures. */
+/* Checks and parses a file. bytes must be aligned as malloc() aligns. TUTTI_ERR_DATA if it is not whole or not
+ * consistent. name: for failures. */
 tutti_status tutti_svm_checkpoint_parse(const char *name, const char *bytes, size_t nbytes,
                                         tutti_svm_checkpoint_view *out, tutti_failure *err);
 
@@ -69,7 +70,7 @@ static inline const tutti_svm_checkpoint_entry *tutti_svm_checkpoint_next(const 
     return (const tutti_svm_checkpoint_entry *)(const void *)(tutti_svm_checkpoint_alpha(entry) + entry->n);
 }
 
-/* TUTTI_ERR_DATA names the first line in which the file's identity is another than ours. */
+/* Compares identities. TUTTI_ERR_DATA names the first line that differs. */
 tutti_status tutti_svm_checkpoint_compare(const char *name, const char *ours, const tutti_svm_checkpoint_view *file,
                                           tutti_failure *err);
 

@@ -11,13 +11,13 @@
 
 enum { WORD = TUTTI_SVM_CHECKPOINT_WORD };
 
-/* What is left to look at. */
+/* The rest that is still to be read. */
 typedef struct {
     const char *at;
     size_t left;
 } reader;
 
-/* The next n pieces of so many bytes, NULL: they are not there. */
+/* Returns the next n pieces of `bytes` bytes, or NULL if they are not there. */
 static const void *take(reader *r, int64_t n, size_t bytes)
 {
     if (n < 0 || (uint64_t)n > r->left / bytes) return NULL;
@@ -43,7 +43,7 @@ static bool read_entries(reader *r, int64_t n)
     return true;
 }
 
-/* Members are active samples, each once. */
+/* True if members are active samples, each once. */
 static bool are_members(const tutti_svm_checkpoint_view *v)
 {
     const int64_t n = v->state->n;
@@ -99,7 +99,7 @@ static bool read_identity(reader *r, int64_t nbytes, tutti_svm_checkpoint_view *
     return true;
 }
 
-/* Head and checksum. */
+/* Checks head and checksum. */
 static tutti_status check_whole(const char *name, const char *bytes, size_t nbytes, tutti_failure *err)
 {
     const tutti_svm_checkpoint_head *head = (const void *)bytes;
@@ -134,7 +134,7 @@ tutti_status tutti_svm_checkpoint_parse(const char *name, const char *bytes, siz
     return TUTTI_OK;
 }
 
-/* --- whose it is --- */
+/* --- identity --- */
 
 static int line_length(const char *line)
 {

@@ -22,11 +22,11 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
                           INT32_MAX);
     if (whole != *label && !how->lenient)
         return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is no whole number (--lenient cuts it)", word.text);
-    *label = whole + 0.0; /* no -0 */
+    *label = whole + 0.0; /* avoids -0 */
     return TUTTI_OK;
 }
 
-/* Public data sets are offered packed. Where the first bytes are those of a packed file, err says what unpacks it. */
+/* Public data sets are often packed. If the first bytes are those of a packed file, err says what unpacks it. */
 static void say_if_packed(const char *line, int64_t nbytes, tutti_failure *err)
 {
     static const struct {
@@ -52,7 +52,7 @@ static void say_if_packed(const char *line, int64_t nbytes, tutti_failure *err)
         }
 }
 
-/* The row in the making begins with 0:number. */
+/* Checks that the row being built begins with 0:number. */
 static tutti_status check_precomputed(const tutti_svm_growing *g, const tutti_svm_reading *how, tutti_failure *err)
 {
     const int64_t first = g->data.start[g->data.nrows];
@@ -93,7 +93,7 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
 
 /* --- the verdict --- */
 
-enum { OF_THE_WHOLE = -1 }; /* instead of a bad line: the words need no line and no rank */
+enum { OF_THE_WHOLE = -1 }; /* in place of a bad line: words that need no line and no rank */
 
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err)
 {
@@ -112,7 +112,7 @@ static tutti_status fail_in_line(const char *name, int64_t line, int64_t status,
     return tutti_fail(err, (tutti_status)status, "%s: line %lld: %s", name, (long long)line, words);
 }
 
-/* The first thing wrong in the file, from the reports of all its parts in order, with the number of its line. */
+/* Finds the first error of the file and its line, from the reports of all parts in order. */
 static tutti_status settle(const char *name, const tutti_svm_report *reports, int nparts, bool lenient,
                            tutti_failure *err)
 {
@@ -139,7 +139,7 @@ static tutti_status settle(const char *name, const tutti_svm_report *reports, in
     return TUTTI_OK;
 }
 
-/* Precomputed rows: reports the first whose number is none of the columns 1 .. width. */
+/* For precomputed rows: reports the first row whose number is not one of the columns 1 .. width. */
 static void check_numbers(const tutti_svm_data *rows, int64_t first, int32_t width, tutti_svm_report *part)
 {
     for (int64_t i = 0; i < rows->nrows; i++) {
@@ -153,7 +153,7 @@ static void check_numbers(const tutti_svm_data *rows, int64_t first, int32_t wid
     }
 }
 
-/* Every rank's report to all. */
+/* Sends every rank's report to all ranks. */
 static tutti_status exchange(tutti_comm *comm, const tutti_svm_report *own, tutti_svm_report *all, tutti_failure *err)
 {
     if (comm && tutti_comm_size(comm) > 1)
@@ -193,7 +193,7 @@ tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_
 
 /* --- a text in memory --- */
 
-/* The last line where no '\n' ends it. */
+/* Scans the last line, which no '\n' ends. */
 static tutti_status scan_rest(tutti_svm_scan *scan, const char *line, size_t nbytes, tutti_failure *err)
 {
     char *copy = tutti_alloc(nbytes + 1);

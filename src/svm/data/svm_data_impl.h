@@ -15,25 +15,25 @@
 typedef struct {
     const tutti_svm_reading *how;
     tutti_svm_growing rows;
-    int64_t lines; /* seen */
-    int64_t blank; /* the first empty line with no row after it so far, 0: none */
-    int64_t bad;   /* the line that was refused, 0: none */
-} tutti_svm_scan;  /* zero-initialise but for how */
+    int64_t lines; /* lines that were read */
+    int64_t blank; /* the first empty line without a row after it; 0 if there is none */
+    int64_t bad;   /* the line that was refused; 0 if there is none */
+} tutti_svm_scan;  /* to be zero-initialised but for `how` */
 
-/* One line of nbytes, its '\n' included. */
+/* Scans one line of nbytes, '\n' included. */
 tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t nbytes, tutti_failure *err);
 
-/* What a part has to say to the others. Travels as bytes. */
+/* The report of a part to the other ranks. It travels as bytes. */
 typedef struct {
     int64_t status, lines, rows, blank, bad, width;
-    int64_t file_bytes; /* of the file as this rank sees it */
+    int64_t file_bytes; /* size of the file as this rank sees it */
     char words[sizeof((tutti_failure *)0)->text];
 } tutti_svm_report;
 
-/* st, err: how scanning ended. */
+/* Makes a report. st and err: how scanning ended. */
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err);
-/* Collective (comm NULL: alone): hands out the rows of the scan, or releases them and says on every rank what is the
- * first thing wrong in the file. */
+/* Collective (comm NULL: one rank alone). Hands out the rows of the scan; or releases them, and names the first error
+ * of the file on every rank. */
 tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_scan *scan, tutti_svm_report *own,
                                   tutti_svm_data *out, tutti_failure *err);
 

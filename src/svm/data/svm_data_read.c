@@ -20,9 +20,9 @@ enum { PIECE = 1 << 20 };
 typedef struct {
     int fd;
     bool seeks;
-    int64_t position; /* in the file, of the next byte to read */
-    bool over;        /* the file has no more */
-    char *bytes;      /* [capacity], of which begin .. end - 1 are not used up */
+    int64_t position; /* offset in the file of the next byte to read */
+    bool over;        /* the file has ended */
+    char *bytes;      /* [capacity]; bytes begin .. end - 1 are still to be used */
     int64_t begin, end, capacity;
 } source;
 
@@ -32,8 +32,7 @@ static void source_release(source *s)
     free(s->bytes);
 }
 
-/* Moves what is not used up to the front and reads behind it; a full buffer is doubled (one byte stays free for a
- * '\n'). */
+/* Moves unused bytes to the front and reads behind them. A full buffer is doubled (one byte stays free for a '\n'). */
 static tutti_status source_fill(source *s, tutti_failure *err)
 {
     const int64_t kept = s->end - s->begin;
@@ -57,7 +56,8 @@ static tutti_status source_fill(source *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* The next line with its '\n' (the file's last gets one); *nbytes 0: there is none. Valid until the next call. */
+/* Returns the next line with its '\n' (the last line of the file gets one). *nbytes is 0 if there is none. Valid until
+ * the next call. */
 static tutti_status next_line(source *s, char **line, int64_t *nbytes, tutti_failure *err)
 {
     int64_t seen = 0;
@@ -78,18 +78,18 @@ static tutti_status next_line(source *s, char **line, int64_t *nbytes, tutti_fai
     }
 }
 
-/* Goes to the first line that begins at `from` or later; s->position - (s->end - s->begin) is its place. */
+/* Moves to the first line that begins at `from` or later; s->position - (s->end - s->begin) is its place. */
 static tutti_status skip_to_line(source *s, int64_t from, int64_t until, tutti_failure *err)
 {
     if (from == 0) return TUTTI_OK;
-    s->position = from - 1; /* if a '\n' is there, a line begins at `from` */
+    s->position = from - 1; /* if that byte is a '\n', a line begins at `from` */
     while (!s->over && s->position - (s->end - s->begin) < until) {
         char *newline = s->end > s->begin ? memchr(s->bytes + s->begin, '\n', (size_t)(s->end - s->begin)) : NULL;
         if (newline) {
             s->begin = newline + 1 - s->bytes;
             return TUTTI_OK;
         }
-        s->begin = s->end; /* all of it belongs to a line that began before */
+        s->begin = s->end; /* all of it belongs to an earlier line */
         tutti_status st = source_fill(s, err);
         if (st) return st;
     }

@@ -15,7 +15,7 @@ __extension__ typedef unsigned __int128 wide_uint;
 
 enum { EXACT_POWER = 22, WIDE_POWER = 27, EXPONENT_MOST = 100000 };
 static const uint64_t EXACT_MOST = (uint64_t)1 << 53;
-static const uint64_t ROOM_FOR_A_DIGIT = UINT64_MAX / 10; /* below this m * 10 + 9 fits */
+static const uint64_t ROOM_FOR_A_DIGIT = UINT64_MAX / 10; /* below this, m * 10 + 9 fits */
 
 static inline bool is_digit(char c)
 {
@@ -30,8 +30,8 @@ static uint64_t power_of_5(int e)
     return power;
 }
 
-/* (v + rest) 2^e, rounded to the nearest double, ties to even; 0 <= rest < 1, known only as zero or not. v has more
- * than 53 bits where rest is not zero. */
+/* Returns (v + rest) 2^e rounded to the nearest double, ties to even. 0 <= rest < 1 is known only as zero or not; if it
+ * is not zero, v has more than 53 bits. */
 static double round_wide(wide_uint v, bool rest, int e)
 {
     const uint64_t high = (uint64_t)(v >> 64);
@@ -44,7 +44,7 @@ static double round_wide(wide_uint v, bool rest, int e)
     return ldexp((double)kept, e + cut);
 }
 
-/* m 10^e for 0 < m, |e| <= WIDE_POWER. */
+/* Returns m 10^e for 0 < m and |e| <= WIDE_POWER. */
 static double scale(uint64_t m, int e)
 {
     if (e >= 0) return round_wide((wide_uint)m * power_of_5(e), false, e);
@@ -54,10 +54,10 @@ static double scale(uint64_t m, int e)
     return round_wide(dividend / divisor, dividend % divisor != 0, e - shift);
 }
 
-/* strtod in the C locale. It would skip blanks and line ends in front, hence the test of the first byte. */
+/* Calls strtod for the C locale. strtod would skip blanks and line ends in front, so the first byte is tested. */
 static const char *read_hard(const char *p, double *out)
 {
-    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* and the byte 0 */
+    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* this includes the byte 0 */
     char *end;
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     *out = c ? strtod_l(p, &end, c) : strtod(p, &end);
@@ -65,7 +65,7 @@ static const char *read_hard(const char *p, double *out)
     return end == p ? NULL : end;
 }
 
-/* The exponent after 'e' at p; where there is none, the number ends before the 'e'. */
+/* Reads the exponent after 'e' at p. If there is none, the number ends before the 'e'. */
 static const char *read_exponent(const char *p, int *e)
 {
     const char *digit = p + 1 + (p[1] == '-' || p[1] == '+');
@@ -133,7 +133,7 @@ tutti_svm_word tutti_svm_word_at(const char *p)
 
 /* --- rows --- */
 
-/* An array of `room` elements gets `need`, where that is more. */
+/* Makes room for `need` elements in an array that has room for `room`. */
 static tutti_status grow(void **array, int64_t need, int64_t room, size_t element_bytes, tutti_failure *err)
 {
     if (need <= room) return TUTTI_OK;
@@ -154,7 +154,8 @@ tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tut
 {
     tutti_svm_data *d = &g->data;
     const int64_t rows = next_room(g->row_room, d->nrows + 2);
-    const int64_t entries = next_room(g->entry_room, g->nentries + nbytes / 4 + 2); /* "1:2 " are four bytes */
+    /* an entry takes at least four bytes: "1:2 " */
+    const int64_t entries = next_room(g->entry_room, g->nentries + nbytes / 4 + 2);
     tutti_status st = grow((void **)&d->start, rows, g->row_room, sizeof *d->start, err);
     if (!st) st = grow((void **)&d->label, rows, g->row_room, sizeof *d->label, err);
     if (!st) g->row_room = rows;
@@ -165,7 +166,7 @@ tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tut
     return st;
 }
 
-/* Why the entry at p is refused: its index does not do. */
+/* Says why the entry at p is refused for its index. */
 static tutti_status refuse_index(const char *p, int64_t index, const char *after, int64_t last, tutti_failure *err)
 {
     const tutti_svm_word word = tutti_svm_word_at(p);
@@ -179,7 +180,7 @@ static tutti_status refuse_index(const char *p, int64_t index, const char *after
                       (long long)last);
 }
 
-/* Whether the value at p, which ends at `after` (NULL: is none), is refused, and why. */
+/* Judges the value at p, which ends at `after` (NULL if it is none), and says why it is refused. */
 static tutti_status judge_value(const char *p, int64_t index, const char *after, double value,
                                 const tutti_svm_reading *how, tutti_failure *err)
 {

@@ -13,11 +13,11 @@
 
 #include "tutti/svm.h"
 
-/* The number at p, bit for bit what strtod gives in the C locale (so nan, inf and 0x1p3 are numbers); returns where it
- * ends, NULL: there is none at p. Blanks before it are not skipped. Cost: some nanoseconds for up to 19 digits and
+/* Reads the number at p, with the bits that strtod gives in the C locale (so nan, inf and 0x1p3 are numbers). Returns
+ * where it ends, or NULL if there is none at p. Blanks are not skipped. Cost: some nanoseconds for up to 19 digits and
  * exponents within +-27. */
 const char *tutti_svm_number(const char *p, double *out);
-/* The same for a whole number within int32. NULL: none, or out of range. */
+/* Does the same for a whole number within int32. NULL if there is none or if it is out of range. */
 const char *tutti_svm_whole(const char *p, int32_t *out);
 
 static inline const char *tutti_svm_skip_blanks(const char *p)
@@ -26,41 +26,40 @@ static inline const char *tutti_svm_skip_blanks(const char *p)
     return p;
 }
 
-/* A line ends in '\n' or "\r\n". */
+/* True at the end of a line: '\n' or "\r\n". */
 static inline bool tutti_svm_at_end(const char *p)
 {
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* Where a word or number may end. */
+/* True where a word or number may end. */
 static inline bool tutti_svm_at_gap(const char *p)
 {
     return *p == ' ' || *p == '\t' || tutti_svm_at_end(p);
 }
 
-/* The word at p for failures: up to 40 bytes, what cannot be printed as '?'. */
+/* The word at p for failures: up to 40 bytes, with '?' for what cannot be printed. */
 typedef struct {
     char text[48];
 } tutti_svm_word;
 tutti_svm_word tutti_svm_word_at(const char *p);
 
-/* Rows in the making. data holds the ended ones; start[nrows] is where the one in the making begins; width is that of
- * all so far. */
+/* Rows being built. data holds the finished ones; start[nrows] is where the current row begins; width is that of all
+ * rows so far. */
 typedef struct {
     tutti_svm_data data;
-    int64_t nentries; /* of ended rows and of the one in the making */
+    int64_t nentries; /* of finished rows and of the current one */
     int64_t row_room, entry_room;
-} tutti_svm_growing; /* zero-initialise; tutti_svm_data_release(&data) */
+} tutti_svm_growing; /* to be zero-initialised; released by tutti_svm_data_release(&data) */
 
-/* Room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED: no memory. */
+/* Makes room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED if there is no memory. */
 tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tutti_failure *err);
-/* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the row in the making; room was
- * reserved. On failure those before the bad one are there. */
+/* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the current row, for which room was
+ * reserved. After a failure, the entries before the bad one are there. */
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err);
 void tutti_svm_growing_end_row(tutti_svm_growing *g, double label);
-/* Hands the rows over, cut to their size; g is empty afterwards. first and total are those of all rows of a whole
- * set. */
+/* Hands the rows over, cut to their size; g is empty afterwards. first and total are set as for a whole set. */
 tutti_svm_data tutti_svm_growing_finish(tutti_svm_growing *g);
 
 #endif

@@ -25,7 +25,7 @@ static void fill_form(int n, const double *pairwise, double *q)
         }
 }
 
-/* qp = Qp, returns p'Qp. */
+/* Computes qp = Qp and returns p'Qp. */
 static double apply(int n, const double *q, const double *p, double *qp)
 {
     double form = 0;
@@ -49,7 +49,7 @@ static void move(int n, const double *q, int i, double *p, double *qp, double *f
     }
 }
 
-/* The iteration, for three classes and more. */
+/* Iterates, for three classes or more. */
 static void iterate(int n, const double *pairwise, double *p)
 {
     double *q = tutti_alloc((size_t)n * (size_t)n * sizeof *q), *qp = tutti_alloc((size_t)n * sizeof *qp);
@@ -70,7 +70,7 @@ int tutti_svm_couple(int n, const double *pairwise, double *p)
 {
     if (n > 2) {
         iterate(n, pairwise, p);
-    } else { /* of two classes the pair says it all, one is sure */
+    } else { /* for two classes the pair decides; one class alone is certain */
         p[0] = n == 2 ? pairwise[0] : 1;
         if (n == 2) p[1] = 1 - p[0];
     }

@@ -10,8 +10,8 @@
 #include "../svm_training.h"
 #include "svm_probability.h"
 
-/* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other
- * within one. */
+/* Returns the fold of the sample with this number in class k. Folds are runs of the permuted class; their lengths
+ * differ by at most one. */
 static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, tutti_svm_split split)
 {
     const int64_t place = tutti_sample_order_at(split.seed, k, c->count[k], true, number);
@@ -67,10 +67,10 @@ void tutti_svm_fold_release(tutti_svm_fold *fold)
     *fold = (tutti_svm_fold){0};
 }
 
-/* What the pairs of a fold say of its samples. */
+/* What the pairs of a fold say about its samples. */
 typedef struct {
     int *votes;       /* [nleft][nclasses] */
-    double *pairwise; /* [nleft][npairs] P(i | i or j), with probabilities only */
+    double *pairwise; /* [nleft][npairs] P(i | i or j); only for probabilities */
     double *decision; /* [nleft] */
 } ballot;
 
@@ -112,14 +112,14 @@ static void count_ballot(const tutti_svm_fold *f, const ballot *b, double *predi
     free(p);
 }
 
-/* A class that has no sample outside the fold takes no part; a class alone wins everything. */
+/* A class without a sample outside the fold takes no part. A single class wins everything. */
 static tutti_status run_fold(tutti_svm_training *t, const tutti_svm_fold *f, double *predicted, tutti_failure *err)
 {
     const int n = f->kept.n, npairs = n * (n - 1) / 2;
     const size_t nleft = (size_t)f->nleft + 1;
     ballot b = {.votes = tutti_alloc(nleft * (size_t)n * sizeof *b.votes),
                 .decision = tutti_alloc(nleft * sizeof *b.decision)};
-    bool whole = true; /* coupling wants every pair */
+    bool whole = true; /* coupling needs every pair */
     for (int k = 0; k < n; k++) whole = whole && f->kept.count[k] > 0;
     if (t->config->probability && whole) b.pairwise = tutti_alloc(nleft * (size_t)npairs * sizeof *b.pairwise);
     tutti_status st = TUTTI_OK;

@@ -48,7 +48,7 @@ static void add_header(tutti_strbuf *sb, const tutti_svm_model *m)
     tutti_strbuf_puts(sb, "\nSV\n");
 }
 
-/* "3:0.25 ". Small whole numbers, which most sparse sets are full of, need no printf for reals. */
+/* Adds "3:0.25 ". Small whole numbers, which are frequent in sparse sets, need no printf for reals. */
 static void add_entry(tutti_strbuf *sb, int32_t index, double value)
 {
     char text[48];
@@ -67,7 +67,7 @@ static void add_vector(tutti_strbuf *sb, const tutti_svm_model *m, int64_t v)
     }
     const int64_t begin = m->sv.start[v];
     if (m->kernel.type == TUTTI_SVM_PRECOMPUTED)
-        tutti_strbuf_printf(sb, "0:%d ", (int)m->sv.value[begin]); /* its number says all */
+        tutti_strbuf_printf(sb, "0:%d ", (int)m->sv.value[begin]); /* the number of the row is enough */
     else
         for (int64_t i = begin; i < m->sv.start[v + 1]; i++) add_entry(sb, m->sv.index[i], m->sv.value[i]);
     tutti_strbuf_puts(sb, "\n");

@@ -7,7 +7,7 @@
 
 #include "tutti/svm.h"
 
-/* LIBSVM's bytes; the caller frees. Numbers have a point whatever the locale is. */
+/* Prints a model as LIBSVM does; the caller frees the text. Numbers have a point in every locale. */
 char *tutti_svm_model_print(const tutti_svm_model *model, size_t *nbytes);
 
 #endif

@@ -14,16 +14,16 @@
 #include "../../base/text/strbuf.h"
 #include "../data/svm_text.h"
 
-enum { CLASSES_MOST = 46340 /* pairs are numbered with an int */ };
+enum { CLASSES_MOST = 46340 /* an int numbers the pairs */ };
 
 typedef struct {
     const char *name;
     const char *next, *end; /* of the text */
-    int64_t line;           /* number of the line at hand, from 1 */
-    const char *line_end;   /* where it ends: its '\n' */
+    int64_t line;           /* number of the current line, from 1 */
+    const char *line_end;   /* its end, the '\n' */
     bool lenient;
-    bool cut;   /* the line at hand is the last and has no '\n' (lenient) */
-    char *tail; /* a copy of it that has one */
+    bool cut;   /* the current line is the last and has no '\n' (lenient) */
+    char *tail; /* a copy of it with a '\n' */
     unsigned seen;
     tutti_svm_model model;
     tutti_failure *err;
@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static tutti_status refuse(reader *r, cons
     return st;
 }
 
-/* The next line, which ends in '\n'; NULL with TUTTI_OK: there is none. */
+/* Returns the next line, which ends in '\n'. NULL with TUTTI_OK: there is none. */
 static tutti_status next_line(reader *r, const char **line)
 {
     *line = NULL;
@@ -73,7 +73,7 @@ static int64_t npairs_of(const reader *r)
     return (int64_t)r->model.nclasses * (r->model.nclasses - 1) / 2;
 }
 
-/* Whether there are n words from p to the end of the line. */
+/* Checks that there are n words from p to the end of the line. */
 static tutti_status want_words(reader *r, const char *key, const char *p, int64_t n)
 {
     int64_t found = 0;
@@ -116,7 +116,7 @@ static tutti_status one_whole(reader *r, const char *key, const char *p, int32_t
     return st ? st : take_whole(r, key, &p, least, out);
 }
 
-/* A number for each pair of classes. The words are counted first, so that memory follows the text's length. */
+/* Reads a number for each pair of classes. It counts the words first, so that memory follows the text's length. */
 static tutti_status pair_numbers(reader *r, const char *key, const char *p, double **out)
 {
     const int64_t n = npairs_of(r);
@@ -253,7 +253,7 @@ static tutti_status read_key(reader *r, const char *line)
     return refuse(r, "'%s' is no key of a c_svc model", word.text);
 }
 
-/* Makes the numbers of each class add up to nsv, which may have become less. */
+/* Reduces the numbers of classes until they add up to nsv. */
 static void cut_classes(tutti_svm_model *m)
 {
     int64_t left = m->nsv;
@@ -263,7 +263,7 @@ static void cut_classes(tutti_svm_model *m)
     }
 }
 
-/* Whether all is there that the kernel needs, and the counts fit together. */
+/* Checks that everything the kernel needs is there, and that the counts fit together. */
 static tutti_status check_header(reader *r)
 {
     const tutti_svm_model *m = &r->model;
@@ -282,7 +282,7 @@ static tutti_status check_header(reader *r)
     }
     if (sum != m->nsv)
         return refuse(r, "the numbers of nr_sv add up to %lld, total_sv is %lld", (long long)sum, (long long)m->nsv);
-    const int64_t least = m->nclasses > 1 ? 2 * ((int64_t)m->nclasses - 1) : 1; /* bytes of a line: "0 0\n" */
+    const int64_t least = m->nclasses > 1 ? 2 * ((int64_t)m->nclasses - 1) : 1; /* least bytes of a line: "0 0\n" */
     const int64_t room = (r->end - r->next + 1) / least;
     if (m->nsv > room && !r->lenient)
         return refuse(r, "total_sv is %lld, and the rest of the file is too short for it", (long long)m->nsv);
@@ -312,7 +312,7 @@ static tutti_status read_header(reader *r)
 
 /* --- support vectors --- */
 
-/* Whether the row in the making is 0:NUMBER. */
+/* True if the current row is 0:NUMBER. */
 static bool is_number_of_sample(const tutti_svm_growing *g)
 {
     const int64_t first = g->data.start[g->data.nrows];
@@ -333,7 +333,7 @@ static tutti_status read_vector(reader *r, const char *line, int64_t v, tutti_sv
     tutti_failure words = {0};
     st = tutti_svm_growing_reserve(rows, r->line_end - p + 1, &words);
     if (!st) st = tutti_svm_growing_entries(rows, p, &how, &words);
-    if (st == TUTTI_ERR_DATA && r->cut) st = TUTTI_OK; /* as far as it goes */
+    if (st == TUTTI_ERR_DATA && r->cut) st = TUTTI_OK; /* the part that was read is used */
     if (st) return tutti_fail(r->err, st, "%s: line %lld: %s", r->name, (long long)r->line, words.text);
     if (memchr(p, '#', (size_t)(r->line_end - p))) return refuse(r, "a '#': a model has no comments");
     if (how.precomputed && !is_number_of_sample(rows))
@@ -342,7 +342,7 @@ static tutti_status read_vector(reader *r, const char *line, int64_t v, tutti_sv
     return TUTTI_OK;
 }
 
-/* Keeps the first n support vectors of those promised. */
+/* Keeps the first n of the promised support vectors. */
 static void keep(tutti_svm_model *m, int64_t n)
 {
     for (int c = 1; c + 1 < m->nclasses; c++)
@@ -363,7 +363,7 @@ static tutti_status read_vectors(reader *r, tutti_svm_growing *rows)
         if (!st && line) {
             st = read_vector(r, line, v, rows);
             if (st != TUTTI_ERR_DATA || !r->cut) continue;
-            st = TUTTI_OK; /* nothing of the last line can be used */
+            st = TUTTI_OK; /* the last line is of no use */
         } else if (!st && !r->lenient) {
             r->line++;
             return refuse(r, "the file was cut: it has %lld support vectors, %lld are promised", (long long)v,

@@ -6,7 +6,7 @@
 #include "../checkpoint/svm_checkpoint.h"
 #include "svm_probability.h"
 
-/* Decisions and signs of a pair's samples, those of each rank one behind the other. */
+/* Decisions and signs of a pair's samples, rank after rank. */
 typedef struct {
     int64_t n;
     double *decision;
@@ -30,7 +30,8 @@ static tutti_status gather_verdicts(tutti_comm *comm, const verdicts *own, verdi
     return st;
 }
 
-/* What a fold says of its samples of the pair. Where one class is missing in the rest, the other one is sure. */
+/* Finds the decisions of a fold for its samples of the pair. If one class is missing in the rest, the other one is
+ * certain. */
 static tutti_status ask_fold(tutti_svm_training *t, const tutti_svm_fold *f, const tutti_svm_classes *pair,
                              verdicts *own, tutti_failure *err)
 {
@@ -49,7 +50,8 @@ static tutti_status ask_fold(tutti_svm_training *t, const tutti_svm_fold *f, con
     return st;
 }
 
-/* In file order, so that sums do not depend on folds or ranks: one pass over the folds for each would be slower. */
+/* Sorts into file order, so that sums depend neither on folds nor on ranks. One pass over the folds for each would be
+ * slower. */
 static void sort_verdicts(verdicts *v, const int32_t *row, int64_t nrows)
 {
     int64_t *at = tutti_alloc((size_t)(nrows + 1) * sizeof *at);

@@ -14,8 +14,8 @@
 #include "svm_probability.h"
 
 enum {
-    BLOCK_MOST = 512,    /* rows: kernel values of a tile and sums of a pair stay in the second cache */
-    SUMS_MOST = 1 << 23, /* of a block, while it has more than a row: bounds memory where there are many classes */
+    BLOCK_MOST = 512,    /* rows: kernel values of a tile and sums of a pair stay in the second-level cache */
+    SUMS_MOST = 1 << 23, /* sums of a block of several rows: bounds memory if there are many classes */
     LANES_MOST = 64
 };
 
@@ -23,13 +23,13 @@ typedef struct {
     const tutti_svm_model *model;
     int npairs;
     tutti_svm_rows vectors, rows;
-    int64_t nrows, block;  /* rows; of a block */
+    int64_t nrows, block;  /* rows in all; rows of a block */
     tutti_svm_tile **tile; /* [nparts] */
     int nparts;
     double *label, *decisions, *probabilities;
 } prediction;
 
-/* What one thread works with. */
+/* Memory of one thread. */
 typedef struct {
     tutti_svm_tile *tile;
     double *kernel;     /* [lanes][block] */
@@ -39,12 +39,12 @@ typedef struct {
     int64_t begin, end; /* rows of its block */
 } workbench;
 
-/* Adds what n support vectors from v on, all of class c, have to say about the rows of the block. */
+/* Adds what n support vectors from v on, all of class c, contribute to the rows of the block. */
 static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n)
 {
     const tutti_svm_model *m = x->model;
     const void *row[LANES_MOST];
-    tutti_svm_rows rows = x->rows; /* the block's, from 0 */
+    tutti_svm_rows rows = x->rows; /* rows of the block, from 0 */
     const int64_t nrows = b->end - b->begin;
     rows.start += b->begin;
     rows.square += b->begin;
@@ -61,7 +61,7 @@ static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n)
     }
 }
 
-/* The class with most votes, the first of equals. */
+/* Returns the class with most votes, the first of equals. */
 static int most_votes(const tutti_svm_model *m, const double *decision, int *votes)
 {
     memset(votes, 0, (size_t)m->nclasses * sizeof *votes);
@@ -73,7 +73,7 @@ static int most_votes(const tutti_svm_model *m, const double *decision, int *vot
     return best;
 }
 
-/* Label, decisions and probabilities of row `at` of the block. */
+/* Writes label, decisions and probabilities of row `at` of the block. */
 static void decide(const prediction *x, workbench *b, int64_t at)
 {
     const tutti_svm_model *m = x->model;
@@ -107,7 +107,7 @@ static void predict_block(const prediction *x, workbench *b)
     for (int64_t i = 0; i < b->end - b->begin; i++) decide(x, b, i);
 }
 
-/* Part i of the work: blocks i, i + nparts, ... */
+/* Does part i of the work: blocks i, i + nparts, ... */
 static void predict_part(void *arg, int64_t part, int64_t end_part)
 {
     const prediction *x = arg;
@@ -128,8 +128,8 @@ static void predict_part(void *arg, int64_t part, int64_t end_part)
     }
 }
 
-/* A precomputed kernel's value is an entry of the row, the one whose index is the vector's number: the inner product
- * with a vector that has a one there. The caller releases. */
+/* For a precomputed kernel, the value is an entry of the row, whose index is the vector's number: the inner product
+ * with a vector that has a one there. The caller releases the vectors. */
 static tutti_svm_data unit_vectors(const tutti_svm_data *sv)
 {
     const size_t n = (size_t)sv->nrows;

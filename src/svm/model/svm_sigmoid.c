@@ -23,7 +23,7 @@ static double target_of(const sigmoid_fit *s, int64_t i)
     return s->y[i] > 0 ? s->high : s->low;
 }
 
-/* The negative logarithm of the likelihood. */
+/* Returns the negative logarithm of the likelihood. */
 static double cost_at(const sigmoid_fit *s, double a, double b)
 {
     double cost = 0;
@@ -40,7 +40,7 @@ typedef struct {
 
 static derivatives derive(const sigmoid_fit *s, double a, double b)
 {
-    derivatives d = {.h11 = 1e-12, .h22 = 1e-12}; /* positive definite, whatever the data */
+    derivatives d = {.h11 = 1e-12, .h22 = 1e-12}; /* keeps the matrix positive definite, whatever the data */
     for (int64_t i = 0; i < s->n; i++) {
         const double v = s->f[i] * a + b;
         const double p = v >= 0 ? exp(-v) / (1 + exp(-v)) : 1 / (1 + exp(v)), q = 1 - p;
@@ -71,7 +71,7 @@ void tutti_svm_platt_solve(int64_t n, const double *decision, const int8_t *y, d
         const double da = -(d.h22 * d.g1 - d.h21 * d.g2) / det, db = -(-d.h21 * d.g1 + d.h11 * d.g2) / det;
         const double descent = d.g1 * da + d.g2 * db;
         double length = 1, next = 0;
-        for (; length >= 1e-10; length /= 2) { /* until it goes down enough */
+        for (; length >= 1e-10; length /= 2) { /* until the cost decreases enough */
             next = cost_at(&s, *a + length * da, *b + length * db);
             if (next < cost + 1e-4 * length * descent) break;
         }

@@ -10,19 +10,19 @@
 
 typedef struct {
     int64_t ns[TUTTI_SVM_NWORKS];
-    int64_t charged_ns; /* the clock up to which everything is charged */
-    tutti_svm_work
-        adding; /* what sums over rows are charged to: updating, or eliminating while gradients are made anew */
-    int64_t collectives, bytes, row_bytes; /* as in tutti_svm_event */
+    int64_t charged_ns;    /* time up to which everything is charged */
+    tutti_svm_work adding; /* the work that sums over rows are charged to: updating, or eliminating while gradients are
+                 * recomputed */
+    int64_t collectives, bytes, row_bytes; /* the same as in tutti_svm_event */
 } tutti_svm_account;
 
-/* All is 0, the clock runs. */
+/* Sets all to 0 and starts the clock. */
 void tutti_svm_account_open(tutti_svm_account *a);
-/* What has passed since the last charge was this work. */
+/* Charges the time since the last charge to this work. */
 void tutti_svm_charge(tutti_svm_account *a, tutti_svm_work work);
-/* A collective whose result is so long; what passed since the last charge was moving. */
+/* Charges a collective with a result of nbytes; the time since the last charge was moving. */
 void tutti_svm_charge_moving(tutti_svm_account *a, int64_t nbytes);
-/* Fills in the event's part of it. */
+/* Fills in the event's fields. */
 void tutti_svm_account_tell(const tutti_svm_account *a, tutti_svm_event *event);
 
 #endif

@@ -14,16 +14,16 @@ typedef struct row row;
 struct row {
     row *older, *newer;
     void *values;
-    int64_t key, length, turn; /* turn: of its last use */
+    int64_t key, length, turn; /* turn: that of its last use */
 };
 
 struct tutti_svm_cache {
-    size_t room, used; /* bytes of values */
+    size_t room, used; /* bytes of values: room, and used */
     size_t value_bytes;
     int64_t nkeys, most, turn;
     row **of_key; /* [nkeys] */
     row *oldest, *newest;
-    void *spare; /* [most] values, for permute; NULL: not yet wanted */
+    void *spare; /* [most] values, for permute; NULL until it is needed */
 };
 
 tutti_svm_cache *tutti_svm_cache_create(size_t nbytes, int64_t nkeys, int64_t most, size_t value_bytes)
@@ -86,7 +86,7 @@ void *tutti_svm_cache_find(tutti_svm_cache *c, int64_t key, int64_t *length)
     return r ? r->values : NULL;
 }
 
-/* Whether so many bytes more have room after rows of earlier turns have gone. */
+/* True if there is room for `more` bytes, after dropping rows of earlier turns. */
 static bool make_room(tutti_svm_cache *c, size_t more)
 {
     if (more > c->room) return false;
@@ -101,7 +101,7 @@ void *tutti_svm_cache_make(tutti_svm_cache *c, int64_t key, int64_t length)
     const int64_t old = r ? r->length : 0;
     if (length > old && !make_room(c, (size_t)(length - old) * c->value_bytes)) return NULL;
     void *values = realloc(r ? r->values : NULL, (size_t)length * c->value_bytes);
-    if (!values) return NULL; /* what was there still is */
+    if (!values) return NULL; /* the old row stays as it was */
     if (!r) {
         r = tutti_alloc(sizeof *r);
         r->key = key;

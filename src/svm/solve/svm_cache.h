@@ -14,18 +14,18 @@
 
 typedef struct tutti_svm_cache tutti_svm_cache;
 
-/* nbytes for rows of up to `most` values, f32 or f64 by value_bytes; keys are 0 .. nkeys - 1 (numbers of samples in the
- * whole set). Room for less than two rows: nothing is kept. */
+/* Creates a cache of nbytes for rows of up to `most` values, f32 or f64 by value_bytes. Keys are 0 .. nkeys - 1
+ * (numbers of samples in the whole set). With room for less than two rows it keeps nothing. */
 tutti_svm_cache *tutti_svm_cache_create(size_t nbytes, int64_t nkeys, int64_t most, size_t value_bytes);
 void tutti_svm_cache_destroy(tutti_svm_cache *cache);
-/* The row of a key and how many of its values are there; NULL: not kept. Counts as used now. */
+/* Returns the row of a key and the number of its values; NULL if it is not kept. Counts as a use. */
 void *tutti_svm_cache_find(tutti_svm_cache *cache, int64_t key, int64_t *length);
-/* Memory for `length` values of a key (its old values stay, up to the old length); rows used longest ago go, but none
- * that was found or made since the last tutti_svm_cache_turn. NULL: no room; a row that was there stays as it was. 1 <=
- * length <= most. The memory stays where it is until this key is made again or a row is made in a later turn. */
+/* Returns memory for `length` values of a key; its old values stay. Rows used longest ago are dropped, but none that
+ * was found or made since the last tutti_svm_cache_turn. NULL if there is no room; then an old row stays as it was. 1
+ * <= length <= most. The memory stays in place until this key is made again, or a row is made in a later turn. */
 void *tutti_svm_cache_make(tutti_svm_cache *cache, int64_t key, int64_t length);
 void tutti_svm_cache_turn(tutti_svm_cache *cache);
-/* Position i of the first n holds what was at from[i]; all rows have length >= n or are forgotten. */
+/* Permutes the first n positions: position i gets what was at from[i]. Rows shorter than n are dropped. */
 void tutti_svm_cache_permute(tutti_svm_cache *cache, const int64_t *from, int64_t n);
 
 #endif

@@ -12,14 +12,14 @@ enum { BLOCK = 1024 };
 
 void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
 {
-    if (nbytes >= b->room) { /* never NULL, not even for nothing */
+    if (nbytes >= b->room) { /* never returns NULL, even for 0 bytes */
         b->room = nbytes + nbytes / 2 + 64;
         b->at = tutti_realloc(b->at, b->room);
     }
     return b->at;
 }
 
-/* As a target a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear
+/* As a target, a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear
  * kernel. */
 static void make_targets(tutti_svm_context *e)
 {
@@ -37,9 +37,9 @@ static void make_targets(tutti_svm_context *e)
     e->targets = (tutti_svm_rows){start, index, one, one32, one};
 }
 
-/* What this rank's rows take besides themselves: copies as f32, lengths, and in a solver alphas, gradients, places,
- * orders of all samples, and of those of all ranks a word each; the set's matrix. Rows that travel and the cache come
- * later, and do with less. */
+/* Checks the memory that this rank's rows need besides themselves: copies as f32, lengths; in a solver alphas,
+ * gradients, places, orders of own samples, and a word for each sample of all ranks; the set's matrix. Rows that travel
+ * and the cache come later and can do with less. */
 static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
 {
     enum { A_SAMPLE = 96 };
@@ -51,7 +51,7 @@ static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
                               "use more ranks, on more hosts", err);
 }
 
-/* Kernel, number type and rows. Collective. */
+/* Settles kernel, number type and rows. Collective. */
 static tutti_status settle(tutti_svm_context *e, tutti_failure *err)
 {
     const tutti_svm_data *d = e->data;
@@ -76,7 +76,7 @@ static tutti_status settle(tutti_svm_context *e, tutti_failure *err)
     e->precision = e->config->precision;
     if (e->precision == TUTTI_SVM_AUTO) e->precision = tutti_svm_precision_for(&e->kernel, e->config->eps, largest);
     e->value_bytes = e->precision == TUTTI_SVM_F32 ? sizeof(float) : sizeof(double);
-    if (e->precision == TUTTI_SVM_F32) { /* squares of rounded values: a row is at distance 0 from itself */
+    if (e->precision == TUTTI_SVM_F32) { /* squares of rounded values, so that the distance of a row from itself is 0 */
         value32 = TUTTI_ARENA_NEW(&e->arena, float, d->start[d->nrows]);
         tutti_svm_rows_measure(d, square, value32);
     }
@@ -87,7 +87,7 @@ static tutti_status settle(tutti_svm_context *e, tutti_failure *err)
     return st;
 }
 
-/* What every round asks of the other ranks. */
+/* Prepares the requests that every round uses. */
 static tutti_status prepare_requests(tutti_svm_context *e, tutti_failure *err)
 {
     e->offer = tutti_svm_offer_of(e->block, e->nranks);

@@ -22,57 +22,57 @@
 #include "svm_solve.h"
 #include "svm_state.h"
 
-/* Memory that grows and stays. */
+/* Memory that grows and is kept. */
 typedef struct {
     void *at;
     size_t room;
 } tutti_svm_buffer;
 void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes);
 
-/* Rows that came from all ranks. */
+/* Rows gathered from all ranks. */
 typedef struct {
     int64_t n;
     tutti_svm_buffer start, index, value, value32, square;
-    tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32; /* precomputed: the rows as targets */
+    tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32; /* if precomputed: the rows as targets */
 } tutti_svm_store;
 
 typedef struct {
-    double value;     /* the smaller, the worse it violates: gamma on the up side, -gamma on the low side */
-    int64_t number;   /* of equals the highest comes first */
-    int64_t position; /* or where it stands in a list of candidates */
+    double value;     /* the smaller it is, the worse the violation: gamma on the up side, -gamma on the low side */
+    int64_t number;   /* among equals the highest number comes first */
+    int64_t position; /* position, or place in a list of candidates */
 } tutti_svm_key;
 
-/* A sample that was chosen. */
+/* A chosen sample. */
 typedef struct {
     tutti_svm_candidate is;
     int32_t rank;
-    int64_t position; /* on the rank that owns it */
+    int64_t position; /* on its rank */
 } tutti_svm_pick;
 
 typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
 
 struct tutti_svm_context {
-    tutti_comm *comm; /* NULL: alone */
+    tutti_comm *comm; /* NULL if this rank is alone */
     int rank, nranks;
     const tutti_svm_data *data;
     const tutti_svm_config *config;
-    tutti_svm_checkpoint *checkpoint; /* NULL: none */
+    tutti_svm_checkpoint *checkpoint; /* NULL if there is none */
     tutti_svm_kernel kernel;
     tutti_svm_precision precision;
     size_t value_bytes; /* of a kernel value */
     bool precomputed;
-    double mean_entries; /* of a target, over all ranks */
+    double mean_entries; /* mean over all ranks of the entries of a target */
     double began;
     tutti_pool *pool;
     tutti_svm_tile *tile;
     int lanes;
-    tutti_svm_rows sources, targets; /* own rows; they differ where the kernel is precomputed */
+    tutti_svm_rows sources, targets; /* own rows; the two differ if the kernel is precomputed */
     tutti_arena arena;
-    int block; /* samples of a working set at most; even */
+    int block; /* most samples of a working set; even */
     tutti_svm_account account;
 
-    tutti_svm_store store;                     /* of svm_sum.c */
-    tutti_svm_buffer packet, arrivals;         /* of svm_travel.c */
+    tutti_svm_store store;                     /* for svm_sum.c */
+    tutti_svm_buffer packet, arrivals;         /* for svm_travel.c */
     int64_t *nrows_of, *entries_of, *bytes_of; /* [nranks] */
 
     tutti_f64_at extremes[3], agreed[3];
@@ -82,21 +82,21 @@ struct tutti_svm_context {
     tutti_request *offer_request;
 };
 
-/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), t < ntargets: tile after tile,
- * each by all threads. */
+/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), for t < ntargets. Tile after
+ * tile, each by all threads. */
 void tutti_svm_context_add(tutti_svm_context *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
                            int64_t ntargets, const int32_t *target, double *sum);
-/* all[2 * nranks] = both of each rank. Collective. */
+/* Gathers two numbers of each rank into all[2 * nranks]. Collective. */
 tutti_status tutti_svm_context_share(tutti_svm_context *e, const int64_t mine[2], int64_t *all, tutti_failure *err);
-/* The sum over ranks of whole numbers, in place. Collective. */
+/* Sums whole numbers over ranks, in place. Collective. */
 tutti_status tutti_svm_context_count(tutti_svm_context *e, int64_t *values, int n, tutti_failure *err);
 
 /* --- svm_travel.c --- */
-/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows,
+/* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. Rank r sends e->nrows_of[r] rows with
  * e->entries_of[r] entries. */
 tutti_status tutti_svm_travel(tutti_svm_context *e, tutti_svm_store *store, const int32_t *row, int64_t n,
                               tutti_failure *err);
-/* What so many rows take on their way, without padding: the same for any number of ranks. */
+/* Returns the bytes of these rows on their way, without padding: the same for any number of ranks. */
 static inline int64_t tutti_svm_row_bytes(const tutti_svm_context *e, int64_t nrows, int64_t entries)
 {
     return nrows * 16 + entries * ((int64_t)e->value_bytes + 4);
@@ -115,37 +115,37 @@ typedef struct {
     const tutti_svm_problem *problem;
     tutti_svm_state state;
     tutti_arena arena;
-    int64_t total, positives; /* samples over all ranks, those of +1 */
+    int64_t total, positives; /* samples over all ranks, and those of class +1 */
     int64_t *samples_of;      /* [nranks] */
-    int32_t *target;          /* by position: its row */
-    int64_t limit;            /* of iterations */
+    int32_t *target;          /* by position: the row */
+    int64_t limit;            /* limit on iterations */
 
-    double b_up, b_low;          /* over the active samples */
-    int64_t worst_up, worst_low; /* their numbers */
-    int wish;                    /* the strongest of all ranks */
+    double b_up, b_low;          /* extremes over the active samples */
+    int64_t worst_up, worst_low; /* numbers of the samples at the extremes */
+    int wish;                    /* the strongest wish of all ranks */
 
     tutti_svm_key *keys;   /* [own samples] */
-    tutti_svm_key *merged; /* [2 * nranks * block] where there are more ranks */
+    tutti_svm_key *merged; /* [2 * nranks * block] if there are several ranks */
     tutti_svm_pick *pick;  /* [block], by ascending number */
     int npicks;
 
     /* the working set by slots; numbers, alpha and gamma are in the state */
     int32_t *at;    /* place in the store */
-    int32_t *owned; /* own sample, -1: another rank's */
+    int32_t *owned; /* own sample, or -1 if it is another rank's */
     double *y, *cost, *diagonal;
     void *matrix; /* row of slot i at i * stride */
     int64_t stride;
     tutti_svm_store store; /* the members' rows, side by side */
-    /* for the time of a call: one a slot */
+    /* for the duration of a call: one for each slot */
     double *gradient, *before, *weight, *scratch;
-    int32_t *changed, *slots, *mine, *kept; /* kept: 2 a slot */
+    int32_t *changed, *slots, *mine, *kept; /* kept: two for each slot */
 
-    /* where rows are kept; by changed members */
-    tutti_svm_cache *cache; /* NULL: they are not */
+    /* kept kernel rows, by changed members */
+    tutti_svm_cache *cache; /* NULL if rows are not kept */
     void **kept_row, **missing_row;
     int32_t *missing;
 
-    /* for the time of a call: one a sample of ours */
+    /* for the duration of a call: one for each own sample */
     int64_t *from;
     double *spare;
 } tutti_svm_solver;
@@ -156,48 +156,48 @@ enum {
 };
 
 /* --- svm_select.c --- */
-/* Collective. b_up, b_low and the strongest wish; TUTTI_ERR_DATA where gradients are no numbers. */
+/* Collective. Finds b_up, b_low and the strongest wish. TUTTI_ERR_DATA if gradients are not numbers. */
 tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failure *err);
-/* Collective. pick: up to `want` of the worst violators that are no members, alternately from both sides. */
+/* Collective. Picks up to `want` of the worst violators that are not members, alternately from both sides. */
 tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err);
-/* The n smallest keys come first, in no order. */
+/* Brings the n smallest keys to the front, in no order. */
 void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n);
 
 /* --- svm_set.c --- */
-/* Slots of a full set that change hands in a round: a quarter, at least a pair. */
+/* Returns the number of slots of a full set that change hands in a round: a quarter, at least two. */
 static inline int tutti_svm_set_renewal(int block)
 {
     return block < 8 ? 2 : block / 4;
 }
-/* The newest `keep` members stay members; the others leave. */
+/* Keeps the newest `keep` members; the others leave. */
 void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
-/* Collective. The picks join the newest `keep` members; rows travel; the matrix is completed. */
+/* Collective. Adds the picks to the newest `keep` members: their rows travel, and the matrix is completed. */
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
-/* Collective. The members of a checkpoint, which are the picks in the order of the slots: rows travel, the matrix is
- * made. TUTTI_ERR_DATA: there is no such set. */
+/* Collective. Restores the members of a checkpoint, which are the picks in the order of the slots: rows travel, the
+ * matrix is made. TUTTI_ERR_DATA if there is no such set. */
 tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err);
-/* Optimises the set until its gap is below `until`, updates all active gradients. */
+/* Optimises the set until its gap is below `until`, and updates all active gradients. */
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);
 
 /* --- svm_update.c --- */
-/* Makes the cache, if it pays. */
+/* Makes the cache if it pays. */
 void tutti_svm_cache_open(tutti_svm_solver *s);
-/* gamma of the active samples += what the changed members mean to them. */
+/* Adds to gamma of the active samples what the changed members contribute. */
 void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged);
 
 /* --- svm_eliminate.c --- */
-/* Iterations before the first samples are dropped. */
+/* Returns the number of iterations before the first samples are dropped. */
 int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total);
-/* Collective. Drops what cannot matter by b_up and b_low. */
+/* Collective. Drops samples that cannot matter by b_up and b_low. */
 tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err);
-/* Collective. Makes the gradients of dropped samples anew, and all are active. */
+/* Collective. Recomputes the gradients of dropped samples and makes all samples active. */
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);
 
 /* --- svm_finish.c --- */
-/* Collective. alpha and the result, from a state in which all samples are active. */
+/* Collective. Writes alpha and the result, from a state in which all samples are active. */
 tutti_status tutti_svm_finish(tutti_svm_solver *s, double *alpha, tutti_svm_pair_result *result, tutti_failure *err);
 
-/* A sample's sides, but for MEMBER. */
+/* Returns a sample's sides, without MEMBER. */
 static inline uint8_t tutti_svm_sides(double y, double alpha, double cost)
 {
     const uint8_t below = alpha < cost ? TUTTI_SVM_UP : 0, above = alpha > 0 ? TUTTI_SVM_LOW : 0;

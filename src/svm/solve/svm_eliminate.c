@@ -121,17 +121,17 @@ int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t t
 
 /* --- dropping --- */
 
-enum { FEW = 16 }; /* less than one active sample in so many is not worth moving the others */
+enum { FEW = 16 }; /* if fewer than one active sample in FEW could be dropped, moving the others does not pay */
 
 static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
 {
     const tutti_svm_state *state = &s->state;
     if (state->sides[k] == TUTTI_SVM_UP) return state->gamma[k] > s->b_low;
     if (state->sides[k] == TUTTI_SVM_LOW) return state->gamma[k] < s->b_up;
-    return false; /* free, or a member */
+    return false; /* it is free, or a member */
 }
 
-/* Position i of the first n takes what was at from[i]. */
+/* Permutes the first n elements: position i takes what was at from[i]. */
 static void permute(void *array, size_t bytes, const int64_t *from, int64_t n, void *spare)
 {
     const char *old = array;
@@ -152,7 +152,7 @@ static void permute_samples(tutti_svm_solver *s, int64_t n)
     for (int64_t k = 0; k < n; k++) state->position[state->sample[k]] = k;
 }
 
-/* Active samples that can be dropped: stay keeps its order, and so do they, behind it. */
+/* Drops active samples. Those that stay keep their order, and so do the dropped ones, behind them. */
 static void drop(tutti_svm_solver *s, int64_t stay)
 {
     tutti_svm_state *state = &s->state;

@@ -5,7 +5,7 @@
  * adds them all. */
 #include "svm_context.h"
 
-/* What a sample adds. */
+/* The terms of a sample. */
 typedef struct {
     double objective, alpha, free_gamma;
 } term;

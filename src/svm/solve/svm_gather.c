@@ -7,7 +7,7 @@
 #include "../../base/arena.h"
 #include "../svm_training.h"
 
-/* A rank's support vectors, or those of all ranks one rank behind the other. */
+/* A rank's support vectors, or those of all ranks, rank after rank. */
 typedef struct {
     int64_t nrows, nentries;
     int64_t *length; /* [nrows] */
@@ -41,14 +41,14 @@ static bool is_support(const double *coef, int64_t nrows, int ncoefs, int32_t ro
     return false;
 }
 
-/* Of a precomputed kernel the row is its number. */
+/* Returns the entries of a row; for a precomputed kernel the row is its number, one entry. */
 static int64_t entries_of(const tutti_svm_training *t, int32_t row)
 {
     const int64_t n = t->data->start[row + 1] - t->data->start[row];
     return t->config->kernel.type == TUTTI_SVM_PRECOMPUTED && n > 1 ? 1 : n;
 }
 
-/* sizes: [nclasses] rows, then entries in all. */
+/* Bundles the own support vectors. sizes: [nclasses] rows, then entries in all. */
 static bundle bundle_own(const tutti_svm_training *t, const tutti_svm_classes *c, const double *coef, int64_t *sizes)
 {
     const int64_t nrows = t->data->nrows;
@@ -75,7 +75,7 @@ static bundle bundle_own(const tutti_svm_training *t, const tutti_svm_classes *c
     return b;
 }
 
-/* sizes of all ranks: [nranks][nclasses + 1]. Rank 0 gets all of it. */
+/* Gathers the bundles on rank 0. sizes of all ranks: [nranks][nclasses + 1]. */
 static tutti_status gather_bundles(const tutti_svm_training *t, const tutti_svm_classes *c, const int64_t *sizes,
                                    const bundle *own, bundle *all, tutti_failure *err)
 {
@@ -106,7 +106,7 @@ static tutti_status gather_bundles(const tutti_svm_training *t, const tutti_svm_
     return st;
 }
 
-/* Where each rank's rows and entries begin in `all`, then moved on class by class. */
+/* Finds where each rank's rows and entries begin in `all`, and arranges them class by class. */
 static void arrange(const bundle *all, const int64_t *sizes, int nranks, int nclasses, tutti_svm_model *m)
 {
     const int ncoefs = nclasses - 1;

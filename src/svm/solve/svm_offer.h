@@ -11,15 +11,15 @@ typedef struct {
     int64_t number, entries;
 } tutti_svm_candidate;
 
-/* Candidates of each side that a rank offers at first, for a set of `block`. Of a full set a quarter is chosen, half of
- * it from each side; a rank offers twice its share: seldom too few. */
+/* Returns how many candidates of each side a rank offers at first, for a set of `block`. A quarter of a full set is
+ * chosen, half of it from each side; a rank offers twice its share, which is rarely too few. */
 static inline int tutti_svm_offer_of(int block, int nranks)
 {
     const int offer = block / 4 / nranks + 16;
     return offer > block ? block : offer;
 }
 
-/* A rank's message: a head, and the candidates of both sides. */
+/* Returns the length of a rank's message: a head, and the candidates of both sides. */
 static inline int64_t tutti_svm_offer_length(int offer)
 {
     return 1 + 2 * (int64_t)offer;

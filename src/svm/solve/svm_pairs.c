@@ -13,13 +13,12 @@
 
 enum {
     WIDEST = 8,
-    APART = 40 /* more than room, so that a store does not look like one to the
-                next array, 4 KiB on */
+    APART = 40 /* extra room, so that a store does not look like one to the next array, 4 KiB further on */
 };
 
 TUTTI_ISA_TABLE(tutti_svm_pairs_row, tutti_svm_pairs);
 
-/* Puts a member's gamma where its alpha lets it be. */
+/* Puts a member's gamma into the places that its alpha allows. */
 static void place_member(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double gamma)
 {
     const bool grows = p->alpha[c]<p->cost[c], shrinks = p->alpha[c]> 0, positive = p->y[c] > 0;
@@ -52,7 +51,7 @@ static double value_at(const tutti_svm_set *s, int64_t i, int64_t j)
     return s->precision == TUTTI_SVM_F32 ? (double)((const float *)s->matrix)[at] : ((const double *)s->matrix)[at];
 }
 
-/* Moves alpha y of a member by `by`, a room's whole width being to its bound exactly. Returns by how much it went. */
+/* Moves alpha y of a member by `by`; to_bound moves it exactly to its bound. Returns the distance. */
 static double shift(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double by, bool to_bound)
 {
     const double old = p->alpha[c], change = p->y[c] * by, gamma = gamma_of(s, c);
@@ -61,13 +60,13 @@ static double shift(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c,
     return p->y[c] * (p->alpha[c] - old);
 }
 
-/* How far alpha y of a member can go up (direction 1) or down (-1). */
+/* Returns how far alpha y of a member can go up (direction 1) or down (-1). */
 static double room_of(const tutti_svm_pairs *p, int64_t c, double direction)
 {
     return p->y[c] * direction > 0 ? p->cost[c] - p->alpha[c] : p->alpha[c];
 }
 
-/* The best step of a pair, as far as both have room. */
+/* Makes the best step of a pair, as far as both have room. */
 static void shift_pair(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t i, int64_t j, double moved[2])
 {
     const double curvature = s->diagonal[i] + s->diagonal[j] - 2 * value_at(s, i, j);
@@ -79,9 +78,8 @@ static void shift_pair(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t
     moved[1] = shift(p, s, j, -by, by == room_j);
 }
 
-/* The gain of the most violating member, were the curvature of its pair that of
- * two rows at right angles, mostly is reached; where it is not, all are looked
- * at. */
+/* Finds the partner. `least` is the gain of the most violating member if its pair had the curvature of two rows at
+ * right angles; mostly that is reached, and else all members are looked at. */
 static int64_t partner_of(const tutti_svm_pairs_row *row, const tutti_svm_set *s, const tutti_svm_extremes *e)
 {
     const double gap = e->low - e->up, diagonal = s->diagonal[e->first];
@@ -112,9 +110,9 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
         const int64_t j = partner_of(row, &s, &e);
         double moved[2];
         is_number = j >= 0;
-        if (!is_number) break; /* who has e.low would do, were its value a number */
+        if (!is_number) break; /* the member with e.low would do, if its value were a number */
         shift_pair(p, &s, e.first, j, moved);
-        if (moved[0] == 0 && moved[1] == 0) break; /* less than the last digit of both */
+        if (moved[0] == 0 && moved[1] == 0) break; /* the step is less than the last digit of both */
         e = row->move(&s, e.first, j, moved[0], moved[1]);
         done++;
     }

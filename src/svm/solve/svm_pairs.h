@@ -17,20 +17,19 @@
 typedef struct {
     int n;
     const double *y;        /* [n] +1, -1 */
-    const double *cost;     /* [n] upper bound of alpha, above 0, else TUTTI_ERR_USAGE */
+    const double *cost;     /* [n] upper bound of alpha, above 0; else TUTTI_ERR_USAGE */
     const double *diagonal; /* [n] K(i, i) */
-    const void
-        *matrix; /* K: f32 or f64, row i at i * stride; fastest where rows lie on lines of the cache (64 bytes) */
+    const void *matrix;     /* K in f32 or f64, row i at i * stride; fastest if rows begin on cache lines (64 bytes) */
     int64_t stride;
     tutti_svm_precision precision;
     double until;     /* > 0 */
-    int64_t most;     /* iterations at most */
-    double *alpha;    /* [n] in, out; exactly 0 or cost at the bounds */
-    double *gradient; /* [n] G_i = sum_j y_i y_j K_ij alpha_j - 1; in, out. gamma_i = y_i G_i */
+    int64_t most;     /* the most iterations */
+    double *alpha;    /* [n] in and out; exactly 0 or cost at the bounds */
+    double *gradient; /* [n] in and out: G_i = sum_j y_i y_j K_ij alpha_j - 1; gamma_i = y_i G_i */
 } tutti_svm_pairs;
 
-/* *iterations: how many were done. A pair with K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix:
- * TUTTI_ERR_DATA. */
+/* Runs the loop. *iterations becomes their number. K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. TUTTI_ERR_DATA if the
+ * matrix holds NaN. */
 tutti_status tutti_svm_pairs_run(const tutti_svm_pairs *p, int64_t *iterations, tutti_failure *err);
 
 #endif

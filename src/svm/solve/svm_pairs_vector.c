@@ -11,7 +11,7 @@
 
 enum { CHAINS = 4 };
 
-/* What is not above 0 counts as flat. */
+/* Returns v, or TUTTI_SVM_FLAT where it is not above 0. */
 INLINE doubles curved(doubles v)
 {
     return choose_doubles(at_least_doubles(all_doubles(0), v), all_doubles(TUTTI_SVM_FLAT), v);
@@ -28,7 +28,7 @@ INLINE double value_at(const void *row, int64_t at, tutti_svm_precision precisio
     return precision == TUTTI_SVM_F32 ? (double)((const float *)row)[at] : ((const double *)row)[at];
 }
 
-/* Values from number `at` of a row on: DOUBLES, or the n < DOUBLES last ones. */
+/* Loads values from number `at` of a row on: DOUBLES, or the last n < DOUBLES. */
 INLINE doubles values_at(const void *row, int64_t at, int64_t n, tutti_svm_precision precision)
 {
     if (n >= DOUBLES)
@@ -40,7 +40,7 @@ INLINE doubles values_at(const void *row, int64_t at, int64_t n, tutti_svm_preci
 }
 
 typedef struct {
-    const void *i, *j; /* rows of the matrix, NULL: nothing moves */
+    const void *i, *j; /* rows of the matrix; NULL if nothing moves */
     double a, b;
 } motion;
 
@@ -63,7 +63,7 @@ INLINE void step(const tutti_svm_set *s, const motion *m, int64_t at, int64_t n,
     f->low = larger_doubles(low, f->low);
 }
 
-/* The last member whose gamma is `up`. */
+/* Returns the last member whose gamma is `up`. */
 INLINE int64_t place_of(const tutti_svm_set *s, double up)
 {
     const doubles wanted = all_doubles(up);
@@ -76,7 +76,7 @@ INLINE int64_t place_of(const tutti_svm_set *s, double up)
 
 INLINE tutti_svm_extremes step_all(const tutti_svm_set *set, const motion *m, tutti_svm_precision precision)
 {
-    const tutti_svm_set copy = *set, *s = &copy; /* whose pointers no store can change */
+    const tutti_svm_set copy = *set, *s = &copy; /* a copy, whose pointers no store can change */
     found f[CHAINS];
     for (int c = 0; c < CHAINS; c++) f[c] = (found){all_doubles((double)INFINITY), all_doubles(-(double)INFINITY)};
     int64_t at = 0;
@@ -106,17 +106,17 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best so far. A division takes as long as all else together; it is needed only where the numerator may reach the
- * best quotient times the denominator: `least` is so much smaller than the best (2^-40) that no rounding matters. */
+/* The best so far. A division takes as long as all the rest. It is needed only if the numerator may reach the best
+ * quotient times the denominator: `least` is smaller than the best by 2^-40, so that no rounding matters. */
 typedef struct {
-    double gamma, diagonal; /* of the first of the pair */
+    double gamma, diagonal; /* of the first member of the pair */
     const void *row;
     double gain;
     doubles least;
     int64_t at;
 } choice;
 
-/* What n <= DOUBLES members promise. */
+/* The gains of n <= DOUBLES members. */
 typedef struct {
     doubles squares, curvature;
     unsigned candidates;
@@ -131,7 +131,7 @@ INLINE offer look(const tutti_svm_set *s, const choice *best, int64_t at, int64_
     return (offer){squares, curvature, bits_of_doubles(may_win)};
 }
 
-/* The same members one by one; seldom, hence apart. */
+/* Weighs the same members one by one. This is rare, so it stands apart. */
 static __attribute__((noinline)) void weigh(const tutti_svm_set *s, choice *best, int64_t at, int64_t end)
 {
     for (; at < end; at += DOUBLES) {

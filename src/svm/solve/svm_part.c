@@ -13,7 +13,7 @@ double tutti_svm_cost_of(const tutti_svm_config *config, int32_t label)
     return cost;
 }
 
-/* Own rows of both classes, ascending. */
+/* Merges the own rows of both classes, ascending. */
 static void merge_rows(const tutti_svm_classes *c, int i, int j, tutti_svm_part *part)
 {
     int64_t a = 0, b = 0;
@@ -40,7 +40,7 @@ tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes
                                        .pair = t->solved++,
                                        .npairs = t->nproblems};
     const tutti_status st = tutti_svm_checkpoint_solve(t->context, &problem, part.alpha, &part.result, err);
-    if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* there is no C */
+    if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* the two classes have no common C */
     if (st)
         tutti_svm_part_release(&part);
     else

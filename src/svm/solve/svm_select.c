@@ -12,7 +12,7 @@
 
 /* --- the most violating pair --- */
 
-/* argmin gives the lowest index of equals; the highest number is to win. */
+/* Reverses a number: argmin gives the lowest index of equals, and the highest number is to win. */
 static int64_t reversed(int64_t number)
 {
     return INT64_MAX - number;
@@ -74,7 +74,7 @@ static void swap(tutti_svm_key *a, tutti_svm_key *b)
     *a = *b, *b = t;
 }
 
-/* The median of the first, middle and last key comes to the middle. */
+/* Brings the median of the first, middle and last key to the middle. */
 static void order_three(tutti_svm_key *keys, int64_t low, int64_t high)
 {
     tutti_svm_key *a = keys + low, *b = keys + low + (high - low) / 2, *c = keys + high;
@@ -106,9 +106,9 @@ void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n)
     }
 }
 
-/* --- who joins --- */
+/* --- new members --- */
 
-/* Violators that are no members: those of the up side from the front, those of the low side from the back. */
+/* Finds violators that are not members: those of the up side from the front, those of the low side from the back. */
 static void find_violators(tutti_svm_solver *s, int64_t *nup, int64_t *nlow)
 {
     const tutti_svm_state *state = &s->state;
@@ -126,7 +126,7 @@ static void find_violators(tutti_svm_solver *s, int64_t *nup, int64_t *nlow)
     *nup = front - s->keys, *nlow = s->keys + state->nactive - back;
 }
 
-/* Alternately from both sides while both last. */
+/* Divides `want` alternately between both sides while both last. */
 static void divide(int64_t want, int64_t nup, int64_t nlow, int64_t *up, int64_t *low)
 {
     const int64_t half = (want + 1) / 2, others = want - nlow;
@@ -166,7 +166,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A rank's block: how many violators it has on each side, then its worst of both. */
+/* Fills a rank's message: how many violators it has on each side, then its worst of both. */
 static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offer, int64_t nup, int64_t nlow)
 {
     tutti_svm_key *lows = s->keys + s->state.nactive - nlow;
@@ -178,7 +178,7 @@ static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offe
     for (int64_t i = 0; i < low; i++) block[1 + offer + i] = candidate_of(s, lows[i].position);
 }
 
-/* Takes the n worst of one side of all blocks; false: some rank may have more of them. */
+/* Takes the n worst of one side of all messages. Returns false if some rank may have more of them. */
 static bool merge_side(tutti_svm_solver *s, const tutti_svm_candidate *offers, int offer, bool low, int64_t n)
 {
     const int64_t apart = tutti_svm_offer_length(offer);
@@ -220,14 +220,14 @@ static tutti_status gather_offers(tutti_svm_context *e, const tutti_svm_candidat
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
 }
 
-/* A rank offers some of its nup and nlow violators; `all` holds the offers of every rank. */
+/* What a rank offers of its nup and nlow violators; `all` holds the offers of every rank. */
 typedef struct {
-    int offer; /* candidates of each side at most */
+    int offer; /* most candidates of each side */
     tutti_svm_candidate *mine, *all;
     int64_t nup, nlow;
 } offering;
 
-/* One gather of offers; *enough: the choice is that of the whole. */
+/* Gathers offers once. *enough becomes true if the choice is the same as from all violators. */
 static tutti_status select_together(tutti_svm_solver *s, int want, const offering *o, bool *enough, tutti_failure *err)
 {
     const int offer = o->offer;

@@ -21,7 +21,7 @@
 #include "svm_context.h"
 #include "svm_pairs.h"
 
-/* Slot of the member that is the i-th oldest. */
+/* Returns the slot of the i-th oldest member. */
 static int slot_of_age(const tutti_svm_state *state, int i)
 {
     return (state->next + i) % state->nmembers;
@@ -56,7 +56,7 @@ static void fill_part(void *arg, int64_t begin, int64_t end)
     tutti_svm_tile_values(b->s->e->tile, &targets, b->out, b->s->stride);
 }
 
-enum { SQUARE = 16 }; /* a side of what is mirrored at once: it stays in the first cache */
+enum { SQUARE = 16 }; /* side of a square that is mirrored at once: it stays in the first-level cache */
 
 static void mirror_f32(float *m, int64_t stride, int64_t row, int64_t column)
 {
@@ -70,7 +70,7 @@ static void mirror_f64(double *m, int64_t stride, int64_t row, int64_t column)
         for (int64_t r = row; r < row + SQUARE; r++) m[c * stride + r] = m[r * stride + c];
 }
 
-/* What rows [first, first + n) have in columns [begin, end) becomes theirs. */
+/* Copies rows [first, first + n) of columns [begin, end) to the mirrored places. */
 static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int end)
 {
     for (int column = begin; column < end; column += SQUARE)
@@ -81,8 +81,8 @@ static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int e
                 mirror_f64(s->matrix, s->stride, row, column);
 }
 
-/* Rows [first, first + n) against all members; and the other rows' part in these columns: then all are whole
- * squares. */
+/* Computes rows [first, first + n) against all members, and the other rows in these columns, so that all squares are
+ * whole. */
 static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
     tutti_svm_context *e = s->e;
@@ -100,9 +100,9 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
     mirror(s, first, n, first + n, members);
 }
 
-/* --- who is where --- */
+/* --- slots and places --- */
 
-/* Rows of members that left go; the rows of the picks are behind the others, rank by rank. Collective. */
+/* Drops rows of members that left, and fetches the rows of the picks behind the others, rank by rank. Collective. */
 static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *kept_slots, int nkept, tutti_failure *err)
 {
     tutti_svm_context *e = s->e;
@@ -147,8 +147,8 @@ static void put_members(tutti_svm_solver *s, int first)
     }
 }
 
-/* The slots from[0 .. n - 1] come to the front, in this order. Eight bytes a member are enough for everything a slot
- * has. */
+/* Moves the slots from[0 .. n - 1] to the front, in this order. Eight bytes for each member are enough for every field
+ * of a slot. */
 static void move_slots(tutti_svm_solver *s, const int32_t *from, int n)
 {
     tutti_svm_state *state = &s->state;
@@ -212,14 +212,14 @@ tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
 
 /* --- optimisation --- */
 
-/* A round that brings the objective down by less than this part of the whole works on rounding errors: a gap of g is
- * worth about g^2, and doubles resolve gaps to 1e-15. */
+/* A round that lowers the objective by less than this part of the whole works on rounding errors: a gap of g is worth
+ * about g^2, and doubles resolve gaps to 1e-15. */
 static const double STEP = 1e-26;
 
-/* What changed, in the order of the slots: slot, place among the sources, y times the step. Returns how much lower the
- * objective is: it is quadratic, so the mean of both gradients gives it exactly. Steps of y alpha sum to zero, so any
- * number may be taken off all gammas; what is left after the middle of the gap is no larger than the gap, and neither
- * are its rounding errors. */
+/* Lists changes in the order of the slots: slot, place among the sources, y times the step. Returns by how much the
+ * objective fell: it is quadratic, so the mean of both gradients gives that exactly. Steps of y alpha sum to zero, so
+ * any number may be subtracted from all gammas; after subtracting the middle of the gap, the rest is no larger than the
+ * gap, and neither are its rounding errors. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
     const tutti_svm_state *state = &s->state;
@@ -236,7 +236,7 @@ static double list_changes(tutti_svm_solver *s, int *nchanged)
     return lower;
 }
 
-/* Members' values come home. */
+/* Writes members' values back to the samples. */
 static void write_back(tutti_svm_solver *s)
 {
     tutti_svm_state *state = &s->state;
@@ -275,7 +275,7 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     state->stalled = lower > STEP * state->lowered ? 0 : state->stalled + 1;
     state->lowered += lower;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
-    if (n < state->active) { /* else the set has all there is to update */
+    if (n < state->active) { /* else the set contains all samples to update */
         const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
         tutti_svm_update(s, &sources, nchanged);
     }

@@ -15,12 +15,12 @@
 static const double UNTIL = 0.3;
 enum {
     MOST_STALLED = 8,
-    ITERATIONS = 100 /* of a round at most, for each slot of the set */
+    ITERATIONS = 100 /* most iterations of a round, for each slot of the set */
 };
 
 /* --- one problem --- */
 
-/* Who has how many of which class, and so the numbers of our samples. */
+/* Exchanges how many samples of each class each rank has, and numbers the own samples. */
 static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
 {
     tutti_svm_context *e = s->e;
@@ -71,14 +71,15 @@ static void make_samples(tutti_svm_solver *s, const double *alpha)
     }
 }
 
-/* Room for members: a problem of few samples, one of many pairs of classes, must not pay for a set of full size. */
+/* Makes room for members. A problem of few samples, one of many pairs of classes, must not pay for a set of full
+ * size. */
 static void make_set(tutti_svm_solver *s)
 {
     enum { LINE = 64 };
     tutti_svm_state *state = &s->state;
     tutti_arena *a = &s->arena;
     const int64_t q = s->e->block < s->total ? s->e->block : (s->total + 1) / 2 * 2;
-    /* rows are whole lines, and not a power of two apart: that would map a column to one set of the cache */
+    /* rows are whole cache lines, and not a power of two apart, which would map a column to one set of the cache */
     s->stride = (q + 15) / 16 * 16 + 16;
     s->matrix = tutti_arena_alloc(a, (size_t)(q * s->stride) * s->e->value_bytes + LINE);
     state->member = TUTTI_ARENA_NEW(a, int64_t, q);
@@ -94,7 +95,7 @@ static void make_set(tutti_svm_solver *s)
     if (s->e->nranks > 1) s->merged = TUTTI_ARENA_NEW(a, tutti_svm_key, 2 * q * s->e->nranks);
 }
 
-/* All are active, their gradients those of alpha. */
+/* Makes all samples active, with the gradients of alpha. */
 static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failure *err)
 {
     tutti_svm_state *state = &s->state;
@@ -104,7 +105,7 @@ static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failur
     make_samples(s, alpha);
     make_set(s);
     tutti_svm_cache_open(s);
-    s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's */
+    s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* as LIBSVM does */
     state->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
     state->active = s->total;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
@@ -160,16 +161,15 @@ static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
     tutti_status st = tutti_svm_select(s, s->e->block - keep, err);
     if (!st) st = tutti_svm_set_admit(s, keep, err);
     if (st) return st;
-    assert(is_member(state, s->worst_up) &&
-           is_member(state, s->worst_low)); /* so each round brings the objective down */
-    /* a set of all samples need not be precise for the sake of later rounds */
+    assert(is_member(state, s->worst_up) && is_member(state, s->worst_low)); /* so each round lowers the objective */
+    /* a set of all samples need not be more precise for the sake of later rounds */
     const double until = state->nmembers == state->active ? eps : part > eps / 2 ? part : eps / 2;
     state->round++;
     const int64_t left = s->limit - state->iterations, most = (int64_t)s->e->block * ITERATIONS;
     return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
 }
 
-/* Whether what was dropped comes back now: the rule `single` does it once, before the end, and drops nothing
+/* True if dropped samples come back now. The rule `single` does that once, before the end, and drops nothing
  * afterwards. */
 static bool comes_back(tutti_svm_solver *s, double gap)
 {
@@ -180,7 +180,7 @@ static bool comes_back(tutti_svm_solver *s, double gap)
     return s->state.active < s->total;
 }
 
-/* A save, and maybe the end. */
+/* Saves, and ends if that is wished. */
 static tutti_status grant_wish(tutti_svm_solver *s, tutti_failure *err)
 {
     const tutti_status st = tutti_svm_checkpoint_save(s, err);

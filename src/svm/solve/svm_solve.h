@@ -16,7 +16,7 @@
 
 #include "svm_tile.h"
 
-/* What a rank keeps for all problems of one training: made once. */
+/* What a rank keeps for all problems of one training. */
 typedef struct tutti_svm_context tutti_svm_context;
 /* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see
  * engine_kernel). */
@@ -34,11 +34,11 @@ typedef struct {
 } tutti_svm_problem;
 
 /* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the
- * same on all ranks. A problem that has one class only over all ranks is TUTTI_ERR_DATA. */
+ * same on all ranks. TUTTI_ERR_DATA if a problem has one class only over all ranks. */
 tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
-/* Rows by number, and what each counts. */
+/* Rows by number, and the weight of each. */
 typedef struct {
     int64_t n;
     const int32_t *row;
@@ -46,8 +46,8 @@ typedef struct {
 } tutti_svm_weighted;
 
 /* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64:
- * gradients made anew, decision values of left-out folds. own: this rank's samples; ntargets own rows target[] (either
- * may be none). Rows travel in chunks, so memory is bounded. */
+ * for recomputed gradients, and decision values of left-out folds. own: this rank's samples; target[]: ntargets own
+ * rows. Either may be empty. Rows travel in chunks, so memory is bounded. */
 tutti_status tutti_svm_sum_rows(tutti_svm_context *context, const tutti_svm_weighted *own, int64_t ntargets,
                                 const int32_t *target, double *sum, tutti_failure *err);
 

@@ -13,41 +13,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What sides says of a sample. */
+/* The sides of a sample. */
 enum {
-    TUTTI_SVM_UP = 1,    /* gamma may go into b_up: y = +1 with alpha < C, y = -1 with alpha > 0 */
-    TUTTI_SVM_LOW = 2,   /* ... into b_low: y = +1 with alpha > 0, y = -1 with alpha < C */
-    TUTTI_SVM_MEMBER = 4 /* in the working set */
+    TUTTI_SVM_UP = 1,    /* gamma may be b_up: y = +1 with alpha < C, or y = -1 with alpha > 0 */
+    TUTTI_SVM_LOW = 2,   /* gamma may be b_low: y = +1 with alpha > 0, or y = -1 with alpha < C */
+    TUTTI_SVM_MEMBER = 4 /* the sample is in the working set */
 };
 
 typedef struct {
     /* own samples, by position */
     int64_t n, nactive;
     int64_t *number;
-    int32_t *sample; /* which of the problem's own samples */
+    int32_t *sample; /* index among the problem's own samples */
     double *alpha;
-    double *gamma; /* y_i G_i; of dropped samples out of date */
+    double *gamma; /* y_i G_i; out of date for dropped samples */
 
     /* the working set, equal on all ranks; slot by slot */
     int nmembers;
-    int next; /* the slot of the oldest member; then cyclic by age */
+    int next; /* the slot of the oldest member; the others follow cyclically by age */
     int64_t *member;
     double *member_alpha, *member_gamma;
 
     /* equal on all ranks */
     int64_t round, iterations;
     int64_t since; /* iterations since samples were dropped, or since the beginning */
-    int64_t delta; /* when `since` reaches it samples are dropped; INT64_MAX: never again */
+    int64_t delta; /* samples are dropped when `since` reaches it; INT64_MAX: never again */
     int64_t active, eliminated, reconstructed;
-    double lowered;  /* how much lower the objective is than it was at the beginning */
-    int32_t stalled; /* rounds in a row that brought it no further down, but for rounding */
+    double lowered;  /* by how much the objective has fallen since the beginning */
+    int32_t stalled; /* consecutive rounds that did not lower it, up to rounding */
 
-    /* of this rank */
+    /* counts of this rank */
     int64_t kernel_rows, cached_rows;
 
-    /* made from the above */
+    /* derived from the above */
     uint8_t *sides;    /* by position */
-    int64_t *position; /* of an own sample */
+    int64_t *position; /* position of an own sample */
 } tutti_svm_state;
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { CHUNK = 1024 }; /* rows; a multiple of a tile's lanes */
 
-/* Weights of a chunk come the way of its rows' scalars. */
+/* Gathers the weights of a chunk in the same way as the scalars of its rows. */
 static tutti_status gather_weights(tutti_svm_context *e, const double *mine, double *all, tutti_failure *err)
 {
     const tutti_call call = {.collective = TUTTI_ALL_GATHER,
@@ -27,8 +27,8 @@ static tutti_status gather_weights(tutti_svm_context *e, const double *mine, dou
     return st;
 }
 
-/* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before`
- * rows. */
+/* Finds the own rows row[0 .. n - 1] of rows [first, first + CHUNK) of the sequence; `before` rows precede the own
+ * ones. */
 static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin)
 {
     const int64_t low = first > before ? first - before : 0;

@@ -31,7 +31,7 @@ static size_t slot_bytes(const tutti_svm_tile *tile)
     return (size_t)tile->row->lanes * number_bytes(tile);
 }
 
-/* Zeros, beginning with a line of the cache. *memory is what is given back; NULL: there is none. */
+/* Returns zeros that begin on a cache line, or NULL if there is no memory. *memory is to be freed. */
 static void *lines(size_t nbytes, void **memory)
 {
     *memory = calloc(1, nbytes + TUTTI_SVM_LINE);
@@ -89,7 +89,7 @@ int tutti_svm_tile_lanes(const tutti_svm_tile *tile)
     return tile->row->lanes;
 }
 
-/* Home of the feature, or the free place where it belongs. */
+/* Returns the place of the feature, or the free place where it belongs. */
 static tutti_svm_place *place_of(tutti_svm_tile *tile, int32_t feature)
 {
     const uint32_t mask = ((uint32_t)1 << tile->bits) - 1;
@@ -110,7 +110,7 @@ static void grow_table(tutti_svm_tile *tile)
     free(old);
 }
 
-/* A slot more, of zeros. */
+/* Adds a slot of zeros. */
 static void add_slot(tutti_svm_tile *tile)
 {
     if (tile->nslots == tile->room) {
@@ -149,7 +149,7 @@ static void put_number(const tutti_svm_tile *tile, void *to, int64_t at, double 
         ((double *)to)[at] = value;
 }
 
-/* Zeros wherever the last sources were: number by number, or all where that is less. */
+/* Clears the places of the last sources: number by number, or all if that is less. */
 static void clear_sources(tutti_svm_tile *tile)
 {
     if (tile->nset > tile->nslots)
@@ -183,7 +183,7 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     clear_sources(tile);
     for (int c = 0; c < n; c++) put_source(tile, rows, which ? which[c] : first + c, c);
     tile->n = n;
-    /* finding where strips end pays where they are half full */
+    /* finding where strips end pays if they are half full */
     tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 
@@ -215,9 +215,9 @@ double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows 
     return 0;
 }
 
-/* The error of a value when u'v, and where it counts |u|^2 and |v|^2, are wrong by `off`: the kernel's slope, and its
- * own rounding. A long sum's errors grow with the root of its length and are of both signs; four roundings of the whole
- * stand for them. */
+/* Returns the error of a value if u'v, |u|^2 and |v|^2 are wrong by `off`: the kernel's slope, and its own rounding. A
+ * long sum's errors grow with the root of its length and have both signs; four roundings of the whole stand for
+ * them. */
 static double error_of(const tutti_svm_kernel *kernel, double unit, double largest_square)
 {
     const double off = 4 * unit * largest_square, base = kernel->gamma * largest_square + fabs(kernel->coef0);
@@ -232,7 +232,7 @@ static double error_of(const tutti_svm_kernel *kernel, double unit, double large
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square)
 {
     const double error = error_of(kernel, ldexp(1, -24), largest_square);
-    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* NaN: f64 */
+    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* NaN leads to f64 */
 }
 
 double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data)

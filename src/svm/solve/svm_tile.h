@@ -25,18 +25,18 @@ typedef struct {
     const int64_t *start;
     const int32_t *index;
     const double *value;  /* [nnz] */
-    const float *value32; /* [nnz], NULL where the type is f64 */
+    const float *value32; /* [nnz]; NULL if the type is f64 */
     const double *square; /* |row|^2 */
 } tutti_svm_rows;
 
-/* The rows that a tile's sources meet: rows[which[t]] for t in [begin, end). */
+/* The target rows of a tile: rows[which[t]] for t in [begin, end). */
 typedef struct {
     const tutti_svm_rows *rows;
-    const int32_t *which; /* NULL: rows[t] */
+    const int32_t *which; /* NULL means rows[t] */
     int64_t begin, end;
 } tutti_svm_targets;
 
-/* Kernel values that were kept: row[c][t] of source c < n, which are at most `lanes`, for t in [begin, end). */
+/* Kept kernel values: row[c][t] of source c < n, at most `lanes` sources, for t in [begin, end). */
 typedef struct {
     const void *const *row;
     int n;
@@ -45,30 +45,30 @@ typedef struct {
 
 typedef struct tutti_svm_tile tutti_svm_tile;
 
-/* precision: F32 or F64 (of values and their sums). width: largest index. A degree or gamma below 0, or what is not
- * finite, is TUTTI_ERR_USAGE. */
+/* Creates a tile. precision: F32 or F64 (of values and their sums). width: the largest index. TUTTI_ERR_USAGE if degree
+ * or gamma is negative or a parameter is not finite. */
 tutti_status tutti_svm_tile_create(const tutti_svm_kernel *kernel, tutti_svm_precision precision, int32_t width,
                                    tutti_svm_tile **out, tutti_failure *err);
 void tutti_svm_tile_destroy(tutti_svm_tile *tile);
-int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* 64 for f32, 32 for f64 */
+int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* Returns 64 for f32, 32 for f64. */
 
-/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; which NULL: rows first .. first + n - 1. The rows may go
+/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; if which is NULL, rows first .. first + n - 1. The rows may go
  * afterwards. */
 void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t first, int n);
-/* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order fixed by c alone. */
+/* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order that c alone determines. */
 void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight,
                         double *sum);
-/* out[c * stride + t] = K(source c, target t) for each source c: f32 or f64, the tile's precision. */
+/* Writes out[c * stride + t] = K(source c, target t) for each source c, in the tile's precision. */
 void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
-/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of the given
+/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of this
  * precision that tile_values made. */
 void tutti_svm_kept_sum(tutti_svm_precision precision, const tutti_svm_kept *kept, const double *weight, double *sum);
-/* K(row, row). */
+/* Returns K(row, row). */
 double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row);
-/* f64 where f32 would cost accuracy: eps < 1e-5, or a bound of the error of f32 values, from the largest |row|^2 and
- * the kernel's parameters, over 1e-6. */
+/* Returns f64 if f32 would cost accuracy: if eps < 1e-5, or if a bound on the error of f32 values, from the largest
+ * |row|^2 and the kernel's parameters, is over 1e-6. */
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square);
-/* |row|^2 of n rows, and value32 where wanted (may be NULL). */
+/* Computes |row|^2 of all rows, and value32 (may be NULL). */
 void tutti_svm_rows_measure(const tutti_svm_data *data, double *square, float *value32);
 
 #endif

@@ -14,16 +14,15 @@
 #include "svm_tile.h"
 
 enum {
-    TUTTI_SVM_F32_LANES =
-        64, /* in both types a slot is four lines of a cache, as many as a processor has registers for */
+    TUTTI_SVM_F32_LANES = 64, /* in both types a slot is four cache lines, as many as a processor has registers for */
     TUTTI_SVM_F64_LANES = 32,
     TUTTI_SVM_LINE = 64,     /* bytes */
-    TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first cache, which another thread may share */
-    TUTTI_SVM_NARROW = 4096, /* most slots without a table: 1 MiB, half of a usual second cache */
+    TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first-level cache, which another thread may share */
+    TUTTI_SVM_NARROW = 4096, /* the most slots without a table: 1 MiB, half of a usual second-level cache */
 };
 
 typedef struct {
-    int32_t feature; /* -1: nothing here */
+    int32_t feature; /* -1 for a free place */
     int32_t slot;
 } tutti_svm_place;
 
@@ -32,15 +31,16 @@ typedef struct tutti_svm_tile_row tutti_svm_tile_row;
 struct tutti_svm_tile {
     const tutti_svm_tile_row *row;
     tutti_svm_kernel kernel;
-    int n;                              /* sources */
+    int n;                              /* number of sources */
     void *dense;                        /* [nslots][lanes] numbers, aligned to 64 bytes */
-    void *square;                       /* [lanes] numbers: |source|^2, 0 where there is none; aligned to 64 bytes */
-    void *dense_memory, *square_memory; /* what they lie in */
-    int64_t nslots, room;               /* in use; in memory */
-    tutti_svm_place *table;             /* [1 << bits], NULL: narrow */
+    void *square;                       /* [lanes] numbers: |source|^2, 0 without a source; aligned to 64 bytes */
+    void *dense_memory, *square_memory; /* the memory that holds them */
+    int64_t nslots, room;               /* slots in use, and slots in memory */
+    tutti_svm_place *table;             /* [1 << bits]; NULL if the data are narrow */
     int bits;
-    bool strips;            /* narrow, larger than the first cache, and half full: targets take it strip by strip */
-    int64_t nset, set_room; /* numbers that fill() wrote, and where: so that the next one need not clear all */
+    bool strips;            /* narrow, larger than the first-level cache, and half full: targets go through it strip by
+                             * strip */
+    int64_t nset, set_room; /* numbers that fill() wrote, and their places, so that the next call need not clear all */
     int64_t *set;
 };
 
@@ -51,8 +51,8 @@ struct tutti_svm_tile_row {
     void (*sum)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum);
     void (*values)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
     void (*kept_sum)(const tutti_svm_kept *kept, const double *weight, double *sum);
-    double (*square)(const double *value, int64_t n); /* added up as the values of a tile are */
-    /* the kernel's value where u'v and |u|^2 = |v|^2 are both `square` */
+    double (*square)(const double *value, int64_t n); /* adds up as the values of a tile do */
+    /* returns the kernel's value for u'v = |u|^2 = |v|^2 = square */
     double (*diagonal)(const tutti_svm_tile *tile, double square);
 };
 
@@ -64,7 +64,7 @@ static inline const tutti_svm_tile_row *tutti_svm_tile_row_of(tutti_svm_precisio
     return precision == TUTTI_SVM_F32 ? tutti_svm_tile_f32_rows[isa] : tutti_svm_tile_f64_rows[isa];
 }
 
-/* Home of a feature in the table. */
+/* Returns the place of a feature in the table. */
 static inline uint32_t tutti_svm_home(const tutti_svm_tile *tile, int32_t feature)
 {
     return (uint32_t)feature * 2654435769u >> (32 - tile->bits); /* 2^32 over the golden ratio */

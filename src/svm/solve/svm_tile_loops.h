@@ -16,17 +16,17 @@ typedef whole_number whole __attribute__((vector_size(sizeof(numbers))));
 enum {
     GROUPS = LANES / EACH,
     PARTS = 8 / DOUBLES,
-    TOGETHER = GROUPS < 8 ? 2 : 1, /* targets: eight chains keep a processor busy */
+    TOGETHER = GROUPS < 8 ? 2 : 1, /* targets at once: eight chains keep a processor busy */
     CHUNK = 128,
-    BATCH = 32 /* targets by strips: 8 KiB of values */
+    BATCH = 32 /* targets for each strip: 8 KiB of values */
 };
 
 INLINE numbers spread(number v)
 {
-    return v - (numbers){0}; /* less 0, every number stays itself: a bare broadcast */
+    return v - (numbers){0}; /* subtracting 0 keeps every number: a bare broadcast */
 }
 
-/* All bits set where v < limit. */
+/* Returns all bits set where v < limit. */
 INLINE whole below(numbers v, numbers limit)
 {
     return (whole)(v < limit);
@@ -37,7 +37,7 @@ INLINE numbers without(numbers v, whole mask)
     return (numbers)((whole)v & ~mask);
 }
 
-/* e^x for x <= 0. */
+/* Returns e^x for x <= 0. */
 INLINE numbers exp_of(numbers x)
 {
     static const number term[EXP_TERMS] = EXP_POLYNOMIAL;
@@ -46,7 +46,7 @@ INLINE numbers exp_of(numbers x)
     numbers p = spread(term[0]);
     for (int i = 1; i < EXP_TERMS; i++) p = fused(p, f, spread(term[i]));
     const numbers scale = (numbers)(((whole)shifted + BIAS) << MANTISSA);
-    return without(p * scale, below(x, spread(EXP_LEAST))); /* of a NaN p is one, whatever the scale */
+    return without(p * scale, below(x, spread(EXP_LEAST))); /* NaN in p stays NaN, whatever the scale */
 }
 
 /* tanh(z) = sign(z) (1 - e) / (1 + e), e = exp(-2 |z|). */
@@ -74,7 +74,7 @@ INLINE numbers kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, 
     if (type == TUTTI_SVM_POLY) return power_of(fused(dot, gamma, coef0), k->degree);
     if (type == TUTTI_SVM_SIGMOID) return tanh_of(fused(dot, gamma, coef0));
     if (type != TUTTI_SVM_RBF) return dot;
-    const numbers distance = fused(spread(-2), dot, squares); /* what is below 0 by rounding becomes 0 */
+    const numbers distance = fused(spread(-2), dot, squares); /* a result below 0 by rounding becomes 0 */
     return exp_of(rectified(distance) * -gamma);
 }
 
@@ -82,7 +82,7 @@ typedef struct {
     numbers of[GROUPS];
 } block; /* a value for each source */
 
-/* Entries of a target row: which slots, times what. */
+/* Entries of a target row: slots and factors. */
 typedef struct {
     const int32_t *slot;
     const number *value;
@@ -96,8 +96,7 @@ INLINE void add_entry(const number *dense, const entries *e, int64_t i, block *b
     for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const numbers *)(const void *)(slot + g * EACH), b->of[g]);
 }
 
-/* One target or two together: a chain of multiply-adds waits for itself, two
- * chains for each other less. */
+/* Adds one target or two together: a chain of multiply-adds waits for itself, and two chains wait less. */
 INLINE void add_entries(const number *dense, const entries *e, int ntargets, block *b)
 {
     const int64_t both = ntargets == 1 ? 0 : e[0].n < e[1].n ? e[0].n : e[1].n;
@@ -115,14 +114,14 @@ INLINE const number *numbers_of(const tutti_svm_rows *rows)
                                       : (const number *)(const void *)rows->value;
 }
 
-/* Entries that some source has, of the next CHUNK of a row at most. */
+/* Entries that some source has, among the next CHUNK entries of a row. */
 typedef struct {
-    int64_t at, end; /* what is left of the row */
+    int64_t at, end; /* the rest of the row */
     int32_t slot[CHUNK];
     number value[CHUNK];
 } found;
 
-/* No branch depends on whether an entry is there. */
+/* No branch depends on whether an entry is found. */
 INLINE entries find(const tutti_svm_tile *tile, const tutti_svm_rows *rows, found *f)
 {
     const number *value = numbers_of(rows);
@@ -171,12 +170,12 @@ INLINE void dots(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const i
     }
 }
 
-/* Entries of a row from number `at` on whose slots are below a limit. */
+/* Returns the entries of a row from number `at` on whose slots are below a limit. */
 INLINE entries entries_below(const tutti_svm_rows *rows, int64_t at, int64_t end, int32_t limit)
 {
     int64_t n = 0;
     if (at < end && rows->index[at] < limit) {
-        const int64_t most = limit - rows->index[at]; /* reached where no feature is missing */
+        const int64_t most = limit - rows->index[at]; /* reached if no feature is missing */
         if (at + most <= end && rows->index[at + most - 1] < limit)
             n = most;
         else
@@ -185,7 +184,7 @@ INLINE entries entries_below(const tutti_svm_rows *rows, int64_t at, int64_t end
     return (entries){rows->index + at, numbers_of(rows) + at, n};
 }
 
-/* Two targets with entries in the same slots. */
+/* Adds two targets with entries in the same slots. */
 INLINE void add_alike(const number *dense, const entries *e, block *b)
 {
     for (int64_t i = 0; i < e->n; i++) {
@@ -204,18 +203,18 @@ INLINE bool are_alike(const entries *e)
     return e[0].n == e[1].n && memcmp(e[0].slot, e[1].slot, (size_t)e[0].n * sizeof *e[0].slot) == 0;
 }
 
-/* The slots below a limit, as far as rows have not been added up. */
+/* The slots below a limit, and how far rows have been added up. */
 typedef struct {
-    const number *dense; /* the tile's */
+    const number *dense; /* of the tile */
     const tutti_svm_rows *rows;
     int32_t limit;
 } strip;
 
-/* ntargets rows take what a strip has for them. Returns whether a row has more behind it. */
+/* Adds what a strip has for ntargets rows. Returns true if a row goes on behind it. */
 INLINE bool add_strip(const strip *s, const int64_t *row, int64_t *at, int ntargets, block *to)
 {
     const tutti_svm_rows *rows = s->rows;
-    block b[2] = {to[0], to[ntargets - 1]}; /* in registers */
+    block b[2] = {to[0], to[ntargets - 1]}; /* a copy, to keep it in registers */
     entries e[2];
     bool left = false;
     for (int k = 0; k < ntargets; k++) {
@@ -255,7 +254,8 @@ INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, i
     for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
 }
 
-/* How a loop goes through targets: so many at once that what they share is in registers, or in the first cache. */
+/* How a loop goes through targets: as many at once as keep what they share in registers, or in the first-level
+ * cache. */
 typedef enum { NARROW, WIDE, STRIPS } layout;
 
 /* The kernel and the layout, constants in each loop. */
@@ -264,7 +264,7 @@ typedef struct {
     layout how;
 } kind;
 
-/* Values of ntargets targets from number t on. */
+/* Computes values of ntargets targets from number t on. */
 INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_targets *targets, int64_t t, int ntargets, block *b,
                       kind is)
 {
@@ -322,7 +322,7 @@ INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_targets *target
     }
 }
 
-/* Values of EACH targets (the last ones of them may be missing), to their place. */
+/* Stores values of EACH targets (the last may be missing) in their place. */
 INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *out, int64_t stride)
 {
     numbers v[EACH];
@@ -383,7 +383,7 @@ static void sum_of_tile(const tutti_svm_tile *tile, const tutti_svm_targets *tar
 static void values_of_tile(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out,
                            int64_t stride){BY_KERNEL(values_loop, out, stride)}
 
-/* DOUBLES targets, or the n < DOUBLES last ones. */
+/* Loads DOUBLES targets, or the last n < DOUBLES. */
 INLINE doubles kept_at(const number *from, int64_t n)
 {
     if (n == DOUBLES) return as_doubles(from);

@@ -14,7 +14,7 @@ static int64_t padded(int64_t nbytes)
     return (nbytes + 7) / 8 * 8;
 }
 
-/* lengths, squares, values, indices */
+/* the packet holds lengths, squares, values, indices */
 static int64_t packet_bytes(const tutti_svm_context *e, int64_t nrows, int64_t entries)
 {
     return nrows * 16 + padded(entries * (int64_t)e->value_bytes) + padded(entries * 4);
@@ -42,7 +42,7 @@ static void pack(const tutti_svm_context *e, const int32_t *row, int64_t n, int6
     }
 }
 
-/* Room for this many rows and entries in all. */
+/* Makes room for this number of rows and entries in all. */
 static void make_room(const tutti_svm_context *e, tutti_svm_store *s, int64_t n, int64_t entries)
 {
     const int64_t *old = s->start.at;
