@@ -151,6 +151,35 @@ def plant_circle(tree, nfiles):
     return found
 
 
+def plant_map(tree):
+    """A map that is made, and then files, folders and words that it does not have; how many are not found."""
+    failures, folders = 0, os.path.join(tree, "docs/folders.txt")
+    held = {os.path.relpath(folder, tree) for folder, _, names in os.walk(os.path.join(tree, "src")) if names}
+    purposes = "".join(f"{folder}: what the test plants.\n" for folder in sorted(held))
+
+    def judge(what, wanted):
+        rc, words = check(tree, "map.py")
+        if rc != (wanted is not None) or (wanted or "is as the files say") not in words:
+            print(f"map.py, {what}: wanted '{wanted}', got {rc}: {words}")
+            return 1
+        return 0
+
+    with open(folders, "w", encoding="utf-8") as out:
+        out.write(purposes)
+    check(tree, "map.py", "--write")
+    failures += judge("a map just made", None)
+    write(tree, "src/data/later.c", "")
+    failures += judge("a file more", "tools/map.py --write makes it anew")
+    write(tree, "src/data/later.c", "/* SPDX-License-Identifier: Apache-2.0 */\nint f;\n")
+    failures += judge("a file without a purpose", "src/data/later.c: has no purpose comment")
+    os.remove(os.path.join(tree, "src/data/later.c"))
+    with open(folders, "w", encoding="utf-8") as out:
+        out.write(purposes.replace("src/base: ", "src/attic: "))
+    failures += judge("a folder without a purpose", "src/base: has no purpose in docs/folders.txt")
+    failures += judge("a purpose without a folder", "docs/folders.txt: src/attic holds no file")
+    return failures
+
+
 def commit(tree, subject):
     """Makes an empty commit with this subject; returns its number."""
     who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
@@ -241,8 +270,9 @@ def main():
             if rc != wanted[0] or not words.startswith(wanted[1]) or words.count("has 7\n") != wanted[0] * nfunctions:
                 failures += 1
                 print(f"{nfunctions} functions of seven parameters: wanted {wanted}, got {rc}: {words}")
+        failures += plant_map(tree)
         failures += plant_subjects(tree)
-    print(f"{len(PLANTED) + len(OPENED) + 6} violations planted, {failures} not found as they should be")
+    print(f"{len(PLANTED) + len(OPENED) + 10} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 
 
