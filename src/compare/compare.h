@@ -9,18 +9,21 @@
 #include "../metrics/metrics.h"
 
 enum { TUTTI_COMPARE_MAX_METHODS = 30, TUTTI_COMPARE_MAX_KEYS = 16, TUTTI_COMPARE_MAX_SETS = 64 };
-enum { TUTTI_COMPARE_MAX_HANDICAPS = 2 * 2 * 64 }; /* words: two flags, each as often as a flag may stand there */
+enum {
+    TUTTI_COMPARE_MAX_HANDICAPS = 2 * 2 * 64
+}; /* most words of the two flags that hold ranks up, each repeated as
+                                                    * often as allowed */
 
-/* One of the list: a row, with keys of its own. */
+/* A method of the list, with keys of its own. */
 typedef struct {
-    const char *label;  /* "async-easgd:period=4", as it was given */
-    const char *folder; /* the same as a part of a path: "async-easgd_period=4" */
+    const char *label;  /* as it was given: "async-easgd:period=4" */
+    const char *folder; /* the same as part of a path: "async-easgd_period=4" */
     const tutti_method_row *row;
-    const char *parallelism, *says;           /* of its plan: tutti_plan_parallelism, tutti_method_say */
+    const char *parallelism, *says;           /* from its plan: tutti_plan_parallelism, tutti_method_say */
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
     int nkeys;
-    const char *warning; /* its paper has another rule than the job, in words; NULL: it has not */
-    bool few_tests;      /* its job does not say how many: eval_points is set */
+    const char *warning; /* the method's paper uses another rule than the job, in words; NULL if it does not */
+    bool few_tests;      /* its job does not say how many tests, so eval_points is set */
 } tutti_compare_method;
 
 typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutti_compare_goal;
@@ -28,24 +31,24 @@ typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutt
 typedef struct {
     const tutti_compare_method *method;
     int64_t seed, batch;
-    const char *dir; /* its folder */
-    const char *job; /* the resolved job as train writes it there */
+    const char *dir; /* folder of the run */
+    const char *job; /* the resolved job, as train writes it there */
     tutti_run_lines lines;
 } tutti_compare_run;
 
 typedef struct {
-    const char *path, *dir; /* the job, the report's folder */
+    const char *path, *dir; /* the job, and the report's folder */
     const char *const *sets;
     int nsets;
-    const char *ranks;            /* NULL: the job's */
-    const char *const *handicaps; /* words that each run gets: "--slow", "1=3" */
+    const char *ranks;            /* NULL means the job's number */
+    const char *const *handicaps; /* words that each run gets, such as "--slow", "1=3" */
     int nhandicaps;
     int64_t nranks;
     tutti_compare_goal goal;
-    double goal_value; /* accuracy (0 .. 1), seconds */
+    double goal_value; /* an accuracy (0 .. 1), or seconds */
     tutti_compare_method methods[TUTTI_COMPARE_MAX_METHODS];
     int nmethods, nseeds;
-    tutti_compare_run *runs; /* of method m with seed number s: tutti_compare_at */
+    tutti_compare_run *runs; /* the run of method m with seed number s: tutti_compare_at */
     tutti_arena arena;
 } tutti_compare;
 
@@ -56,13 +59,15 @@ static inline tutti_compare_run *tutti_compare_at(const tutti_compare *c, int m,
 
 /* ---- compare_methods.c: what is compared ---- */
 
-/* "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE. */
+/* Reads "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE. */
 tutti_status tutti_compare_read_methods(tutti_compare *c, const char *list, tutti_failure *err);
-/* "accuracy=0.988", "seconds=60"; NULL: to the end. TUTTI_ERR_USAGE. */
+/* Reads "accuracy=0.988" or "seconds=60"; NULL means to the end. TUTTI_ERR_USAGE. */
 tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_failure *err);
-/* Makes c->runs. Loads the job of each, and plans it once a method: what a run would refuse is refused here. */
+/* Makes c->runs. Loads the job of each run, and plans it once for each method: what a run would refuse is refused
+ * here. */
 tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err);
-/* The keys of a run as --set has them, of at most TUTTI_COMPARE_MAX_SETS; how many. The arena's. */
+/* Writes the keys of a run as --set takes them, at most TUTTI_COMPARE_MAX_SETS, and returns their number. The arena
+ * owns them. */
 int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const char *seed,
                        const char *keys[TUTTI_COMPARE_MAX_SETS]);
 void tutti_compare_release(tutti_compare *c);
@@ -73,60 +78,61 @@ void tutti_compare_release(tutti_compare *c);
 typedef struct {
     enum {
         TUTTI_COMPARE_BEGINS,
-        TUTTI_COMPARE_WAITS, /* twice a second */
+        TUTTI_COMPARE_WAITS, /* told twice a second */
         TUTTI_COMPARE_ENDED,
-        TUTTI_COMPARE_WAS_DONE, /* before: it is not played again */
+        TUTTI_COMPARE_WAS_DONE, /* done before, so not played again */
         TUTTI_COMPARE_ASKED,    /* a signal asked for an end: the run saves */
-        TUTTI_COMPARE_OVER,     /* no run follows */
+        TUTTI_COMPARE_OVER,     /* after the last run */
     } kind;
-    const tutti_compare_run *run; /* NULL when all is over */
-    int ndone, nplayed, nruns;    /* runs; nplayed: not those that were done before */
-    int signal;                   /* that asked for an end, 0: none did */
-    double began, run_began;      /* clock */
+    const tutti_compare_run *run; /* NULL when all runs are over */
+    int ndone, nplayed, nruns;    /* numbers of runs; nplayed: without those that were done before */
+    int signal;                   /* signal that asked for an end; 0 if none did */
+    double began, run_began;      /* times of the clock */
 } tutti_compare_event;
 typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
 
-/* A folder may hold a run that was held up otherwise, which is no part of this comparison: TUTTI_ERR_USAGE. */
+/* TUTTI_ERR_USAGE if a folder holds a run in which ranks were held up otherwise, because that is another comparison. */
 tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
-/* All runs that have not been done, one after the other, seed by seed; fills in lines. tell gets arg. *signal: what
- * asked for an end, 0 = nothing did. */
+/* Plays all runs that are not done, one after the other, seed by seed, and fills in lines. tell gets arg. *signal
+ * becomes the signal that asked for an end, or 0. */
 tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void *arg, int *signal, tutti_failure *err);
 
-/* ---- compare_figures.c: what came out ---- */
+/* ---- compare_figures.c: results ---- */
 
 typedef struct {
-    bool is_there;     /* the goal was reached, there is a test; not of a run that diverged before its goal */
-    const char *lacks; /* why it is not: "diverged", "not reached", "ended before", "no test" */
+    bool is_there;     /* the goal was reached and there is a test; false for a run that diverged before its goal */
+    const char *lacks; /* why there is none: "diverged", "not reached", "ended before", "no test" */
     double seconds;    /* at the test that counts */
-    double samples;    /* then */
-    double bytes;      /* then, that had travelled between ranks; NAN: the run does not say so */
-    double accuracy;   /* then: the first test at the goal, the last within the seconds, the last */
-    double last;       /* accuracy of the last test; NAN: none */
-    double speed;      /* samples a second of all of the run */
+    double samples;    /* samples until then */
+    double bytes;      /* bytes that had travelled between ranks until then; NAN if the run does not say so */
+    double accuracy;   /* at that test: the first test at the goal, the last within the seconds, or the last */
+    double last;       /* accuracy of the last test; NAN if there is none */
+    double speed;      /* samples a second over the whole run */
 } tutti_compare_figures;
 tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tutti_compare_run *r);
 
-/* "diverged at step 12", "diverged by 2 of 5"; *n: how many of the method's runs have; "" if none. */
+/* Writes "diverged at step 12" or "diverged by 2 of 5"; "" if none diverged. *n becomes the number of the method's
+ * diverged runs. */
 void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48]);
-/* Why the first run of method m without figures has none; NULL: all runs have figures. */
+/* Returns why the first run of method m without figures has none, or NULL if all runs have figures. */
 const char *tutti_compare_lacks(const tutti_compare *c, int m);
 
-/* Of the seeds of a method. */
+/* A figure over the seeds of a method. */
 typedef struct {
-    int n; /* that have it */
+    int n; /* number of seeds that have the figure */
     double mean, least, most;
 } tutti_compare_spread;
-/* offset: of a double in tutti_compare_figures. needs_goal: only of runs whose goal is_there. */
+/* offset: that of a double in tutti_compare_figures. needs_goal: only runs whose goal is_there. */
 tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal);
 
-/* A row with elastic averaging beside its twin without. */
+/* A method with elastic averaging beside its twin without. */
 typedef struct {
-    int a, b;       /* of c->methods */
-    int wins, ties; /* seeds where a was better, where neither was */
-    double p;       /* of the sign test, without ties */
-    bool shown;     /* a was better with all seeds, of five at least */
+    int a, b;       /* indices in c->methods */
+    int wins, ties; /* seeds with which a was better, and with which neither was */
+    double p;       /* by the sign test, without ties */
+    bool shown;     /* a was better with all seeds, at least five */
 } tutti_compare_pair;
-/* How many, of at most `most`. */
+/* Writes at most `most` pairs and returns their number. */
 int tutti_compare_pairs(const tutti_compare *c, tutti_compare_pair *out, int most);
 
 /* ---- compare_csv.c, compare_report.c ---- */

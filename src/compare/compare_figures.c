@@ -8,15 +8,15 @@
 #include "../metrics/metrics.h"
 #include "compare.h"
 
-enum { LEAST_SHOWN = 5 }; /* pairs: fewer say nothing whatever they say */
+enum { LEAST_SHOWN = 5 }; /* pairs; fewer show nothing, whatever their results */
 
-/* Whether the run ended before the time asked for, so that its accuracy at that time is unknown. */
+/* True if the run ended before the time asked for, so that its accuracy at that time is unknown. */
 static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)
 {
     return c->goal == TUTTI_UNTIL_SECONDS && l->seconds < c->goal_value;
 }
 
-/* The test that counts, or NULL. */
+/* Returns the test that counts, or NULL. */
 static const tutti_run_test *test_of(const tutti_compare *c, const tutti_run_lines *l)
 {
     const tutti_run_test *found = NULL;
@@ -32,7 +32,8 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 {
     const tutti_run_lines *l = &r->lines;
     const tutti_run_test *t = test_of(c, l);
-    const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY); /* reached before it */
+    /* the goal was reached before the divergence */
+    const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY);
     tutti_compare_figures f = {.is_there = counts, .last = NAN};
     f.lacks = l->has_diverged                   ? "diverged"
               : c->goal == TUTTI_UNTIL_ACCURACY ? "not reached"
@@ -89,7 +90,8 @@ tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size
     return s;
 }
 
-/* 1: a is better, -1: b is, 0: neither. Sooner at the goal, or more accurate where the goal is no accuracy. */
+/* Returns 1 if a is better, -1 if b is, 0 if neither is. Better means sooner at the goal, or more accurate if the goal
+ * is a time. */
 static int compare(const tutti_compare *c, const tutti_compare_figures *a, const tutti_compare_figures *b)
 {
     if (!a->is_there || !b->is_there) return (int)a->is_there - (int)b->is_there;

@@ -27,7 +27,7 @@ static char *text_of(tutti_arena *arena, const char *format, ...)
 
 /* ---- the list ---- */
 
-/* A key without a dot is one of the method's. */
+/* Takes a key. A key without a dot is one of the method's. */
 static tutti_status take_key(tutti_compare *c, tutti_compare_method *m, const char *word, tutti_failure *err)
 {
     const size_t length = strcspn(word, "=");
@@ -42,7 +42,7 @@ static tutti_status take_key(tutti_compare *c, tutti_compare_method *m, const ch
     return TUTTI_OK;
 }
 
-/* Letters that a shell, a path or a link would take for something else are underlines. */
+/* Returns the label with underlines for characters that mean something to a shell, a path or a link. */
 static const char *folder_of(tutti_arena *arena, const char *label)
 {
     char *folder = tutti_arena_strdup(arena, label);
@@ -108,7 +108,7 @@ tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_f
 int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const char *seed,
                        const char *keys[TUTTI_COMPARE_MAX_SETS])
 {
-    static const char tests[] = "eval_points=5"; /* a curve of less says little */
+    static const char tests[] = "eval_points=5"; /* a curve of fewer tests says little */
     int n = 0;
     if (m->few_tests) keys[n++] = tests;
     for (int i = 0; i < c->nsets; i++) keys[n++] = c->sets[i];
@@ -119,7 +119,7 @@ int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const ch
     return n;
 }
 
-/* seed NULL: the job's own. */
+/* Loads a job. seed NULL: the job's own. */
 static tutti_status load(tutti_compare *c, const tutti_compare_method *m, const char *seed, tutti_job **out,
                          tutti_failure *err)
 {
@@ -139,7 +139,7 @@ static bool says_points(const char *const *keys, int n)
     return false;
 }
 
-/* As a run would plan it; the run itself proves it. */
+/* Plans the job as a run would. The run itself proves the plan. */
 static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutti_job *job, tutti_failure *err)
 {
     tutti_resolved parts = {0};
@@ -158,7 +158,7 @@ static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutt
     return st ? tutti_fail_at(err, "%s", m->label) : TUTTI_OK;
 }
 
-/* The report and the run are written to where they take nothing from the job. */
+/* Checks that report and run are written to places from which the job reads nothing. */
 static tutti_status check_places(const tutti_compare *c, const tutti_compare_run *r, const tutti_job *job,
                                  tutti_failure *err)
 {

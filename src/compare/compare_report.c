@@ -44,7 +44,7 @@ typedef struct {
     char text[32];
 } value_words;
 
-/* A number as wide as it says something: 0.01234, 12.34, 123456. digits < 0: as its size asks for. */
+/* Returns a number with as many digits as are meaningful: 0.01234, 12.34, 123456. digits < 0: by its size. */
 static value_words words_of(double value, int digits)
 {
     value_words w = {"none"};
@@ -119,7 +119,7 @@ static double place_on(axis x, const tutti_compare_run *r, const tutti_run_test 
     return x == OVER_SECONDS ? t->seconds : x == OVER_SAMPLES ? (double)(t->step * r->batch) : 1e-6 * t->bytes;
 }
 
-/* Test errors of a method, in percent. */
+/* Returns the test errors of a method, in percent. */
 static tutti_band band_of(const tutti_compare *c, int m, axis over)
 {
     tutti_curve *curves = tutti_alloc(sizeof *curves * (size_t)c->nseeds);
@@ -163,7 +163,7 @@ static void add_lines(const tutti_compare *c, axis over, tutti_page *p)
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
 }
 
-/* One rank alone sends nothing, and runs of earlier versions do not say it. */
+/* False for one rank, which sends nothing, and for runs of earlier versions, which do not record it. */
 static bool has_bytes(const tutti_compare *c)
 {
     for (int i = 0; i < c->nmethods * c->nseeds; i++)
@@ -192,7 +192,7 @@ static double cost_of(const tutti_compare *c, int m, int part)
     return sum / c->nseeds;
 }
 
-/* Parts that some method has. */
+/* Adds the parts of cost that some method has. */
 static void add_costs(const tutti_compare *c, tutti_page *page)
 {
     double part[TUTTI_COMPARE_MAX_METHODS][TUTTI_NCOSTS] = {0};
@@ -241,7 +241,7 @@ static void add_pairs(const tutti_compare *c, tutti_page *p)
         c->goal == TUTTI_UNTIL_ACCURACY ? "sooner" : "more accurate");
 }
 
-/* ---- all of it ---- */
+/* ---- the page ---- */
 
 static void add_notes(const tutti_run_lines *l, tutti_page *p)
 {

@@ -19,7 +19,8 @@
 
 enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
 static const char HANDICAPS[] = "handicaps.txt";
-static const double LOOK_S = 0.5, GRACE_S = 300; /* until a child that was asked to end is killed */
+static const double LOOK_S = 0.5, GRACE_S = 300; /* LOOK_S: between two looks; GRACE_S: until a child that was asked to
+                                                  * end is killed */
 
 typedef struct {
     tutti_compare *c;
@@ -31,7 +32,7 @@ typedef struct {
     tutti_compare_event e;
 } player;
 
-/* ---- what is there already ---- */
+/* ---- earlier runs ---- */
 
 static char *path_in(const tutti_compare_run *r, const char *name)
 {
@@ -51,7 +52,7 @@ static bool is_same_job(const tutti_compare_run *r)
     return same;
 }
 
-/* The file keeps what the job does not say. "" where there is none. free() */
+/* Returns the file's text, which keeps what the job does not say; "" if there is none. free() */
 static char *read_handicaps(const tutti_compare_run *r)
 {
     char *path = path_in(r, HANDICAPS), *text = NULL;
@@ -104,7 +105,7 @@ static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_
     return st;
 }
 
-/* Reads what it has kept; false: there is more to do, or nothing that can be read. */
+/* Reads the files of the run. Returns false if there is more to do, or nothing that can be read. */
 static bool is_done(tutti_compare_run *r)
 {
     char *path = path_in(r, "metrics.jsonl");
@@ -185,7 +186,7 @@ static void wait_for_child(player *p)
 
 /* ---- its end ---- */
 
-/* The last line of the log; "" where there is none. free() */
+/* Returns the last line of the log; "" if there is none. free() */
 static char *last_words(const tutti_compare_run *r)
 {
     char *path = path_in(r, "train.log"), *text = NULL;
@@ -237,7 +238,7 @@ tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell_of, vo
     tutti_status st = TUTTI_OK;
     begin_watch(&p);
     for (int i = 0; i < p.e.nruns && !st && !p.e.signal; i++) {
-        p.e.signal = tutti_process_watch_next(&p.watch, 0); /* a signal between two runs */
+        p.e.signal = tutti_process_watch_next(&p.watch, 0); /* a signal that came between two runs */
         if (!p.e.signal) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
     }
     tutti_process_watch_end(&p.watch);

@@ -28,109 +28,112 @@
 #include "../tensor/reduce.h"
 #include "tutti/failure.h"
 
-/* outputs = expression over inputs, element by element. One of `in` and `out` may have 16 bits where the other is f32:
- * the sum is made in f32, and rounded once if `out` is the narrow one. */
+/* outputs = expression over inputs, element by element. `in` or `out` may have 16 bits if the other one is f32: the sum
+ * is made in f32, and rounded once if `out` is the narrow one. */
 typedef struct {
     tutti_dtype in, out;
-    tutti_operation op;   /* avg sums */
-    const uint8_t *folds; /* postfix, as in tutti/schedule.h; NULL: left to right */
+    tutti_operation op;   /* avg is computed as a sum */
+    const uint8_t *folds; /* postfix, as in tutti/schedule.h; NULL means left to right */
     bool stream;          /* larger than the caches: stores may bypass them */
 } tutti_device_reduction;
 
-/* All work that was launched up to some moment. */
+/* All work that was launched up to a moment. */
 typedef struct {
-    uint64_t number; /* 0: none */
+    uint64_t number; /* 0 means none */
 } tutti_event;
 
 typedef struct tutti_device tutti_device;
 
-/* Whose code runs: which column of a table of work a device takes. */
+/* Kinds of devices: the column of a table of work that a device takes. */
 typedef enum { TUTTI_DEVICE_CPU, TUTTI_DEVICE_CUDA, TUTTI_NDEVICE_KINDS } tutti_device_kind;
 
 /* One kind of work, as one kind of device does it. */
 typedef struct {
-    const char *name; /* "forward", in failures */
-    /* args: nbytes of them. varying: where the device finds the part of the arguments that changes from step to step
-     * when the work runs (on the cpu: inside args); code that is recorded once and replayed must read that part from
-     * there. */
+    const char *name; /* the name in failures, such as "forward" */
+    /* args: nbytes of arguments. varying: where the device finds the part of the arguments that changes from step to
+     * step, when the work runs (on the CPU: inside args). Code that is recorded once and replayed must read that part
+     * from there. */
     void (*run)(const tutti_device *d, const void *args, const void *varying);
-    size_t nbytes, varying_at, varying_bytes; /* of the arguments; varying_bytes 0: all of them stay the same */
+    size_t nbytes, varying_at, varying_bytes; /* bytes of the arguments; varying_bytes is 0 if none of them changes */
 } tutti_queue_work;
 
 enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes */
 
 struct tutti_device {
     const char *name;  /* "cpu" */
-    const char *about; /* "NVIDIA H200"; NULL: nothing more is to be said */
+    const char *about; /* such as "NVIDIA H200"; NULL if there is nothing to add */
     tutti_device_kind kind;
-    bool shares_host; /* its calls and what it launches may touch whatever the host may */
+    bool shares_host; /* its calls and launches may touch all memory that the host may touch */
 
-    /* Zeroed, at a multiple of 64 at least, populated; NULL with errno set if there is none. */
+    /* Returns zeroed, populated memory at a multiple of at least 64; NULL with errno set if there is none. */
     void *(*allocate)(const tutti_device *d, size_t nbytes);
-    void (*release)(const tutti_device *d, void *at, size_t nbytes); /* NULL is fine */
-    /* Memory that it has allocated, for other processes of this host: show writes a handle, by which each of them opens
-     * it at an address of its own. NULL where peers map the host's memory itself. A failure's words say what the device
-     * refuses. */
+    void (*release)(const tutti_device *d, void *at, size_t nbytes); /* at may be NULL */
+    /* For memory that the device has allocated, and other processes of this host: show writes a handle, by which each
+     * of them opens the memory at an address of its own. NULL if peers map the host's memory themselves. The words of a
+     * failure say what the device refuses. */
     tutti_status (*show)(const tutti_device *d, const void *at, char handle[TUTTI_DEVICE_HANDLE], tutti_failure *err);
     tutti_status (*open)(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);
     void (*close)(const tutti_device *d, void *at);
-    /* Pages that are there already and stay until they are forgotten. host_too: others than this row's calls touch them
-     * as well: signal words, a wire. TUTTI_ERR_FAILED, with words. */
+    /* Shows the device pages that exist already and stay until they are forgotten. host_too: the host touches them as
+     * well (signal words, a wire). TUTTI_ERR_FAILED, with words. */
     tutti_status (*enrol)(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err);
     void (*forget)(const tutti_device *d, void *at, size_t nbytes);
 
-    /* Each output = input, which may be the host's own memory. Any address, any length; an output may be the input. */
+    /* Copies the input to each output. The input may be the host's own memory. Any address, any length; an output may
+     * be the input. */
     void (*copy)(const tutti_device *d, char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
-    /* n elements. An output may be one of the inputs (same address, same type); else outputs overlap nothing. */
+    /* Reduces n elements. An output may be one of the inputs (same address, same type); else outputs do not overlap
+     * anything. */
     void (*reduce)(const tutti_device *d, const tutti_device_reduction *how, const tutti_operands *of, int64_t n);
-    /* x /= nranks, n numbers: the second half of avg. */
+    /* Divides n numbers of x by nranks: the second half of avg. */
     void (*average)(const tutti_device *d, tutti_dtype type, char *x, int64_t n, int32_t nranks);
-    /* to = from; one of both types is f32, the other one f32, bf16 or f16. They overlap nothing. */
+    /* Converts from one type to another. One of them is f32, the other one f32, bf16 or f16. The memories do not
+     * overlap. */
     void (*convert)(const tutti_device *d, tutti_dtype type, const void *from, tutti_dtype to_type, void *to,
                     int64_t n);
 
-    /* args: work->nbytes that the row copies if it must; what they point to stays until the work is over. */
+    /* args: work->nbytes, which the row copies if it must. What args point to must stay until the work is over. */
     tutti_event (*launch)(const tutti_device *d, const tutti_queue_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
-    /* Gives what is on the queue to the device and returns. NULL together with bring and brought: the device reads the
-     * host's memory where it is. */
+    /* Gives the queued work to the device and returns. push, bring and brought are NULL if the device reads the host's
+     * memory in place. */
     void (*push)(const tutti_device *d);
-    /* Copies host memory to the device's beside the queue. What is launched after the next push or wait finds it there.
-     * Nothing in flight may read `to`; `from` stays until brought has returned. */
+    /* Copies host memory to the device's beside the queue. Work that is launched after the next push or wait finds it
+     * there. No work in flight may read `to`; `from` must stay until brought has returned. */
     void (*bring)(const tutti_device *d, void *to, const void *from, size_t nbytes);
     void (*brought)(const tutti_device *d);
-    /* Waits until all that is on the queue is over. */
+    /* Waits until everything on the queue is over. */
     void (*finish)(const tutti_device *d);
-    /* The host has made something anew that arguments of work point to, such as a kernel: the row replays nothing that
-     * it recorded before. NULL: the row never records. */
+    /* The host has remade something that arguments of work point to, such as a kernel: the row forgets what it has
+     * recorded. NULL if the row never records. */
     void (*renew)(const tutti_device *d);
-    /* TUTTI_ERR_FAILED with words once the device has failed; what was launched since then is undefined. */
+    /* TUTTI_ERR_FAILED with words once the device has failed; results of later launches are undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);
 
-    /* Its memory as the host sees it: a few numbers, copied to `to`. */
+    /* Copies a few numbers of the device's memory to `to`, for the host. */
     void (*look)(const tutti_device *d, void *to, const void *from, size_t nbytes);
-    /* ... or all of it, for a host's loops that are no part of a step: drawing, reading and writing weights. The host
-     * has it alone until it gives it back; unless changed, nothing is written there. The cpu lends the memory itself;
-     * who must make a copy ends the process where there is no memory for one, as tutti_alloc does. */
+    /* Lends memory to loops of the host that are no part of a step: drawing, reading and writing weights. Only the host
+     * uses it until it gives it back; if it is not changed, nothing is written back. The CPU lends the memory itself; a
+     * device that must make a copy ends the process if there is no memory for one, as tutti_alloc does. */
     void *(*borrow)(const tutti_device *d, const void *at, size_t nbytes);
     void (*give_back)(const tutti_device *d, const void *at, void *borrowed, size_t nbytes, bool changed);
 };
 
-/* The kind of a device; of NULL, which stands for the cpu in requests and configurations, that of the cpu. */
+/* Returns the kind of a device. NULL, which stands for the CPU in requests and configurations, has the CPU's kind. */
 static inline tutti_device_kind tutti_device_kind_of(const tutti_device *d)
 {
     return d ? d->kind : TUTTI_DEVICE_CPU;
 }
 
-/* This host's memory and cores: all that a process can touch is its own. */
+/* Returns this host's memory and cores. */
 const tutti_device *tutti_device_cpu(void);
 
-/* name: "cpu"; "cuda": the card of this number among those that the process sees, counted around; "auto": that card
- * where there is one that can be used, else the cpu. *why (may be NULL): why auto took the cpu, words that the caller
- * frees, or NULL. TUTTI_ERR_USAGE with what is missing. Each connect is ended by a disconnect, after all that was made
- * on the device is gone. */
+/* Connects to a device. name: "cpu"; "cuda": the card of this number among those that the process sees, modulo their
+ * number; "auto": that card if one can be used, else the CPU. *why (may be NULL) becomes the reason why auto took the
+ * CPU, which the caller frees, or NULL. TUTTI_ERR_USAGE says what is missing. Each connect needs a disconnect, after
+ * everything made on the device is gone. */
 tutti_status tutti_device_connect(const char *name, int card, const tutti_device **out, char **why, tutti_failure *err);
-void tutti_device_disconnect(const tutti_device *d); /* NULL is fine */
+void tutti_device_disconnect(const tutti_device *d); /* d may be NULL */
 
 #endif

@@ -148,7 +148,7 @@ static void print_json(const tutti_paper *p, tutti_strbuf *out)
     }
 }
 
-/* "label: text", broken between words before column WIDTH, further lines indented. */
+/* Prints "label: text", broken between words before column WIDTH; further lines are indented. */
 static void print_wrapped(tutti_strbuf *out, const char *label, const char *text)
 {
     enum { WIDTH = 110, INDENT = 4 };

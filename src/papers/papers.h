@@ -13,10 +13,10 @@
 
 typedef struct {
     const char *what, *method, *algorithm, *baseline, *topology;
-    double published; /* 0 = none */
+    double published; /* 0 means none */
     int64_t ranks;
     tutti_reals bytes;
-    double lo, hi; /* ours; equal but for sweeps */
+    double lo, hi; /* our figure; lo and hi differ only for sweeps */
     const char *verdict;
 } tutti_paper_figure;
 
@@ -27,13 +27,13 @@ typedef struct {
     tutti_arena arena;
 } tutti_paper;
 
-/* Reads a page and computes its figures. TUTTI_ERR_USAGE with file and line for a page that is not as it should be. */
+/* Reads a page and computes its figures. TUTTI_ERR_USAGE with file and line if the page is malformed. */
 tutti_status tutti_paper_load(const char *path, tutti_paper *out, tutti_failure *err);
 void tutti_paper_release(tutti_paper *paper);
-/* Page and table as text, or one JSON object a figure and line. */
+/* Prints the page and its table as text, or as one JSON object on a line for each figure. */
 void tutti_paper_print(const tutti_paper *paper, bool json, tutti_strbuf *out);
 
-/* ours in [lo, hi]; private to papers*.c and its tests. */
+/* Computes our figure as [lo, hi]. Private to papers*.c and its tests. */
 tutti_status tutti_paper_compute(tutti_paper_figure *f, tutti_failure *err);
 const char *tutti_paper_verdict(const char *provenance, double published, double lo, double hi);
 

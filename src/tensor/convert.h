@@ -10,10 +10,10 @@
 
 #include "tensor.h"
 
-/* from and to overlap nothing; type is f32 (a copy), bf16 or f16. */
+/* Convert to and from f32. type is f32 (a copy), bf16 or f16; from and to do not overlap. */
 void tutti_convert_to_f32(tutti_dtype type, const void *from, float *to, int64_t n);
 void tutti_convert_from_f32(tutti_dtype type, const float *from, void *to, int64_t n);
-/* y += x, in f32, rounded once. y may be x. */
+/* Adds x to y in f32, rounded once. y may be x. */
 void tutti_convert_add(tutti_dtype type, void *y, const void *x, int64_t n);
 
 #endif

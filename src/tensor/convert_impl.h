@@ -9,18 +9,18 @@
 #include "convert_one.h"
 #include "isa.h"
 
-/* Index of the two arrays of each row: TUTTI_BF16, TUTTI_F16 from 0. */
+/* Indices of the two arrays in each row. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
 
-/* Sums of 16-bit vectors in f32: as tutti_elementwise_call, whose stack of TUTTI_SUM_BLOCK floats a waiting sum it has
- * too. */
+/* Sums of 16-bit vectors in f32: like tutti_elementwise_call, with a stack of TUTTI_SUM_BLOCK floats for each waiting
+ * sum. */
 enum { TUTTI_SUM_BLOCK = 64 };
 typedef struct {
     float *const *outputs;
     int nout;
     const uint16_t *const *inputs;
     int nin;
-    const uint8_t *folds; /* NULL = left to right */
+    const uint8_t *folds; /* NULL means left to right */
     float *stack;
     int64_t n;
     bool stream;

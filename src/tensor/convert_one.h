@@ -43,7 +43,7 @@ static inline float tutti_f32_of_f16(uint16_t half)
     return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* subnormal */
 }
 
-/* The mantissa m, whose last `drop` bits go, to nearest even. */
+/* Returns the mantissa m without its last `drop` bits, rounded to nearest even. */
 static inline uint32_t tutti_round_away(uint32_t m, uint32_t drop)
 {
     return (m + (1u << (drop - 1)) - 1 + (m >> drop & 1)) >> drop;
@@ -55,11 +55,11 @@ static inline uint16_t tutti_f16_of_f32(float value)
     uint32_t half;
     if (magnitude > 0x7f800000)
         half = 0x7e00 | (magnitude >> 13 & 0x3ff);
-    else if (magnitude >= 0x477ff000) /* 65520, half way to the power of two that there is no more */
+    else if (magnitude >= 0x477ff000) /* from 65520 on, half way to a power of two that f16 does not have */
         half = 0x7c00;
-    else if (magnitude >= 0x38800000) /* 2^-14, the smallest normal one; a carry goes into the exponent */
+    else if (magnitude >= 0x38800000) /* from 2^-14 on, the smallest normal number; a carry goes into the exponent */
         half = tutti_round_away(magnitude - (112u << 23), 13);
-    else if (magnitude > 0x33000000) /* 2^-25, half of the smallest subnormal one */
+    else if (magnitude > 0x33000000) /* above 2^-25, half of the smallest subnormal number */
         half = tutti_round_away((magnitude & 0x7fffff) | 0x800000, 126 - (magnitude >> 23));
     else
         half = 0;

@@ -86,9 +86,9 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
 
 enum {
     AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH
-}; /* vectors: those of plain C have sixteen registers, for inputs too */
+}; /* number of vectors: plain C has sixteen registers, for inputs too */
 
-/* One element, in plain C. */
+/* Sums one element in plain C. */
 INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))
 {
     if (!c->folds) {
@@ -112,7 +112,7 @@ INLINE void sum_ones(const tutti_halves_call *c, int64_t from, int64_t to, float
     }
 }
 
-/* `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
+/* Sums `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
 INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vector *sum,
                         vector (*take)(const uint16_t *))
 {
@@ -122,7 +122,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
             for (int v = 0; v < count; v++) sum[v] = sum[v] + take(c->inputs[k] + at + v * WIDTH);
         return;
     }
-    int depth = 0; /* entries on the stack below the topmost sum, which lives in registers */
+    int depth = 0; /* entries on the stack below the topmost sum, which stays in registers */
     for (int k = 1; k < c->nin; k++) {
         for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH, sum[v]);
         depth++;
@@ -134,7 +134,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
     }
 }
 
-/* From element i on, as long as `count` vectors fit; outputs that are aligned may be stored past the caches. */
+/* Sums from element i on while `count` vectors fit. Aligned outputs may bypass the caches. */
 INLINE int64_t sum_rows(const tutti_halves_call *c, int64_t i, int count, bool streams,
                         vector (*take)(const uint16_t *))
 {

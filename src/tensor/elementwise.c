@@ -64,8 +64,8 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
     tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = &y, .nout = 1, .inputs = inputs, .nin = 2, .n = n});
 }
 
-/* Bits that stand above the largest exponent, or-ed over all elements: blocks of fixed size become vectors
- * everywhere. */
+/* An element that is not finite has all exponent bits set. The test collects that over blocks of fixed size, which
+ * become vectors with every instruction set. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n)
 {
     enum { BLOCK = 16 };

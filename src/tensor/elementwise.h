@@ -18,8 +18,8 @@ typedef struct {
     int nout;
     const float *const *inputs;
     int nin;
-    const uint8_t *folds; /* NULL = left to right */
-    float *stack;         /* scratch, which tutti_elementwise_reduce gives itself */
+    const uint8_t *folds; /* NULL means left to right */
+    float *stack;         /* scratch; tutti_elementwise_reduce sets it itself */
     int64_t n;
     bool stream;
 } tutti_elementwise_call;
@@ -27,7 +27,7 @@ void tutti_elementwise_reduce(const tutti_elementwise_call *c);
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream);
 /* y += x */
 void tutti_elementwise_add(float *y, const float *x, int64_t n);
-/* Whether no element is infinite or NaN. */
+/* True if no element is infinite or NaN. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n);
 
 #endif

@@ -9,12 +9,12 @@
 #include "elementwise.h"
 #include "isa.h"
 
-enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
-/* Most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
+enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of an expression that need no heap */
+/* Returns the most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
-bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* not NULL */
+bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* folds must not be NULL */
 
-/* Floats that a row computes at once at most; the stack is that wide. */
+/* The most floats that a row computes at once; the stack is that wide. */
 enum { TUTTI_ELEMENTWISE_BLOCK = 64 };
 
 typedef struct {

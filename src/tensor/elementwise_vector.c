@@ -9,7 +9,7 @@
 #include "elementwise_impl.h"
 #include "vector.h"
 
-/* One element, in plain C. */
+/* Sums one element in plain C. */
 static float sum_one(const tutti_elementwise_call *c, int64_t at)
 {
     if (!c->folds) {
@@ -33,7 +33,7 @@ static void run_ones(const tutti_elementwise_call *c, int64_t from, int64_t to)
     }
 }
 
-/* `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
+/* Sums `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
 INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, vector *sum)
 {
     for (int v = 0; v < count; v++) sum[v] = load(c->inputs[0] + at + v * WIDTH);
@@ -42,7 +42,7 @@ INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, 
             for (int v = 0; v < count; v++) sum[v] = sum[v] + load(c->inputs[k] + at + v * WIDTH);
         return;
     }
-    /* The topmost pending sum lives in registers, the older ones on the stack. */
+    /* The topmost pending sum stays in registers, the older ones on the stack. */
     int depth = 0; /* entries on the stack below the top */
     for (int k = 1; k < c->nin; k++) {
         for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH, sum[v]);
@@ -67,7 +67,7 @@ INLINE int64_t run_vectors(const tutti_elementwise_call *c, int64_t i, int count
     return i;
 }
 
-/* outputs[0] is aligned at i; others that are not take ordinary stores. */
+/* outputs[0] is aligned at i; outputs that are not aligned take ordinary stores. */
 INLINE int64_t run_streaming(const tutti_elementwise_call *c, int64_t i)
 {
     enum { COUNT = TUTTI_ELEMENTWISE_BLOCK / WIDTH };

@@ -12,7 +12,7 @@
 
 static const char *const names[TUTTI_NISAS] = {"generic", "avx2", "avx512"};
 
-/* TUTTI_NISAS: it is none of them, or not there. */
+/* Returns TUTTI_NISAS if the text is missing or unknown. */
 static tutti_isa ceiling_of(const char *text)
 {
     tutti_isa isa = TUTTI_ISA_GENERIC;
@@ -44,7 +44,7 @@ const char *tutti_isa_name(tutti_isa isa)
     return names[isa];
 }
 
-/* A ceiling above what runs here is no mistake. */
+/* A ceiling above what runs here is accepted. */
 tutti_status tutti_isa_check(tutti_failure *err)
 {
     const char *ceiling = getenv("TUTTI_ISA");

@@ -13,7 +13,7 @@
 
 #include "tutti/failure.h"
 
-/* In ascending order: each can do what those before can. */
+/* In ascending order: each set includes the ones before. */
 typedef enum {
     TUTTI_ISA_GENERIC, /* any processor: vectors of 16 bytes, which the compiler makes of SSE, NEON or plain code */
     TUTTI_ISA_AVX2,    /* with FMA and F16C; 32 bytes */
@@ -21,24 +21,25 @@ typedef enum {
     TUTTI_NISAS,
 } tutti_isa;
 
-/* The best that this processor runs, below a ceiling: TUTTI_ISA=generic|avx2|avx512 in the environment, read once. */
+/* Returns the best set that this processor runs, below a ceiling: TUTTI_ISA=generic|avx2|avx512 in the environment,
+ * read once. */
 tutti_isa tutti_isa_here(void);
-/* Whether this build has its loops and this processor runs them, whatever the ceiling. */
+/* True if this build has loops for the set and this processor runs them, whatever the ceiling. */
 bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
-/* Whether, here being AVX-512, there is AVX512-BF16 as well: for NAME_avx512bf16.c. */
+/* True if the set in use is AVX-512 and the processor has AVX512-BF16 as well: for NAME_avx512bf16.c. */
 bool tutti_isa_has_bf16(void);
-/* Whether, here being AVX-512, there are AMX's tiles and their products of bf16, which the process has then asked the
- * system for. */
+/* True if the set in use is AVX-512 and the processor has AMX's tiles with products of bf16. The process has asked the
+ * system for them then. */
 bool tutti_isa_has_tiles(void);
-/* Whether AMD made it: calibrated rules are of the processors they were measured on. */
+/* True if AMD made the processor: calibrated rules hold for the processors that were measured. */
 bool tutti_isa_by_amd(void);
-/* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
+/* TUTTI_ERR_USAGE if TUTTI_ISA is none of the names. The loops ignore such a ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
 
-/* A room's table: in its header TUTTI_ISA_DECLARE(type, name), in one of its files TUTTI_ISA_TABLE(type, name). Then
- * name_rows[isa] is the row of a set, NULL where tutti_isa_runs says no for want of loops, and
- * name_rows[tutti_isa_here()] this processor's. */
+/* A table of loops: TUTTI_ISA_DECLARE(type, name) in a header, and TUTTI_ISA_TABLE(type, name) in one file. Then
+ * name_rows[isa] is the row of a set, or NULL if the build has no loops for it, and name_rows[tutti_isa_here()] is this
+ * processor's. */
 #define TUTTI_ISA_DECLARE(type, name)                                                                                  \
     extern const type name##_generic, name##_avx2, name##_avx512;                                                      \
     extern const type *const name##_rows[TUTTI_NISAS]
@@ -46,8 +47,8 @@ tutti_status tutti_isa_check(tutti_failure *err);
 
 /* A small loop beside other code is an inlined function: TUTTI_ISA_EACH(make) gives make(isa, target) for each set,
  * which defines NAME_<isa> that calls it, and TUTTI_ISA_LIST(NAME) is the initialiser of an array of these by set.
- * TUTTI_ISA_X86(row): what exists for a set of x86-64 alone; NULL in builds without. */
-#if !defined(TUTTI_ISA_AVX512_TARGET) /* emulated, it is none */
+ * TUTTI_ISA_X86(row): a row of x86-64 alone; NULL in other builds. */
+#if !defined(TUTTI_ISA_AVX512_TARGET) /* the emulated build has none */
 #define TUTTI_ISA_AVX512_TARGET __attribute__((target("avx512f")))
 #endif
 #if defined(TUTTI_X86_LOOPS)

@@ -19,7 +19,7 @@
 
 TUTTI_ISA_TABLE(tutti_reduce_row, tutti_reduce);
 
-enum { BLOCK_BYTES = 2048, STACK = 16 }; /* a waiting value; how many need no heap */
+enum { BLOCK_BYTES = 2048, STACK = 16 }; /* bytes of a waiting value; number of values that need no heap */
 
 static const char *const names[] = {"sum", "min", "max", "prod", "avg", "argmin", "argmax"};
 static_assert(sizeof names / sizeof *names == TUTTI_NOPERATIONS, "a name for each operation");
@@ -80,11 +80,11 @@ typedef struct {
     const char *const *inputs;
     int nin;
     const uint8_t *folds;
-    char *blocks; /* one for each value that may wait */
+    char *blocks; /* one block for each value that may wait */
     const char **waiting;
 } reduction;
 
-/* The expression over elements at .. at + n; the result lies where the answer points to. */
+/* Computes the expression over elements at .. at + n, and returns where the result lies. */
 static const char *reduce_block(const reduction *r, int64_t at, int64_t n)
 {
     int depth = 0;

@@ -18,9 +18,9 @@ typedef struct {
     int nin;
 } tutti_operands;
 
-/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h (NULL: left to
- * right). An output may be one of the inputs (same address); else outputs overlap nothing. n elements. avg sums.
- * With one input it is a copy. */
+/* Computes outputs[0..nout)[i] = expression over inputs[0..nin)[i] for n elements, postfix with folds as in
+ * tutti/schedule.h (NULL: left to right). An output may be one of the inputs (same address); else outputs do not
+ * overlap anything. avg is computed as a sum. With one input it is a copy. */
 void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of, const uint8_t *folds, int64_t n,
                   bool stream);
 /* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap

@@ -10,7 +10,7 @@
 
 #include "tutti/failure.h"
 
-typedef int tutti_cu_result;  /* 0: success */
+typedef int tutti_cu_result;  /* 0 means success */
 typedef uint64_t tutti_cu_at; /* an address of device memory */
 
 enum {
@@ -24,7 +24,7 @@ enum {
     TUTTI_CU_CAPABILITY_MAJOR = 75,
     TUTTI_CU_CAPABILITY_MINOR = 76,
 
-    TUTTI_CU_FUNCTION_SHARED = 8, /* attribute of a function: dynamic shared memory that it may be given */
+    TUTTI_CU_FUNCTION_SHARED = 8, /* attribute of a function: the dynamic shared memory that it may use */
 
     TUTTI_CU_STREAM_NON_BLOCKING = 1,
     TUTTI_CU_EVENT_NO_TIMING = 2,
@@ -108,7 +108,7 @@ typedef struct {
     TUTTI_NVRTC_FUNCTIONS(TUTTI_CUDA_POINTER)
 } tutti_nvrtc;
 
-/* Both open their library where it is found; TUTTI_ERR_FAILED says what is missing. */
+/* Both open their library if it is found; TUTTI_ERR_FAILED says what is missing. */
 tutti_status tutti_cuda_driver_open(tutti_cuda_driver *out, tutti_failure *err);
 tutti_status tutti_nvrtc_open(tutti_nvrtc *out, tutti_failure *err);
 

@@ -23,8 +23,8 @@ typedef struct {
     char *base;
     size_t nbytes;
     bool is_host;   /* the host's pages, registered with the driver */
-    bool is_alien;  /* registered by somebody else of this process */
-    bool is_opened; /* another process's */
+    bool is_alien;  /* registered by other code of this process */
+    bool is_opened; /* opened from another process */
 } tutti_cuda_range;
 
 typedef struct {
@@ -49,9 +49,9 @@ struct tutti_cuda {
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream, *side; /* side: the stream of what is brought */
-    void *arrived;                 /* event: behind the last of that */
-    bool is_coming;                /* the queue has not waited for it yet */
+    void *context, *stream, *side; /* the first field */
+    void *arrived;                 /* side: the stream for memory that is brought */
+    bool is_coming;                /* event behind the last bring */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;
@@ -64,7 +64,7 @@ struct tutti_cuda {
     char *seen;   /* of the last look: a copy of seen_bytes from seen_at, in pinned memory */
     const char *seen_at;
     size_t seen_bytes;
-    tutti_failure failure; /* the first that happened while things ran; status TUTTI_OK: none */
+    tutti_failure failure; /* copy of the last look: seen_bytes from seen_at, in pinned memory */
 };
 enum { TUTTI_CUDA_BOUNCE = 4 << 20, TUTTI_CUDA_SEEN = 4096 };
 
@@ -81,10 +81,10 @@ static inline void tutti_cuda_end(tutti_cuda *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Remembers the first failure: the call's name and the driver's words. True: all is well. */
+/* the first failure while things ran; TUTTI_OK if there is none */
 bool tutti_cuda_is_well(tutti_cuda *c, tutti_cu_result result, const char *call);
 #define TUTTI_CUDA(c, call, ...) tutti_cuda_is_well(c, (c)->driver.call(__VA_ARGS__), #call)
-/* The driver's words for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
+/* Remembers the first failure: the call's name and the driver's words. Returns true if all is well. */
 void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160]);
 
 /* cuda_memory.c: functions of the row; what address ranges the device knows. */
@@ -95,7 +95,8 @@ void tutti_cuda_release_ranges(tutti_cuda *c);
  * it returns. */
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
-/* cuda_queue.c */
+/* Copies nbytes of plain host memory from `from` to `to`, after everything on the queue. The copy is over when it
+ * returns. */
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);

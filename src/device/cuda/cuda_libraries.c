@@ -41,11 +41,10 @@ typedef struct {
     const library *what;
     void *handle;
     tutti_strbuf tried; /* why files that are there could not be opened */
-    char *path;         /* PATH_BYTES: of the file */
+    char *path;         /* reasons why files that exist could not be opened */
 } search;
 
-/* Opens what lies beside the file and is opened by a bare name later. The loader does not look in that folder, but
- * knows what is open already. */
+/* path of the file, PATH_BYTES */
 static void open_beside(const library *what, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -182,7 +181,7 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
     return opened ? TUTTI_OK : TUTTI_ERR_FAILED;
 }
 
-/* ---- tables of functions ---- */
+/* Finds the folder above the bin that python3 lies in. A link there, as in a virtual environment, is not followed. */
 
 tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
                                   tutti_failure *err)

@@ -32,7 +32,7 @@ const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at)
     return NULL;
 }
 
-/* Takes the range that begins there out of the table; false: there is none. */
+/* Takes the range that begins at `at` out of the table. Returns false if there is none. */
 static bool take_range(tutti_cuda *c, const void *at, tutti_cuda_range *out)
 {
     for (int i = 0; i < c->nranges; i++) {
@@ -257,7 +257,7 @@ void tutti_cuda_place_memory(tutti_device *row)
     row->give_back = give_back;
 }
 
-/* ---- on the stream ---- */
+/* Numbers near those of the last look are at hand until something runs: a step's losses lie together. */
 
 void tutti_cuda_fill(tutti_cuda *c, void *at, uint8_t value, size_t nbytes)
 {

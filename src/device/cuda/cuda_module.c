@@ -27,7 +27,7 @@ typedef struct {
     tutti_strbuf text;                           /* common and module */
     char arch[32];                               /* "sm_90", "compute_121" */
     char folder[FOLDER_BYTES], file[PATH_BYTES]; /* where the image is kept; empty: nowhere */
-    char *image;                                 /* what the driver loads; free() */
+    char *image;                                 /* the image that the driver loads; free() */
     size_t nbytes;
 } building;
 
@@ -86,7 +86,7 @@ static tutti_status compile(building *b, tutti_failure *err)
 
 /* ---- keeping ---- */
 
-/* Writes the folder's name, which is cut off if it is too long. false: the environment names none. */
+/* Writes the folder's name, cut off if it is too long. Returns false if the environment names none. */
 static bool find_folder(char out[PATH_BYTES])
 {
     const char *own = getenv("TUTTI_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -101,7 +101,7 @@ static bool find_folder(char out[PATH_BYTES])
     return true;
 }
 
-/* Sets folder and file, or leaves both empty: the environment names no folder, or one with too long a name. */
+/* Sets folder and file. Leaves both empty if the environment names no folder, or one with too long a name. */
 static void find_place(building *b)
 {
     char folder[PATH_BYTES], key[64], hash[17];

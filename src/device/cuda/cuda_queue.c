@@ -23,14 +23,14 @@ enum { MOST_SEQUENCES = 512, SLOT = 16 };
 
 typedef struct {
     const tutti_queue_work *work;
-    size_t args, varying; /* where they begin, in the sequence's bytes and in its block */
+    size_t args, varying; /* offsets in the sequence's bytes and in its block */
 } item;
 
 /* Work that was launched between two waits. */
 typedef struct {
     item *items;
     int n, most;
-    char *args; /* of all items; what varies is zero there */
+    char *args; /* of all items; the varying parts are zero there */
     size_t nargs, most_args;
     char *varying;
     size_t nvarying, most_varying;
@@ -41,10 +41,10 @@ typedef struct {
     uint64_t hash;
     sequence like;
     void *graph;  /* NULL: seen once */
-    char *pinned; /* the block, here and on the device */
+    char *pinned; /* NULL after the first time */
     tutti_cu_at block;
     uint64_t used;   /* the queue's clock when it was last */
-    uint64_t number; /* of the last event that it holds */
+    uint64_t number; /* time of the queue's clock at its last use */
 } recorded;
 
 struct tutti_cuda_queue {
@@ -53,7 +53,7 @@ struct tutti_cuda_queue {
     int nseen;
     bool replays;
     uint64_t launched, given, done, clock;
-    char *pinned; /* of sequences that are not recorded */
+    char *pinned; /* number of the last event in it */
     tutti_cu_at block;
     size_t block_bytes;
 };
@@ -65,7 +65,7 @@ tutti_cuda_queue *tutti_cuda_queue_create(bool replays)
     return q;
 }
 
-/* ---- noting ---- */
+/* for sequences that are not recorded */
 
 static void *grow(void *at, size_t *most, size_t need)
 {
@@ -145,7 +145,7 @@ static void run_once(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
     const sequence *s = &q->now;
-    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* the block may still be read */
+    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* Gives the sequence to the driver piece by piece. */
     if (s->nvarying > q->block_bytes) {
         give_block(c, q->pinned, q->block);
         q->block_bytes = 2 * s->nvarying;
@@ -227,7 +227,9 @@ static void *record(tutti_cuda *c, recorded *r)
 static void replay(tutti_cuda *c, recorded *r)
 {
     tutti_cuda_queue *q = c->queue;
-    if (r->number > q->done) wait_for_stream(c); /* its block may still be read */
+    if (r->number > q->done)
+        wait_for_stream(c); /* Returns a graph of the sequence, or NULL if none could be made; then
+                                                  * the failure is noted. */
     if (r->like.nvarying) memcpy(r->pinned, q->now.varying, r->like.nvarying);
     TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
 }
@@ -287,7 +289,7 @@ void tutti_cuda_queue_destroy(tutti_cuda *c)
     c->queue = NULL;
 }
 
-/* ---- the row ---- */
+/* nothing more can run: the results of earlier launches are undefined, and check says so */
 
 static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
