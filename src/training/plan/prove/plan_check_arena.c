@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_check_arena.c: proves that activations which share memory do not overwrite each other. One rank's activations
- * share memory by life time; does every kernel find what it reads?
+ * share memory by life time, so each kernel must find its inputs unchanged.
  *
- * The loop of two steps is played on tags: every interval between places of data carries the datum that was written
- * there last. A kernel's scratch is written by it, wherever it reads or writes; only a kernel that works in place may
- * have its output where its first input is, and its first input's gradient where its output's is. A kernel that changes
- * the gradient that it is given makes another datum of it, in the same place: who reads the unchanged one afterwards is
+ * The loop of two steps is played on tags: every interval between borders of data carries the tag of the datum that was
+ * written there last. A kernel's scratch counts as written by it, wherever it reads or writes. Only a kernel that works
+ * in place may have its output where its first input is, and its first input's gradient where its output's gradient is.
+ * A kernel that changes its gradient in place makes another datum of it: a later reader of the unchanged gradient is
  * found. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,17 +16,18 @@
 enum { UNWRITTEN = 0, SCRATCH_TAG = 1, FIRST_TAG = 2 };
 
 typedef struct {
-    int64_t first, last; /* bytes */
+    int64_t first, last; /* in bytes */
 } extent;
 
 typedef struct {
     const tutti_plan *plan;
     int64_t *edges;
-    int *tags; /* between edge i and i + 1 */
+    int *tags; /* per interval between edge i and i + 1 */
     int nedges;
 } arena_play;
 
-/* Data of the arena are numbered: values of layers, their saved states, gradients. -1: it does not lie in the arena. */
+/* Returns the number of a datum of the arena: values of layers, their saved states, gradients. -1: it does not lie in
+ * the arena. */
 static int tag_of(const tutti_graph *g, tutti_datum d)
 {
     const int n = g->model->nlayers;
@@ -61,7 +62,7 @@ static extent extent_of(const tutti_plan *p, int tag)
     return first < 0 ? (extent){0, 0} : (extent){first, first + bytes};
 }
 
-/* Of the kernel that a node runs. */
+/* Returns the scratch of the kernel that a node runs. */
 static extent scratch_of(const tutti_plan *p, int node)
 {
     const int64_t at = p->scratch_offset[node];
@@ -155,7 +156,7 @@ static bool is_part(const tutti_layer_grads *own, int grad)
     return false;
 }
 
-/* May `written` lie exactly where `used` lies, which this node reads or writes too? */
+/* Returns true if `written` may lie exactly where `used` lies, which this node also reads or writes. */
 static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum used, tutti_datum written)
 {
     const tutti_kernel *k = &g->kernels[n->layer];
@@ -171,8 +172,8 @@ static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum use
     return k->writes_dout && of_output && written.index == own->changed;
 }
 
-/* Two data that one node uses at a time, the second is written: apart, or the same place where the kernel can do
- * that. */
+/* One node uses two data at the same time and writes the second. They must lie apart, or at the same place if the
+ * kernel can work so. */
 static tutti_status apart(const arena_play *y, const tutti_node *n, int used, int written, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;
@@ -186,7 +187,7 @@ static tutti_status apart(const arena_play *y, const tutti_node *n, int used, in
                       name_of(y->plan, written).text);
 }
 
-/* A kernel writes where the gradient lies that it was given, and finds as many bytes there as it expects. */
+/* Checks a kernel that writes where its gradient lies: the place must have the number of bytes that it expects. */
 static tutti_status fits(const arena_play *y, const tutti_node *n, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_compose.c: prepares the composition of all ranks' loops and schedules for the checker. What a composition needs
- * to know of all ranks before any part can be made: the parts of all lowered schedules, which loops run, how memory is
+/* plan_compose.c: prepares the composition of all ranks' loops and schedules for the checker. It finds what must be
+ * known of all ranks before any part can be made: the parts of all lowered schedules, which loops run, how memory is
  * numbered, and at which elements slices begin and end. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static void take_schedule(tutti_composition *c, int i)
     if (x->nsequences > c->nsequences) c->nsequences = x->nsequences;
 }
 
-/* The wire of all ranks together, as exchanges between all of them have it. Among some there may be fewer hosts; that
- * such a schedule touches no other memory than it can is the checker's business. */
+/* Finds the wire that connects all ranks, as exchanges between all of them use it. An exchange between some ranks may
+ * be on fewer hosts; the checker makes sure that its schedule touches only memory that it can. */
 static void find_wire(tutti_composition *c)
 {
     const int32_t *host_of = c->plan->config.host_of;
@@ -49,7 +49,8 @@ static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_
 {
     const tutti_schedule_header *h = tutti_schedule_head(c->schedules[x->schedule].schedule);
     const bool moves =
-        h->collective == TUTTI_BROADCAST && h->in_place; /* the root keeps no copy, wherever the others' is */
+        h->collective == TUTTI_BROADCAST && h->in_place; /* the root keeps no copy, wherever the other ranks' copies
+                                                          * are */
     const bool in_place = moves || (x->in.memory == x->out.memory && x->in.copy == x->out.copy);
     const bool fits = x->members ? h->wire != TUTTI_WIRE_TWO_SIDED : h->wire == c->head.wire;
     if (fits && h->in_place == in_place) return TUTTI_OK;
@@ -69,8 +70,8 @@ static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
     return n;
 }
 
-/* The checker invokes the composition twice, so that its end meets its beginning: whole turns of all banks make them
- * fit. */
+/* The checker invokes the composition twice, so that its end meets its beginning: with a whole number of rounds through
+ * all banks they fit. */
 static int count_steps(const tutti_composition *c)
 {
     int nsteps = 2;
@@ -81,7 +82,7 @@ static int count_steps(const tutti_composition *c)
     return nsteps;
 }
 
-/* Of the exchanges that this rank speaks for. */
+/* Counts invocations of the exchanges that are asked of this rank. */
 static void count_invocations(tutti_composition *c, int rank, const tutti_loop loops[TUTTI_NDRIVERS])
 {
     for (int x = 0; x < c->plan->nexchanges; x++) {
@@ -118,7 +119,7 @@ static void lay_out_runs(tutti_composition *c)
 
 /* ---- memory ---- */
 
-/* Numbers that hold every slot's part have a stretch of their own, and with them those that they are made of. */
+/* Numbers that hold every slot's part have a stretch of their own; so have the numbers that they are computed from. */
 static void find_windows(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;
@@ -140,7 +141,7 @@ tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, 
     return (tutti_stretch){first, first + count};
 }
 
-/* Whether all ranks hold all of the bucket. */
+/* True if all ranks must hold the whole bucket. */
 static bool is_owed_whole(const tutti_composition *c, const tutti_bucket *b)
 {
     return b->parts == 1 || c->last >= TUTTI_EACH_TEST;
@@ -206,7 +207,8 @@ static void add_edge(edge_list *e, int64_t at)
     e->at[e->n++] = at;
 }
 
-/* Sorted, each once. Called after each exchange and rank, so that slices that many ranks share cost no memory. */
+/* Sorts the edges and removes duplicates. It is called after each exchange and rank, so that slices that many ranks
+ * share cost no memory. */
 static void tidy_edges(edge_list *e)
 {
     size_t n = 0;
@@ -237,7 +239,7 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions; i++) {
             const tutti_action *a = &loops[d].actions[i];
-            if (!tutti_action_row_of(a->kind)->types) continue; /* on no elements of its own */
+            if (!tutti_action_row_of(a->kind)->types) continue; /* the action names no elements of its own */
             add_edge(e, a->first);
             add_edge(e, a->first + a->count);
         }
@@ -256,7 +258,7 @@ void tutti_composition_find_edges(tutti_composition *c)
         for (int i = 0; tutti_composition_owed(c, r, i, &owed); i++) add_edge(&e, owed.first), add_edge(&e, owed.last);
         add_action_edges(p, r, &e);
     }
-    for (int b = 0; b < p->nbuckets; b++) /* what kernels read and write of split layers */
+    for (int b = 0; b < p->nbuckets; b++) /* what kernels of split layers read and write */
         for (int i = 0; p->buckets[b].parts > 1 && i <= p->buckets[b].parts; i++)
             add_edge(&e, p->buckets[b].offset +
                              p->graph->params[p->order[p->buckets[b].first_param]].count / p->buckets[b].parts * i);
@@ -268,7 +270,7 @@ void tutti_composition_find_edges(tutti_composition *c)
     free(e.at);
 }
 
-/* ---- life ---- */
+/* ---- create and release ---- */
 
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err)
@@ -287,7 +289,7 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
     c->head.collective = TUTTI_ALLREDUCE;
     c->head.nranks = c->nranks;
     c->head.slots = p->config.slots;
-    /* of fast sums each schedule has its own, and its own proof of it */
+    /* for fast sums, each schedule has its own order of sums, and its own proof of it */
     c->head.determinism = p->config.slots ? TUTTI_DETERMINISM_CANONICAL : TUTTI_DETERMINISM_PER_SLICE;
     snprintf(c->head.algorithm, sizeof c->head.algorithm, "%d training steps as", c->runs[c->nruns - 1].train_step + 1);
     return TUTTI_OK;

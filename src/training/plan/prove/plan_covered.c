@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_covered.c: hashes all that the proof of a plan reads, so that an equal plan need not be proved again.
- * tutti_plan_hash is of what ranks must have alike, and lies in checkpoints: it says nothing of loops, which follow
- * from it as long as the method is the same. A proof must not assume that.
+ * tutti_plan_hash covers what must be equal on all ranks, and is stored in checkpoints. It does not cover loops, which
+ * follow from it while the method is the same. A proof must not assume that.
  *
- * What follows from loops (an exchange's drivers) is left out: it is found from those of the rank that asks.
+ * What follows from loops (an exchange's drivers) is left out: it is computed from the loops of the rank that asks.
  *
- * Numbers are added one by one, never structs: bytes between their fields are anything. */
+ * Numbers are hashed one by one, never structs: bytes between the fields of a struct are undefined. */
 #include <string.h>
 
 #include "../../../base/hash.h"
@@ -123,7 +123,7 @@ static void add_graph(tutti_hasher *h, const tutti_graph *g)
     for (int i = 0; i < g->nkernels; i++) add_kernel(h, g, i);
 }
 
-/* Where everything lies. */
+/* Adds where everything lies. */
 static void add_places(tutti_hasher *h, const tutti_plan *p)
 {
     const tutti_graph *g = p->graph;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_looks.c: proves that norms and verdicts look at all elements of their tensors. A norm is a sum of squares that
- * an update goes by, so what no race shows must be shown here: that the looks which it is made of go over every element
- * once, none is left out and none is counted twice, and that they begin at 0.
+/* plan_looks.c: proves that norms and verdicts look at all elements of their tensors. An update uses a norm, a sum of
+ * squares. No race would show a wrong sum, so this file proves that the looks go over every element exactly once, and
+ * that they begin at 0.
  *
- * A rank that goes by what it has counted itself must have looked at all elements; what an exchange has added up is
- * made of the looks of all its members together. That looks come before the sum is asked for, and updates after it, is
- * the business of plan_loop.c; that whole numbers are added by the exchange, of its schedule. */
+ * If a rank uses only its own count, it must have looked at all elements. If an exchange adds counts up, the looks of
+ * all its members together must cover them. plan_loop.c proves that looks come before the sum is asked for, and updates
+ * after it; the proof of the exchange's schedule shows that it adds whole numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* What a rank adds to `memory` in a step; false: it does not begin at 0. */
+/* Collects what a rank's looks add to `memory` in a step; false: the memory does not begin at 0. */
 static bool add_looks(const tutti_loop *l, int memory, stretches *out)
 {
     bool first = true, good = true;
@@ -49,7 +49,7 @@ static int bucket_of(const tutti_plan *p, int64_t element)
     return b;
 }
 
-/* The first element that was not looked at once; -1: there is none. *often: it was twice. */
+/* Returns the first element that was not looked at exactly once; -1 = none. *often: it was looked at twice. */
 static int64_t find_gap(stretches *s, int64_t total, bool *often)
 {
     int64_t at = 0;
@@ -74,7 +74,7 @@ static tutti_status check_whole(const tutti_plan *p, const char *who, int memory
                       often ? "looked at twice" : "looked at by nobody");
 }
 
-/* The memory that updates take norms from, -1: there are none. */
+/* Returns the memory that updates take norms from, -1 = none. */
 static int find_norms(const tutti_loop *l)
 {
     for (int i = 0; i < l->nactions; i++)
@@ -89,7 +89,7 @@ static bool all_go_by(const tutti_loop *l, int memory)
     return true;
 }
 
-/* The exchange that adds them up, NULL: each rank does. */
+/* Returns the exchange that adds them up, NULL: each rank counts by itself. */
 static const tutti_plan_exchange *find_sum(const tutti_plan *p, int memory)
 {
     for (int x = 0; x < p->nexchanges; x++)
@@ -97,7 +97,7 @@ static const tutti_plan_exchange *find_sum(const tutti_plan *p, int memory)
     return NULL;
 }
 
-/* That the sum adds up all of what is counted. */
+/* Checks that the sum adds up everything that is counted. */
 static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
 {
     if (x->first == 0 && x->count >= tutti_plan_nlooked(p) && !x->members && x->op == TUTTI_SUM) return TUTTI_OK;
@@ -105,7 +105,7 @@ static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x,
                       x->name, tutti_plan_nlooked(p));
 }
 
-/* The loop that updates by what a rank has computed: its own, or the part of rank 0's that serves it. */
+/* Returns the loop that updates by what a rank has computed: its own loop, or the part of rank 0 that serves it. */
 static tutti_loop updates_of(const tutti_plan *p, int rank, tutti_arena *work)
 {
     tutti_loop loops[TUTTI_NDRIVERS];

@@ -9,12 +9,13 @@ typedef struct {
     const tutti_composition *c;
     tutti_unrolled *out;
     int rank, capacity;
-    int run, action; /* what is being translated */
-    int part;        /* of the loop beside; 0 = another loop is */
+    int run, action; /* the action that is being translated */
+    int part;        /* part of the loop EACH_END; 0 = another loop */
     int awaited;     /* the exchange that the part began with */
-    int *started;    /* an exchange: invocations so far */
-    int *follower;   /* an exchange: which one the part that waits for it makes ready, or one of these */
-    int restarted;   /* an exchange that was still under way; -1 = none */
+    int *started;    /* per exchange: invocations so far */
+    /* per exchange: the exchange that is made ready by the part that waits for it, or NO_FOLLOWER, NO_PART */
+    int *follower;
+    int restarted; /* an exchange that was started while it was still running; -1 = none */
 } writer;
 enum { NO_PART = -1, NO_FOLLOWER = -2 };
 
@@ -68,7 +69,8 @@ static tutti_stretch all_of(const writer *w, int memory)
 
 /* ---- kernels ---- */
 
-/* A parameter with the padding behind it, which belongs to nobody else; of a split layer the rank's part. */
+/* Returns the range of a parameter and its padding, which belongs to no other; for a split layer, of the rank's
+ * part. */
 static tutti_stretch param_range(const writer *w, int param, int memory)
 {
     const tutti_plan *p = w->c->plan;
@@ -95,7 +97,7 @@ static void add_gradients(writer *w, const tutti_node *n, const tutti_action *a)
     }
 }
 
-/* Memory for what travels, all of it. */
+/* Touches the whole memory of exchanged data. */
 static void touch_travelling(writer *w, const tutti_node *n)
 {
     for (int i = 0; i < n->nreads + n->nwrites; i++) {
@@ -106,14 +108,14 @@ static void touch_travelling(writer *w, const tutti_node *n)
     }
 }
 
-/* From here on the rank has the inputs of its group's samples: what it computes of them holds their leaves. */
+/* From here on the rank has the inputs of its group's samples: what it computes from them holds their leaves. */
 static void meet_group(writer *w)
 {
     const tutti_plan *p = w->c->plan;
     const int parts = tutti_graph_parts(p->graph), first = tutti_plan_group(p, w->rank) * parts;
     for (int i = 0; i < parts; i++) {
         tutti_loop_step *s = add(w, i ? TUTTI_STEP_REDUCE : TUTTI_STEP_COPY);
-        s->from[0] = i ? group(w) : 0; /* input 0 of the member */
+        s->from[0] = i ? group(w) : 0; /* input 0 of that member */
         s->from[1] = i ? 0 : -1;
         s->peer = first + i;
         s->to = group(w);
@@ -129,12 +131,12 @@ static void add_kernel(writer *w, const tutti_action *a)
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
-        if (g->params[param].is_frozen) continue; /* nobody writes it: tutti_plan_check */
+        if (g->params[param].is_frozen) continue; /* nothing writes it: tutti_plan_check */
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
     touch_travelling(w, n);
-    /* what loading writes (@stop) is written with the first kernel of a slot */
+    /* the first kernel of a slot also writes what loading would write (@stop) */
     for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
         if (g->nodes[i].kind == TUTTI_NODE_FORWARD) return;
     for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
@@ -143,7 +145,7 @@ static void add_kernel(writer *w, const tutti_action *a)
 
 /* ---- exchanges ---- */
 
-/* It has been started, and not more often than by the rank that counts. */
+/* True if it has been started, and not more often than by the rank that is asked about it. */
 static bool is_known(const writer *w, int exchange)
 {
     return w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];
@@ -159,8 +161,8 @@ static void tell(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
 }
 
-/* Whether the loop knows that the last invocation is over: it has waited for it, or for the one of as many that follows
- * it. */
+/* True if the loop knows that the last invocation has ended: it has waited for it, or for the invocation with the same
+ * number of the exchange that follows it. */
 static bool is_over(const writer *w, int exchange)
 {
     const int last = w->started[exchange] - 1, next = w->follower[exchange];
@@ -190,7 +192,7 @@ static void wait_for(writer *w, int exchange)
     if (x->is_travel && w->c->plan->graph->nodes[x->node].hop == TUTTI_HOP_GATHER_INPUTS) meet_group(w);
 }
 
-/* Until another loop has told it all of this. */
+/* Adds a wait until another loop has told the exchange all these conditions. */
 static void wait_told(writer *w, int exchange, unsigned when)
 {
     const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange);
@@ -199,7 +201,7 @@ static void wait_told(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE) add(w, TUTTI_STEP_NOP)->after = w->out->is_free[at];
 }
 
-/* In the loop beside a wait for an end begins the next part. */
+/* In the loop EACH_END, a wait for an end begins the next part. */
 static void wait_in_turn(writer *w, const tutti_action *a)
 {
     if (a->when) {
@@ -211,9 +213,9 @@ static void wait_in_turn(writer *w, const tutti_action *a)
     wait_for(w, a->exchange);
 }
 
-/* ---- all others ---- */
+/* ---- all other actions ---- */
 
-/* Each flow of the row is a copy, or a sum of two. */
+/* Adds a step for a flow of the row: a copy, or a sum of two. */
 static void add_flow(writer *w, const tutti_element_flow *f)
 {
     const bool is_read = f->to < 0;
@@ -227,7 +229,7 @@ static void add_flow(writer *w, const tutti_element_flow *f)
     s->from[1] = from;
 }
 
-/* Visits, and waits for other workers, touch nothing: plan_visits.c. */
+/* Visits, and waits for other workers, touch no memory here: plan_visits.c proves them. */
 static void add_action(writer *w, const tutti_action *a)
 {
     tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];
@@ -239,10 +241,10 @@ static void add_action(writer *w, const tutti_action *a)
     for (int i = 0; i < nflows; i++) add_flow(w, &flows[i]);
 }
 
-/* ---- what no race would show ---- */
+/* ---- properties that no race would show ---- */
 
-/* How a verdict comes about in a loop: the memory that is looked into, the last look that it knows of, and from where
- * on it is known. */
+/* How a loop gets a verdict: the memory that looks count into, the last look before the verdict is asked for, and the
+ * action after which it is known. */
 typedef struct {
     int flag, asked, known;
 } verdict_path;
@@ -252,7 +254,7 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* each rank for itself */
+        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* each rank decides for itself */
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
         v.flag = p->exchanges[a->exchange].in.memory;
         if (tutti_action_starts(a)) v.asked = i;
@@ -273,8 +275,8 @@ static bool was_looked_at(tutti_norms norms, const tutti_loop *l, const tutti_ac
     return false;
 }
 
-/* All that a rule is applied to by a verdict is looked at before the verdict is asked for, and changed after it is
- * known. */
+/* Checks that everything that a rule changes by a verdict is looked at before the verdict is asked for, and changed
+ * after it is known. */
 static tutti_status check_verdicts(const tutti_composition *c, int rank, const tutti_loop *l, tutti_failure *err)
 {
     const tutti_plan *p = c->plan;
@@ -297,7 +299,9 @@ static tutti_status check_told(const tutti_composition *c, int rank, const tutti
 {
     for (int i = 0; i < c->plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &c->plan->exchanges[i];
-        if (tutti_plan_place(x, rank) < 0) continue; /* tutti_plan_check_actions has seen that it leaves it alone */
+        if (tutti_plan_place(x, rank) < 0)
+            continue; /* tutti_plan_check_members has checked that the rank leaves it
+                                                      * alone */
         if (started[i] != c->ninvocations[i])
             return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d starts the exchange of %s %d times, rank %d %d times",
                               rank, x->name, started[i], tutti_plan_spokesman(c->plan, x), c->ninvocations[i]);
@@ -311,7 +315,7 @@ static tutti_status check_told(const tutti_composition *c, int rank, const tutti
     return TUTTI_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole loop ---- */
 
 static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_unrolled *l)
 {
@@ -338,9 +342,10 @@ static void add_begin(writer *w)
     add(w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
     const bool sees_states = p->config.norms == TUTTI_NORMS_OF_TENSORS;
     for (int m = 0; m < p->nmemories;
-         m++) /* start weights, start centre: any value; states are zeros, which few read before they write */
+         m++) /* initial weights and centre may have any value; states begin as zeros, and hardly anything reads them
+               * before they are written */
         if ((p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states)) ||
-            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of it is read, whatever an exchange has filled */
+            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of it is read, even if no exchange has filled it */
             add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 

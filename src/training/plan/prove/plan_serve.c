@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_serve.c: proves the actions that serve a worker of another host: its part of rank 0's loop of arrivals.
  *
- * A worker and its part are two sequences that meet in two exchanges, and nowhere else: what a part touches no other
- * part and no other loop touches, but for the common memories, which it touches in a visit (plan_visits.c). So each
- * pair is proved by itself, as a plan of two ranks: rank 0 with the part alone, rank 1 with the worker's loop; over two
- * consecutive periods no two accesses race and nobody waits in vain, and what the worker takes along is what the part
- * has made of what the worker brought: of these very steps, not of earlier ones. That it has been to the centre, bucket
- * by bucket, both ways, no race would show: it is looked at here.
+ * A worker and its part are two sequences that meet in two exchanges, and nowhere else. What a part touches, no other
+ * part and no other loop touches, except the common memories, which it touches in a visit (plan_visits.c). So each pair
+ * is proved by itself, as a plan of two ranks: rank 0 with only this part, rank 1 with the worker's loop. Over two
+ * consecutive periods no two accesses race and no wait is endless, and the worker takes along what the part has made of
+ * what the worker brought in these very steps, not in earlier ones. No race would show whether the data went to the
+ * centre and back, bucket by bucket; this file checks it.
  *
- * Micro-batches are folded into the first before anything is brought; the pair has the first alone. */
+ * Micro-batches are folded into the first before anything is brought, so the pair has only the first. */
 #include <stdlib.h>
 
 #include "plan_compose.h"
 
-/* ---- parts, as they are written ---- */
+/* ---- parts, as the method lists them ---- */
 
 enum { NOBODY = -1, OTHER_LOOPS = -2 };
 
 typedef struct {
     const tutti_plan *plan;
-    int *owner; /* a memory: whose part touches it, or one of these */
+    int *owner; /* per memory: the part that touches it, or one of these */
 } owners;
 
 static tutti_status own(const owners *o, int memory, int by, tutti_failure *err)
@@ -54,7 +54,7 @@ static bool goes(const tutti_element_flow *flows, int n, int from, int to)
     return false;
 }
 
-/* Each bucket of what was brought goes to the centre, and what comes back is of the centre. */
+/* Checks that each bucket that was brought goes to the centre, and that the result comes from the centre. */
 static tutti_status check_ways(const tutti_plan *p, int worker, const tutti_loop *part, tutti_failure *err)
 {
     const int seat = p->exchanges[tutti_plan_push_of(p, worker)].out.memory;
@@ -119,11 +119,11 @@ tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[
 /* ---- a worker and its part, as a plan of two ranks ---- */
 
 typedef struct {
-    tutti_plan plan; /* first: a builder's plan leads here */
+    tutti_plan plan; /* the first member: a pointer to it leads here */
     tutti_loop loops[2];
     tutti_plan_exchange exchanges[2]; /* push, pull */
-    int number[2];                    /* in the whole plan */
-    bool rarely;                      /* the worker brings something in the last step of a period alone */
+    int number[2];                    /* their numbers in the whole plan */
+    bool rarely;                      /* the worker brings something only in the last step of a period */
 } pair;
 
 static void list_one(tutti_plan_builder *b)

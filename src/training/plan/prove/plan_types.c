@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_types.c: proves the types of exchanges whose gradients are rounded to travel.
+/* plan_types.c: proves the types of exchanges whose gradients are rounded to be sent.
  *
- * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each
- * sum is of all members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write
- * f32; between f32 and what travels stand conversions, and nothing else. Where groups' sums are what is rounded, sums
- * are of inputs alone, or of such sums alone into outputs.
+ * An exchange is between memories of one type, or sums rounded values in f32. Rounded values are summed once: each sum
+ * is over all members' own values, so that no part of it was rounded, or sent, before. Rules and looks read and write
+ * f32; only conversions stand between f32 and what is sent. If groups' sums are rounded, a sum is over inputs only, or
+ * over such sums only, into outputs.
  *
- * Where each sum is rounded (config.rounds_each) exchanges are of 16 bits from end to end, by any schedule: then all
- * ranks must hold the same expression with the same roundings in it, or their weights would move apart. */
+ * If each sum is rounded (config.rounds_each), exchanges are of 16 bits from end to end, by any schedule. Then all
+ * ranks must hold the same expression with the same roundings in it, or their weights would differ. */
 #include "../plan_impl.h"
 #include "tutti/check.h"
 
@@ -18,10 +18,11 @@ static bool is_half(tutti_dtype type)
 
 static bool is_scratch(const tutti_part *part, const tutti_slice *s)
 {
-    return s->buffer >= part->nbuffers || part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH; /* of peers too */
+    /* buffers of peers too */
+    return s->buffer >= part->nbuffers || part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH;
 }
 
-/* Of inputs, or of what was rounded into scratch: then into outputs. */
+/* True if the step sums inputs, or sums rounded values from scratch into outputs. */
 static bool sums_levels(const tutti_part *part, const tutti_step *s)
 {
     const bool first = is_scratch(part, &part->slices[s->first_in]);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_visits.c: proves visits: what workers that take steps of their own do to memories that all of them touch.
  *
- * Nobody knows in which order visits come, so no order is assumed: whatever two visits of two ranks do is right in
- * either one, because each begins and ends with all its accesses in between (tutti_admission says whether others are
- * kept out meanwhile). Nobody waits for anything in a visit, so every visit ends, and who is let in one at a time is
- * let in. In rank order a rank that visits less often than another would hold up all: they visit equally often, in
- * every step of a period.
+ * The order of visits is unknown, so no order is assumed. Any two visits of two ranks must be right in either order:
+ * each begins and ends with all its accesses in between (tutti_admission says whether other workers are kept out
+ * meanwhile). No visit waits for anything, so every visit ends, and a rank that waits to be let in is let in. In rank
+ * order a rank that visits less often than another would delay all: all visit equally often, in every step of a period.
  *
- * Who is on another host visits by its part of rank 0's loop of arrivals (plan_serve.c). What travels between ranks
- * does so between such a worker and rank 0, outside of visits, or where all have met, before a test or a checkpoint,
- * when nobody visits. */
+ * A worker on another host visits through its part of rank 0's loop of arrivals (plan_serve.c). Exchanges are between
+ * such a worker and rank 0, outside of visits, or between all ranks when they have met, before a test or a checkpoint,
+ * when no rank visits. */
 #include <stdlib.h>
 
 #include "../plan_impl.h"
@@ -30,7 +29,7 @@ int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI
     return n;
 }
 
-/* Whether an action touches a memory that others touch too. */
+/* True if an action touches a memory that other ranks touch too. */
 static bool touches_common(const tutti_plan *p, const tutti_action *a)
 {
     int touched[TUTTI_MOST_TOUCHED];
@@ -51,7 +50,7 @@ tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver 
     return TUTTI_ERR_FAILED;
 }
 
-/* Between two that take turns, or where all have met. */
+/* True if the exchange is between two ranks that take turns, or runs where all ranks have met. */
 static bool may_exchange(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a)
 {
     const int with = driver == TUTTI_EACH_ARRIVAL ? a->worker : rank;
@@ -60,7 +59,8 @@ static bool may_exchange(const tutti_plan *p, int rank, tutti_loop_driver driver
            (a->exchange == tutti_plan_push_of(p, with) || a->exchange == tutti_plan_pull_of(p, with));
 }
 
-/* As the loop is gone through in the last step of a period, or in another one. *nvisits: how many there are. */
+/* Checks the loop as it is played in the last step of a period (ends_period), or in another step. *nvisits: the number
+ * of visits. */
 static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *l, bool ends_period, int *nvisits,
                                tutti_failure *err)
 {
@@ -91,7 +91,7 @@ static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *
     return inside ? tutti_plan_refuse(p, rank, l->driver, NULL, "a visit is not ended", err) : TUTTI_OK;
 }
 
-/* Each part by itself: no other order is assumed of them. */
+/* Checks each part by itself: no other order of the parts is assumed. */
 static tutti_status check_arrivals(const tutti_plan *p, const tutti_loop *arrivals, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -126,7 +126,8 @@ tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_
     return st || rank ? st : tutti_plan_check_parts(p, loops, err);
 }
 
-/* Visits that rank 0 makes for a worker of another host: as many in a step as the worker brings something. */
+/* Counts the visits that rank 0 makes for a worker of another host: they must equal the times that the worker brings
+ * something in a step. */
 static void count_served(const tutti_plan *p, int rank, const tutti_loop *step, const tutti_loop *part, int nvisits[2])
 {
     int each = 0;
