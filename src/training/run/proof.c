@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proof.c: before the first step: proves the plan on rank 0, or finds its kept proof, and compares the plan's hash on
- * all ranks (tutti_train_begin). Rank 0 proves the plan of all ranks; each of the others compares what it will play
- * with what was proved, so that one proof is enough.
+ * all ranks (tutti_train_begin). Rank 0 proves the plan of all ranks; each other rank compares what it will play with
+ * what was proved, so that one proof is enough.
  *
- * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file is believed only
- * where it is, byte for byte, what this build would write of the plan at hand: it names a hash of all that the proof
- * reads, and the build, since another one may prove otherwise. Any other file is passed over and the plan proved
- * anew. */
+ * A proof is kept beside the run's checkpoints, so that a resumed run need not repeat it. The file counts only if it
+ * is, byte for byte, what this build would write for this plan: it names a hash of all that the proof reads, and the
+ * build, because another build may prove otherwise. With any other file the plan is proved again. */
 #include "proof.h"
 
 #include <stdio.h>
@@ -23,8 +22,8 @@
 enum { WORDS = 800, MAX_PROOF_BYTES = 4096 };
 
 typedef struct {
-    uint64_t plan;   /* of all that is alike on the ranks */
-    uint32_t status; /* of rank 0 */
+    uint64_t plan;   /* hash of all that is equal on all ranks */
+    uint32_t status; /* rank 0's status */
 } verdict;
 
 static char *path_of(const tutti_train_config *c)
@@ -32,7 +31,7 @@ static char *path_of(const tutti_train_config *c)
     return tutti_checkpoint_path("%s/" TUTTI_PROOF_FILE, c->dir);
 }
 
-/* What is kept of a proof of this plan; NULL: nobody knows which build this is. */
+/* Returns the text that is kept as proof of this plan; NULL: the build is unknown. */
 static char *proof_text(const tutti_plan *p, uint64_t common, const uint64_t *loops)
 {
     const uint64_t build = tutti_build_id();
@@ -68,7 +67,8 @@ static bool is_kept(const tutti_train_config *c, const char *text)
     return kept;
 }
 
-/* A run does not end for want of a proof that is kept. What a link leads to is somebody's. */
+/* A run does not fail because its proof cannot be kept. The file behind a link belongs to somebody else and is not
+ * written. */
 static void keep(const tutti_train_config *c, const char *text)
 {
     tutti_failure why = {0};
@@ -95,8 +95,8 @@ static void say(const tutti_train_config *c, bool was_kept, double seconds)
     tutti_start_say(c, TUTTI_TRAIN_PROVED, words);
 }
 
-/* A plan that is wrong is refused as a job is: nothing has been begun. *text: what is to be kept, NULL = nothing;
- * free() */
+/* A wrong plan is refused like a wrong job, because nothing has begun. *text: the proof to keep, NULL = none; the
+ * caller frees it. */
 static tutti_status judge(tutti_group *g, const tutti_train_config *c, uint64_t common, uint64_t *loops, char **text,
                           tutti_failure *err)
 {

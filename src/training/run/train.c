@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: tutti_train: the life of a run on one rank: makes memory and exchanges, plays steps, tests and saves when
- * due, ends in good order.
+ * due, and ends in an orderly way.
  *
- * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A
- * signal on one rank travels as a control number of the next step, so all ranks end after the same step. */
+ * A step has no barrier at its end. Only tests and checkpoints wait for all weights. A signal on one rank is sent as a
+ * control number of the next step, so all ranks end after the same step. */
 #include "train.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "tell/tracing.h"
 #include "visit/visit.h"
 
-static const double LOOK_S = 1; /* at the folder, at least so often */
+static const double LOOK_S = 1; /* looks at the folder at least once in this time */
 
 typedef struct {
     tutti_group *group;
@@ -31,7 +31,7 @@ typedef struct {
     tutti_async async;
     tutti_keeping keeping;
     tutti_telling telling;
-    tutti_evaluator *evaluator; /* NULL: nothing is tested */
+    tutti_evaluator *evaluator; /* NULL = nothing is tested */
     double last_accuracy;
 } tutti_trainer;
 
@@ -43,7 +43,7 @@ static bool eval_due(const tutti_trainer *t, int64_t step)
     return t->evaluator && ((step == c->nsteps && !t->stepping.asked_to_stop) || tutti_evaluator_is_due(c, step));
 }
 
-/* Each rank tests its blocks; sums travel over the control plane. *own: the signal that this rank was stopped by. */
+/* Each rank tests its blocks; sums are exchanged over the control plane. *own: the signal that stopped this rank. */
 static tutti_status test_once(tutti_evaluator *e, const tutti_stepping *s, tutti_eval_result *sum, int *own,
                               tutti_failure *err)
 {
@@ -71,7 +71,7 @@ static tutti_status test_once(tutti_evaluator *e, const tutti_stepping *s, tutti
     return st;
 }
 
-/* Blocks of a rank that has been lost meanwhile are tested by nobody: once more, then, by those that are left. */
+/* If a rank was lost meanwhile, its blocks were not tested: then the remaining ranks test once more. */
 static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
 {
     const double began = tutti_clock_s();
@@ -87,7 +87,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     telling->eval_seconds += tutti_clock_s() - began;
     tutti_did(&s->account, TUTTI_DID_EVALUATE, 0);
     if (st) return st;
-    if (sum.stopped) { /* half a test says nothing */
+    if (sum.stopped) { /* half a test has no meaning */
         s->my_signal = s->my_signal ? s->my_signal : own;
         s->asked_to_stop = true;
         return TUTTI_OK;
@@ -113,7 +113,7 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     if (!st && !is_bad) tutti_report_saved(&t->telling);
     tutti_saving_end(s, &saving);
     if (!st && s->visits)
-        st = tutti_group_barrier(t->group, "checkpoint", err); /* what is written is what all change */
+        st = tutti_group_barrier(t->group, "checkpoint", err); /* with visits, all ranks change what is being written */
     s->asked_to_save = false;
     t->keeping.saved_s = tutti_clock_s();
     tutti_did(&s->account, TUTTI_DID_SAVE, 0);
@@ -122,8 +122,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
 
 /* ---- set-up ---- */
 
-/* All that is known before it is asked for, of all ranks of this host, which ask at the same time: before the first of
- * them does. */
+/* Checks the known needs of all ranks of this host before the first of them allocates, because they allocate at the
+ * same time. */
 static tutti_status check_memory(const tutti_stepping *s, tutti_failure *err)
 {
     const tutti_plan *p = s->plan;
@@ -140,7 +140,7 @@ static tutti_status check_memory(const tutti_stepping *s, tutti_failure *err)
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
-    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) /* a copy */
+    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) /* a checkpoint needs a copy */
         saving = tutti_plan_memory_bytes(&p->memories[tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0)]);
     return tutti_memory_check(nbytes + saving, what, "use a smaller model or batch, or fewer ranks a host", err);
 }
@@ -197,7 +197,7 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
-/* Gathering and writing a trace is no training. */
+/* Gathering and writing a trace does not count as training time. */
 static tutti_status end_traced_step(tutti_telling *t, tutti_stepping *s, tutti_failure *err)
 {
     tutti_telling_tick(t);
@@ -206,7 +206,7 @@ static tutti_status end_traced_step(tutti_telling *t, tutti_stepping *s, tutti_f
     return st;
 }
 
-/* The next step behind which all are needed. */
+/* Returns the next step after which all ranks must meet. */
 static int64_t next_stop(const tutti_trainer *t)
 {
     int64_t step = t->stepping.step + 1;
@@ -230,7 +230,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     tutti_telling *telling = &t->telling;
     tutti_telling_resume(telling);
     k->saved_s = telling->resumed_at;
-    tutti_status st = c->nsteps || k->start.path ? TUTTI_OK : after_step(t, err); /* of no steps at all */
+    tutti_status st = c->nsteps || k->start.path ? TUTTI_OK : after_step(t, err); /* a run without steps */
     while (s->step < c->nsteps && !s->asked_to_stop && !st) {
         tutti_tracing_step_begin(telling->tracing, s);
         st = play(t, err);
@@ -243,18 +243,18 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st) st = end_traced_step(telling, s, err);
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(&k->start, c->dir))
-        st = tutti_saving_check_folder(k, s, err); /* the words were about some file of it */
+        st = tutti_saving_check_folder(k, s, err); /* the message was about some file in it */
     return st ? st : tutti_step_wait_all(s, err);
 }
 
-/* What each rank tells at its end: which signal it was is known only where it arrived. */
+/* What each rank sends at its end: only the rank that got a signal knows which it was. */
 typedef struct {
     int64_t signal, cost_ns[TUTTI_NCOSTS];
     tutti_replaced replaced;
 } last_words;
 
-/* Rank 0: while its thread is at the centre for a worker of another host, that one waits for what comes of it. Returns
- * the seconds. */
+/* Rank 0: while its thread is at the centre for a worker of another host, that worker waits for the result. Returns the
+ * seconds. */
 static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_NCOSTS])
 {
     static const tutti_cost_part parts[] = {TUTTI_COST_CENTRE, TUTTI_COST_UPDATE};
@@ -268,7 +268,7 @@ static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_N
     return seconds;
 }
 
-/* cost: mean seconds of all ranks that are left; *served: what of it rank 0 did for others, the sum. */
+/* cost: mean seconds over all remaining ranks; *served: seconds of it that rank 0 spent for others, in sum. */
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
                                         double *served, tutti_failure *err)
 {
@@ -306,7 +306,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     tutti_telling *telling = &t->telling;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_TEST, err);
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
-    /* Afterwards all are here: nobody leaves before rank 0 has saved. */
+    /* After this call all ranks are here: no rank leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, &served, err);
     if (!st) st = tutti_async_report(&t->async, s, telling, err);
     if (!st) tutti_lost_sum_up(&t->async, telling);
@@ -344,8 +344,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_status st = tutti_train_begin(group, config, &t.keeping.start, &own);
     if (!st) {
         st = train(&t, &result, &own);
-        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who
-         * may resign does nothing any more when the others hear of it. */
+        /* A failure of this rank alone ends the others too, with its message; a lost peer is known to all already. A
+         * rank that may resign does nothing any more when the others hear of it. */
         const bool alone = st && st != TUTTI_ERR_PEER && !(t.telling.has_diverged && !config->outlives_nan),
                    resigns = alone && tutti_lost_resigns(group, st);
         if (alone && !resigns) tutti_group_abort(group, own.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_cuda.c: the table of work of a CUDA card: each function puts one launch on the card's stream, with the bits of
- * the cpu's loops. */
+/* step_cuda.c: the table of work of a CUDA card: each function puts one launch on the card's stream; results have the
+ * bits of the cpu's loops. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ extern const tutti_embedded_text tutti_step_texts[]; /* made by the build */
 
 /* These repeat the declarations of common.cu. */
 enum { THREADS = 256, TILE = 4096, QUAD = 4, QUAD_BYTES = 16 };
-enum { TILES_AT_ONCE = 1024 }; /* at most so many blocks share the tiles of a vector */
+enum { TILES_AT_ONCE = 1024 }; /* at most this many blocks share the tiles of a vector */
 enum { MOST_RULES = 16 };
 
 typedef struct {
@@ -56,7 +56,7 @@ typedef struct {
     tutti_cuda_function update, norms;
 } rule_functions;
 
-/* All functions that a step runs, found beforehand, once a card. */
+/* All functions that a step runs, found once for each card, before the first step. */
 typedef struct {
     tutti_cuda_function blocks, control, no_loss, statistic, are_finite, elastic, outer, meet, mean;
     rule_functions rules[MOST_RULES];
@@ -64,7 +64,7 @@ typedef struct {
     const tutti_cuda_values *values;
 } tutti_cuda_step;
 
-/* ---- beforehand ---- */
+/* ---- before the first step ---- */
 
 static tutti_status make(tutti_cuda *c, void **out, tutti_failure *err)
 {
@@ -122,7 +122,7 @@ tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row
     return st;
 }
 
-/* The functions of a card that was prepared. */
+/* Returns the functions of a card that was prepared. */
 static const tutti_cuda_step *step_of(tutti_cuda *c)
 {
     void *kept = NULL;
@@ -132,9 +132,10 @@ static const tutti_cuda_step *step_of(tutti_cuda *c)
     return kept;
 }
 
-/* ---- what launches share ---- */
+/* ---- helpers of launches ---- */
 
-/* By how many elements all these vectors lie behind a multiple of 16 bytes; -1: they differ. NULLs are not asked. */
+/* Returns by how many elements all these vectors lie past a multiple of 16 bytes; -1: they differ. NULLs are
+ * ignored. */
 static int32_t skew_of(const void *const *vectors, int n)
 {
     const uintptr_t first = (uintptr_t)vectors[0] % QUAD_BYTES;
@@ -145,7 +146,7 @@ static int32_t skew_of(const void *const *vectors, int n)
 #define SKEW_OF(...)                                                                                                   \
     skew_of((const void *const[]){__VA_ARGS__}, sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 
-/* A thread takes four elements, the first of which may lie before the vectors. */
+/* A thread takes four elements; the first of them may lie before the vectors. */
 static tutti_cuda_grid cover(int64_t n, int32_t skew)
 {
     return tutti_cuda_cover(n + (skew > 0 ? skew : 0), THREADS, QUAD);
@@ -242,11 +243,11 @@ static void no_loss_work(const tutti_device *d, const void *loss, const void *va
 
 /* ---- the rule ---- */
 
-/* Blocks of a launch are dealt to its vectors: those of vector i begin at first[i]. Behind the last vector none
- * begins. */
+/* Blocks of a launch are dealt to its vectors: the blocks of vector i begin at first[i]. No block begins behind the
+ * last vector. */
 typedef struct {
     uint32_t *first;
-    uint32_t nblocks; /* dealt so far */
+    uint32_t nblocks; /* blocks dealt so far */
 } dealing;
 
 static dealing deal(uint32_t first[TUTTI_WORK_TOGETHER])
@@ -309,7 +310,7 @@ static void statistic_work(const tutti_device *d, const void *statistic_work, co
     run_dealt(c, step_of(c)->statistic, &blocks, (void *[]){&all, &slots});
 }
 
-/* How many blocks share the tiles of n elements. */
+/* Returns how many blocks share the tiles of n elements. */
 static uint32_t blocks_for_tiles(int64_t n)
 {
     const int64_t tiles = (n + TILE - 1) / TILE;
@@ -331,8 +332,8 @@ static void finite_work(const tutti_device *d, const void *finite_work, const vo
     run_dealt(c, step_of(c)->are_finite, &blocks, (void *[]){&v, &w.squares, &w.bad});
 }
 
-/* Sums the squares of the weights and of what the rule holds them against. Looks whether the gradients are finite, too,
- * where the rule holds the weights against something else. */
+/* Sums the squares of the weights and of what the rule compares them with. If the rule compares the weights with
+ * something else than gradients, also looks whether the gradients are finite. */
 static void norms_work(const tutti_device *d, const void *norms_work, const void *varying)
 {
     tutti_norms_work w = *(const tutti_norms_work *)norms_work;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_finite.c: checks whether all numbers of a checkpoint are finite. A weight that is NaN or infinite makes
- * all others so in a step or two, so one is enough to call it none. */
+ * all others so in a step or two, so one is enough to reject the checkpoint. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint_impl.h"
 
-/* All exponent bits set. Without a branch, so that the loop is one over vectors. */
+/* True if no element has all exponent bits set. Without a branch, so that the loop vectorises. */
 bool tutti_all_finite(const float *x, int64_t n)
 {
     static const uint32_t EXPONENT = 0x7f800000U;
@@ -45,7 +45,7 @@ bool tutti_checkpoint_find_bad(const tutti_checkpoint *c, bool own_alone, char w
     return false;
 }
 
-/* ---- one that was written ---- */
+/* ---- a checkpoint on disk ---- */
 
 static tutti_status check_vector(const char *path, const char *file, tutti_failure *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_read.c: reads and verifies checkpoints. Nothing of a checkpoint is believed: each file has the manifest's
- * size and xxh3 before it is parsed, each tensor the name and shape that the model wants, and the weights the hash that
- * was printed when they were saved. Whether a checkpoint is whole is judged in one place, tutti_checkpoint_verify, for
- * resuming, evaluating and listing alike; what it does not know is the order of parameters, which the hash of the
- * weights goes by. */
+/* checkpoint_read.c: reads and verifies checkpoints. A checkpoint is not trusted: each file must have the manifest's
+ * size and xxh3 before it is parsed, each tensor the name and shape that the model requires, and the weights the hash
+ * that was printed when they were saved. One function, tutti_checkpoint_verify, decides whether a checkpoint is
+ * complete, for resuming, evaluating and listing alike. It does not know the order of parameters, by which the weights
+ * are hashed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static tutti_status read_file(const char *path, const tutti_manifest *m, int i, 
     return st;
 }
 
-/* -1 and words: it is not there. */
+/* Returns the file's index; -1, with a message, if it is missing. */
 static int find_file(const char *path, const tutti_manifest *m, const char *name, tutti_failure *err)
 {
     for (int i = 0; i < m->nfiles; i++)
@@ -161,7 +161,7 @@ tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *o
     return st ? tutti_fail_at(err, "%s", path) : TUTTI_OK;
 }
 
-/* ---- the one who judges ---- */
+/* ---- tutti_checkpoint_verify ---- */
 
 static tutti_status check_text(const char *name, const char *bytes, size_t nbytes, tutti_failure *err)
 {
@@ -171,7 +171,7 @@ static tutti_status check_text(const char *name, const char *bytes, size_t nbyte
                                                   : tutti_yaml_parse(name, bytes, nbytes, &yaml, err);
     tutti_yaml_destroy(yaml);
     tutti_model_destroy(model);
-    if (st && err) err->status = TUTTI_ERR_DATA; /* whoever gave us the checkpoint wrote no job and no model */
+    if (st && err) err->status = TUTTI_ERR_DATA; /* the user wrote neither the job nor the model in it */
     return st ? TUTTI_ERR_DATA : TUTTI_OK;
 }
 
@@ -192,7 +192,8 @@ static tutti_status check_file(const char *path, const tutti_manifest *m, int i,
     return st;
 }
 
-/* What a checkpoint is called by itself holds: DIR/checkpoints/step_000000123. Elsewhere it may have any name. */
+/* A checkpoint's own name must be right if it has the form DIR/checkpoints/step_000000123. Elsewhere it may have any
+ * name. */
 static tutti_status check_name(const char *path, const tutti_manifest *m, tutti_failure *err)
 {
     const char *slash = strrchr(path, '/');
@@ -237,7 +238,7 @@ bool tutti_checkpoint_is_gone(const char *path)
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Takes the first good one; the words about bad ones are gathered. *gone: one has been removed meanwhile. */
+/* Returns the first good checkpoint; messages about bad ones are collected. *gone: one has been removed meanwhile. */
 static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutti_headway *headway, bool *gone,
                         tutti_strbuf *notes)
 {

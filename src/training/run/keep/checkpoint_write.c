@@ -3,8 +3,8 @@
  *
  *   step_N.tmp/  files, each synced -> MANIFEST.json, synced -> rename to step_N -> sync of the folder
  *
- * Invariants: a folder without ".tmp" has a manifest; an older checkpoint goes only when a newer one has lasted. A
- * failed write or sync is told, not tried again: the kernel may have dropped the pages (fsyncgate). */
+ * Invariants: a folder without ".tmp" has a manifest; an older checkpoint is removed only when a newer one is on disk.
+ * A failed write or sync is reported, not tried again: the kernel may have dropped the pages (fsyncgate). */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ tutti_checkpoint_vector tutti_checkpoint_own_of(const tutti_checkpoint *c, int o
     return v;
 }
 
-/* A parameter as the world outside sees it; the arena owns it where it is a copy. */
+/* Returns a parameter in row-major order; the arena owns it if it is a copy. */
 static float *row_major(const tutti_param *p, float *values, tutti_arena *arena)
 {
     if (!p->desc.layout) return values;
@@ -76,7 +76,7 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
 
 /* ---- one file ---- */
 
-/* file: what the manifest says of it; its name is there already. */
+/* file: its entry in the manifest; its name is filled in already. */
 static tutti_status write_file(const char *folder, const char *bytes, size_t nbytes, const tutti_headway *headway,
                                tutti_checkpoint_file *file, tutti_failure *err)
 {
@@ -149,7 +149,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
     return st ? st : write_manifest(folder, &m, err);
 }
 
-/* ---- the folder of all ---- */
+/* ---- the folder with all checkpoints ---- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -191,7 +191,7 @@ void tutti_checkpoint_list_release(tutti_checkpoint_entry *entries, int n)
     free(entries);
 }
 
-/* Away from its name first, so that a half-removed one is never taken for a torn one. */
+/* Renames a checkpoint before removing it, so that a half-removed one is never taken for a torn one. */
 static tutti_status remove_one(const char *path, tutti_failure *err)
 {
     char *away = tutti_checkpoint_path("%s.tmp", path);
@@ -216,7 +216,7 @@ static tutti_status remove_beyond(const char *dir, int keep, const tutti_headway
     return st;
 }
 
-/* What a killed run left behind. */
+/* Removes what a killed run left behind. */
 static tutti_status remove_stale(const char *folder, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -232,7 +232,7 @@ static tutti_status remove_stale(const char *folder, tutti_failure *err)
     return st;
 }
 
-/* A checkpoint of this step may be there already: a good one of the same weights is as good as ours, any other goes. */
+/* A checkpoint of this step may exist already: a good one with the same weights is kept, any other is removed. */
 static tutti_status put_in_place(const char *temporary, const char *final, const tutti_checkpoint *c,
                                  tutti_failure *err)
 {

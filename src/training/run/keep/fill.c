@@ -16,8 +16,8 @@ static void init_new(const tutti_stepping *s, float *weights)
     }
 }
 
-/* A memory that all touch is rank 0's to fill: another rank fills the weights of its own, which begin alike. States of
- * its own that no checkpoint holds can begin at others', too. */
+/* A memory that all ranks touch is filled by rank 0. Other ranks fill their own weights, which begin equal. A rank's
+ * own states that no checkpoint holds may be filled from elsewhere, too. */
 static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *c)
 {
     const bool is_anothers = s->rank != 0 && s->plan->memories[s->plan->answer].is_common;
@@ -31,7 +31,8 @@ static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *
     }
 }
 
-/* Workers that were as many go on as they were; others begin at the answer, with states of zeros. */
+/* If the number of workers is the same, they continue as they were; otherwise they begin at the plan's answer, with
+ * states of zeros. */
 static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_checkpoint *there, tutti_failure *err)
 {
     bool found = true;

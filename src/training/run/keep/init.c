@@ -2,8 +2,8 @@
 /* init.c: initial weights from elsewhere (the key `init`): finds them, compares them with the model, and fills vectors
  * with them.
  *
- * The rule's states are a checkpoint's files of their own, under the names that the rule gives them; whose they were is
- * told by those names alone, so two rules that keep the same may go on with each other's. */
+ * The rule's states are separate files of a checkpoint, under the names that the rule gives them. Only these names say
+ * which rule they belong to, so two rules with states of the same names may continue with each other's. */
 #include "init.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct tutti_init {
     int64_t nupdates;
 };
 
-/* ---- where it is ---- */
+/* ---- finding the source ---- */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -68,8 +68,7 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
 
 /* ---- states ---- */
 
-/* Names of the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single
- * ranks. */
+/* Lists the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single ranks. */
 static void list_states(const tutti_manifest *m, tutti_strbuf *names, int *nown)
 {
     for (int f = 0; f < m->nfiles; f++) {
@@ -137,7 +136,7 @@ static tutti_status read_states(tutti_init *x, tutti_failure *err)
 
 /* ---- open ---- */
 
-/* Words that do not begin with a key's place yet are about the source. */
+/* A message that does not yet begin with a key's place is about the source. */
 static tutti_status blame(const tutti_init_config *c, tutti_status st, tutti_failure *err)
 {
     const char *said[] = {c->said.from, c->said.skip, c->said.map, c->said.state};
@@ -161,7 +160,7 @@ static float *widened(const tutti_init *x, const tutti_init_tensor *t, int p)
     return plain;
 }
 
-/* One element that is no number makes all weights so. */
+/* One element that is not finite makes all weights so. */
 static tutti_status check_finite(const tutti_init *x, int vector, tutti_failure *err)
 {
     for (int p = 0; p < x->wanted->nparams; p++) {
@@ -263,9 +262,9 @@ const char *tutti_init_missing(const tutti_init *x)
     return NULL;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
-/* "2 fresh (fc.weight, fc.bias)" grows by a name. */
+/* Adds a name to "2 fresh (fc.weight, fc.bias)". */
 static void say_few(tutti_strbuf *out, int n, const char *name)
 {
     if (n < FEW) tutti_strbuf_printf(out, "%s%s", n ? ", " : " (", name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_form.c: refuses files of weights in formats other than safetensors. Weights as other programs save them are no
- * safetensors: each is answered with the line that makes one of it.
+/* init_form.c: refuses files of weights in formats other than safetensors. The message for each format has the command
+ * that converts it.
  *
- * What a file is its first bytes say: PyTorch's is a zip archive with a pickle in it, or a pickle; NumPy's .npz is a
- * zip archive as well, so there the name decides. */
+ * The first bytes of a file tell its format: PyTorch's is a zip archive with a pickle in it, or a pickle. NumPy's .npz
+ * is a zip archive as well, so for archives the name decides. */
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +12,7 @@
 #include "../../../base/text/strbuf.h"
 #include "init_impl.h"
 
-/* %1$s: the file, %2$s: what it becomes. */
+/* %1$s: the file, %2$s: the file to write. */
 static const char torch[] =
     "weights of PyTorch, which are converted by: python3 -c \"import torch, safetensors.torch as s; w = "
     "torch.load('%1$s', "
@@ -29,9 +29,9 @@ static const char hdf5[] = "weights in HDF5, as Keras saves them, which are conv
 static const char other[] = "weights of a form that is not read: save them as safetensors where they come from";
 
 typedef struct {
-    const char *head; /* the first bytes; NULL: any */
+    const char *head; /* its first bytes; NULL = any */
     size_t n;
-    const char *ending; /* of the name; NULL: any */
+    const char *ending; /* ending of its name; NULL = any */
     const char *words;
 } form;
 static const form forms[] = {{"PK\3\4", 4, ".npz", numpy},  {"PK\3\4", 4, ".keras", other},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init_match.c: matches tensors of a source with parameters of the model, by name and shape.
  *
- * A tensor's name is changed by the longest entry of the map that fits it, so that the order of entries does not
- * matter; a tensor that was renamed goes before one that has the name already. Nobody's word is taken for what it does:
- * a pattern or an entry that fits nothing is refused, because it was meant to. */
+ * The longest matching entry of the map renames a tensor, so that the order of entries does not matter; a renamed
+ * tensor takes precedence over one that has the name already. A pattern or an entry that matches nothing is refused,
+ * because it was meant to match. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,13 @@ typedef struct {
     const tutti_init_wanted *wanted;
     const tutti_init_source *source;
     tutti_init_match *match;
-    bool *was_renamed; /* a param: by what it is taken from */
+    bool *was_renamed; /* per param: the tensor that it gets was renamed */
     tutti_arena arena;
 } matching;
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
-/* The n-th of a list that says only the first few. */
+/* Adds the n-th name of a list that names only the first few. */
 static void say_name(tutti_strbuf *words, int n, const char *name)
 {
     if (n < FEW) tutti_strbuf_printf(words, "%s%s", n ? ", " : "", name);
@@ -74,14 +74,14 @@ static tutti_status check_patterns(const matching *m, tutti_failure *err)
 
 /* ---- init.map ---- */
 
-/* A name without the dot that may end it. */
+/* Returns the length of a name without the dot that may end it. */
 static size_t stem(const char *name)
 {
     const size_t n = strlen(name);
     return n && name[n - 1] == '.' ? n - 1 : n;
 }
 
-/* Whether `theirs` is the name or what stands before one of its dots; *rest: what comes after, "" or "weight". */
+/* True if `theirs` is the name or what stands before one of its dots; *rest: what comes after, "" or "weight". */
 static bool fits_entry(const char *theirs, const char *name, const char **rest)
 {
     const size_t n = stem(theirs);
@@ -92,7 +92,7 @@ static bool fits_entry(const char *theirs, const char *name, const char **rest)
     return true;
 }
 
-/* The entry that renames it, or -1. */
+/* Returns the entry that renames it, or -1. */
 static int entry_of(const tutti_texts *map, const char *name)
 {
     const char *rest;
@@ -131,7 +131,7 @@ static tutti_status refuse_entry(const matching *m, int entry, bool was_found, t
     return st;
 }
 
-/* ---- which is which ---- */
+/* ---- matching ---- */
 
 static int param_of(const matching *m, const char *name)
 {
@@ -152,7 +152,7 @@ static tutti_status offer(matching *m, int tensor, int entry, int p, tutti_failu
     return TUTTI_OK;
 }
 
-/* is_weights: every entry of the map must do something. */
+/* Offers all tensors. is_weights: every entry of the map must be used. */
 static tutti_status offer_all(matching *m, bool is_weights, tutti_failure *err)
 {
     const tutti_texts *map = &m->config->map;
@@ -170,9 +170,9 @@ static tutti_status offer_all(matching *m, bool is_weights, tutti_failure *err)
     return st;
 }
 
-/* ---- does it fit ---- */
+/* ---- comparing shapes and types ---- */
 
-/* "init.skip: [fc]": the layers whose tensors do not fit, each once. */
+/* Adds "init.skip: [fc]": the layers whose tensors do not fit, each once. */
 static void say_remedy(const matching *m, const bool *differs, tutti_strbuf *words)
 {
     int n = 0;
@@ -188,7 +188,7 @@ static void say_remedy(const matching *m, const bool *differs, tutti_strbuf *wor
     }
 }
 
-/* Names the tensors whose shape or type is not what the model has. */
+/* Names the tensors whose shape or type differs from the model's. */
 static tutti_status check_tensors(matching *m, tutti_failure *err)
 {
     const tutti_init_wanted *w = m->wanted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_start.c: starts a run from weights from elsewhere, and says which tensors it took. Rank 0 looks first and says
- * what fits; then every rank reads for itself what rank 0 has found, as it does when it resumes, and the hashes of what
- * they have read are compared: a file that is another one on another host is refused with its name. */
+/* init_start.c: starts a run from weights from elsewhere, and says which tensors it took. Rank 0 looks first and
+ * reports what fits. Then every rank reads what rank 0 has found, as when a run resumes, and the hashes of what they
+ * have read are compared: a file that differs on another host is refused with its name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static tutti_status open_init(const tutti_train_config *c, tutti_start *s, tutti
     return tutti_init_open(&config, &s->wanted, &s->init, err);
 }
 
-/* --fresh would remove what is to be read. */
+/* Refuses --fresh if it would remove the source. */
 static tutti_status check_apart(const tutti_train_config *c, const char *source, tutti_failure *err)
 {
     char *folder = tutti_checkpoint_path("%s/checkpoints", c->dir), *real = realpath(folder, NULL);
@@ -38,7 +38,7 @@ static tutti_status check_apart(const tutti_train_config *c, const char *source,
     return st;
 }
 
-/* All of it is checked now, before --fresh removes anything; rank 0 has it then. */
+/* Everything is checked now, before --fresh removes anything; rank 0 keeps what it read. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err)
 {
     if (!c->init.from || s->init) return TUTTI_OK;

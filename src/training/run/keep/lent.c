@@ -2,7 +2,7 @@
 /* lent.c: borrows the vectors of a checkpoint from the device while the host fills, writes or hashes them. */
 #include "keep.h"
 
-/* Of all of them: the weights, the states, the rank's own. */
+/* Most vectors: the weights, the states, the rank's own. */
 enum { MOST = 1 + TUTTI_RULE_MAX_STATES + TUTTI_RULE_MAX_STATES + 1 };
 
 static int list(tutti_checkpoint *c, float **vectors[MOST])
@@ -14,7 +14,7 @@ static int list(tutti_checkpoint *c, float **vectors[MOST])
     return n;
 }
 
-/* Each is a memory of the plan; states end before the frozen parameters. */
+/* Each vector is a memory of the plan; states end before the frozen parameters. */
 static size_t bytes_of(const tutti_stepping *s, const float *vector)
 {
     int m = 0;

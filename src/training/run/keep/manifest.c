@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manifest.c: prints and reads MANIFEST.json, the file that makes a folder a checkpoint. One line of JSON; its last key
- * is the hash of all bytes before it, so that no flipped bit of the manifest itself goes unseen either. */
+/* manifest.c: prints and reads MANIFEST.json, the file that makes a folder a checkpoint. It is one line of JSON; its
+ * last key is the hash of all bytes before it, so that a flipped bit in the manifest itself is noticed too. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -18,8 +18,8 @@ enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 18, SEAL_BYTES = 30 };
 
 static const char *const devices[TUTTI_NDEVICE_KINDS] = {"cpu", "cuda"};
 
-/* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands
- * before. */
+/* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash covers all bytes before
+ * them. */
 static void seal_text(const char *body, size_t nbytes, char out[64])
 {
     char hash[17];
@@ -84,8 +84,8 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* The name of a state of a rule, of what is kept beside a centre, and a rank's own: "exp_avg", "exp_avg@3",
- * "weights@12" */
+/* True for the name of a rule's state, of what is kept beside a centre, and of a rank's own vector: "exp_avg",
+ * "exp_avg@3", "weights@12" */
 static bool is_vector(const char *name, size_t n)
 {
     const char *at = memchr(name, '@', n);
@@ -95,7 +95,7 @@ static bool is_vector(const char *name, size_t n)
     return tutti_rule_has_state(name, before) || (before == 7 && !strncmp(name, "weights", before));
 }
 
-/* Only what is written, and once: a name that is a path would lead out of the checkpoint. */
+/* True only for names that this program writes, each once: a name that is a path could lead out of the checkpoint. */
 static bool is_ours(const char *name, const tutti_manifest *m)
 {
     static const char *const ours[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml", TUTTI_DATA_FILE, TUTTI_COSTS_FILE};
@@ -118,7 +118,7 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     return good;
 }
 
-/* "" where there is none. */
+/* Reads the skips; "" if there are none. */
 static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "skips");
@@ -130,7 +130,7 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     return true;
 }
 
-/* Reads the device; a manifest without one is of the cpu. */
+/* Reads the device; a manifest without one was written by the cpu. */
 static bool get_device(const cJSON *root, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "device");

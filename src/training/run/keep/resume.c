@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resume.c: resumes a run: finds what is in its folder, locks it, and compares the job with the one before. Rank 0
- * looks and decides, the others are told: two ranks that look at a file system at different times may see different
- * things.
+ * looks and decides, and tells the other ranks: two ranks that look at a file system at different times may see
+ * different things.
  *
- * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because going on with it
+ * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because continuing it
  * would give weights that no job describes. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "../../../base/text/yaml.h"
 #include "keep.h"
 
-/* ---- two jobs ---- */
+/* ---- comparing two jobs ---- */
 
 static bool is_free(const char *key, const char *const *free_keys)
 {
@@ -60,7 +60,7 @@ static void compare_values(comparison *c, const char *key, const tutti_yaml_node
     tutti_strbuf_release(&b);
 }
 
-/* both: compares what stands in both; else says only what is missing there. */
+/* Compares the keys of both maps, then the keys that only one of them has. */
 static void compare_maps(comparison *c, const char *prefix, const tutti_yaml_node *there, const tutti_yaml_node *here)
 {
     for (int side = 0; side < 2; side++) {
@@ -94,7 +94,7 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
 
 /* ---- the folder ---- */
 
-/* Another holds it: its number, where it has been written already. */
+/* Fails: another process holds the lock; names its number if it has written it already. */
 static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
 {
     char pid[24];
@@ -105,8 +105,8 @@ static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
                       dir, pid[0] ? " (pid " : "", pid, pid[0] ? ")" : "");
 }
 
-/* A file system without locks, as Lustre without the mount option flock, NFS without lockd, DVS, some of FUSE. The run
- * goes on: most are alone in their folder. */
+/* True for file systems without locks: Lustre without the mount option flock, NFS without lockd, DVS, some FUSE ones.
+ * The run goes on, because usually no other run uses its folder. */
 static bool has_no_locks(int problem)
 {
     return problem == ENOSYS || problem == ENOLCK || problem == EOPNOTSUPP || problem == EINVAL || problem == ENOTTY ||
@@ -161,7 +161,7 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &job, err);
     if (!st) st = tutti_checkpoint_read_text(path, "model.yaml", &model, err);
     if (!st && c->renew_job)
-        renewed = c->renew_job(job); /* keys that it does not know had no other value than the default */
+        renewed = c->renew_job(job); /* keys that the earlier version lacked had their default value */
     if (!st) differ = tutti_jobs_differ(renewed ? renewed : job, c->job_text, c->free_keys);
     if (differ)
         st =
@@ -181,8 +181,8 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
-/* What a run goes on with must be what it began with: labels that mean other classes, or other samples, would be
- * learned without a word. */
+/* A resumed run must have the data that it began with: otherwise it would silently learn labels that mean other
+ * classes, or other samples. */
 static tutti_status check_data(const char *path, const tutti_train_config *c, tutti_failure *err)
 {
     tutti_data_identity there = {0}, here = {0};
@@ -207,8 +207,8 @@ static tutti_status check_data(const char *path, const tutti_train_config *c, tu
     return st;
 }
 
-/* Says that the run goes on on another kind of device: a card and a processor add up in other orders, canonical sums
- * included. Returns whether it was said. */
+/* Reports that the run continues on another kind of device: a card and a processor add in different orders, canonical
+ * sums included. Returns whether it was reported. */
 static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
 {
     static const char *const names[TUTTI_NDEVICE_KINDS] = {"the cpu", "a CUDA card"};
@@ -222,7 +222,7 @@ static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
     return true;
 }
 
-/* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on
+/* Other ranks, threads, buckets or algorithms are allowed; their effect is reported. Canonical sums do not depend on
  * them. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
@@ -247,7 +247,7 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
 
 /* ---- rank 0 looks ---- */
 
-/* Where kernels only wait nothing is learned: what has been stays, and is not gone on with. */
+/* When kernels only wait, nothing is learned: existing checkpoints stay, and the run must not continue from them. */
 static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure *err)
 {
     char *path = NULL, *notes = NULL;
@@ -289,7 +289,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
 
 typedef struct {
     int32_t status;
-    char path[1020]; /* empty = from the start */
+    char path[1020]; /* empty = begin at step 0 */
     char init_path[1020];
 } decision;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_index.c: reads NAME.safetensors.index.json. An index is believed no more than a file: names that lead
- * elsewhere, tensors that are there twice, lists instead of names are refused before anything else is opened. */
+/* safetensors_index.c: reads NAME.safetensors.index.json. An index is not trusted: names that lead elsewhere, tensors
+ * that occur twice, and lists instead of names are refused before any other file is opened. */
 #include "safetensors_index.h"
 
 #include <cjson/cJSON.h>
@@ -15,8 +15,8 @@ enum { MAX_FILES = 4096 };
 
 struct tutti_safetensors_index {
     cJSON *root;           /* owns all texts */
-    const cJSON **tensors; /* string: the name, valuestring: the file; by name */
-    const char **files;    /* by name, each once */
+    const cJSON **tensors; /* sorted by name; string: the tensor's name, valuestring: the file */
+    const char **files;    /* sorted by name, each once */
     int n, nfiles;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_parse.c: parses safetensors files. Reads what nobody has promised us: each length is checked before it is
- * used, the data must be covered by the tensors exactly once, in order, without a hole. Refused besides: duplicate
- * names, unknown keys; in files of ours dtypes other than F32, more than four dimensions. Header at most 100,000,000
- * bytes, as the format says.
+/* safetensors_parse.c: parses safetensors files. Files are not trusted: each length is checked before it is used; the
+ * tensors must cover the data exactly once, in order, without a hole. Duplicate names and unknown keys are refused, and
+ * in files that this program wrote also dtypes other than F32 and more than four dimensions. The header has at most
+ * 100,000,000 bytes, as the format says.
  *
  * Invariant after parse: tensors[i].data .. + count floats lie inside the file (or its aligned copy), and so do the
  * ranges. */
@@ -24,22 +24,22 @@ static const double MAX_EXACT = 9007199254740992.0; /* 2^53: integers above are 
 typedef struct {
     const cJSON *entry;
     tutti_shape shape;
-    const char *type; /* dtype, of many dimensions with their number */
+    const char *type; /* dtype; with more than four dimensions also their number */
     int64_t begin, end;
 } entry_range;
 
 struct tutti_safetensors {
     cJSON *header; /* owns the names */
-    float *copy;   /* of the data, where the file's is not aligned; else NULL */
+    float *copy;   /* aligned copy of the data, if the file's data are not aligned; else NULL */
     tutti_tensor_ref *tensors;
     int n;
     bool foreign;
-    const char *data; /* of the file */
+    const char *data; /* the data in the file */
     entry_range *ranges;
     tutti_arena arena;
 };
 
-/* Bytes of an element; 0: of a type that has come up since, whose size only its offsets say. */
+/* Returns the bytes of an element; 0 for a newer type, whose size follows only from its offsets. */
 static int bytes_of_type(const char *dtype)
 {
     static const struct {
@@ -59,7 +59,7 @@ static bool whole_number(const cJSON *item, int64_t *out)
     return (double)*out == item->valuedouble;
 }
 
-/* In the name of a file. */
+/* A range of the data, in the name of the file. */
 typedef struct {
     const char *name;
     tutti_safetensors *found;
@@ -234,7 +234,7 @@ static void take_tensors(tutti_safetensors *found, const char *data, size_t nbyt
     }
 }
 
-/* Elements lie where the file has them, perhaps at an odd address: in blocks, by way of memory that is aligned. */
+/* Converts elements that lie where the file has them, perhaps at an odd address: in blocks, through aligned memory. */
 static void widen(tutti_dtype type, const char *from, int64_t n, float *out)
 {
     enum { BLOCK = 1024 };

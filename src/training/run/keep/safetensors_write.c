@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_write.c: f32 tensors as a safetensors file: 8 bytes of header length (little endian), the header (JSON,
- * padded with spaces to a multiple of 8), then the data without holes. Tensors stand in order of their names, as the
- * format's own writer has it for one dtype, so equal tensors give equal bytes. */
+/* safetensors_write.c: writes f32 tensors as a safetensors file: 8 bytes of header length (little endian), the header
+ * (JSON, padded with spaces to a multiple of 8), then the data without holes. Tensors are sorted by name, as the
+ * format's own writer does for one dtype, so equal tensors give equal bytes. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>

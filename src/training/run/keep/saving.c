@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* saving.c: decides when a run saves a checkpoint, and which vectors go into it; rank 0 writes, or every rank what it
- * alone has. */
+/* saving.c: decides when a run saves a checkpoint, and which vectors go into it. Rank 0 writes what all ranks have;
+ * every rank writes vectors that only it has. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -43,8 +43,8 @@ tutti_checkpoint tutti_saving_of(const tutti_stepping *s)
     return c;
 }
 
-/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and what this one
- * writes would be lost. */
+/* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and whatever this
+ * run writes would be lost. */
 tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s, tutti_failure *err)
 {
     k->looked_s = tutti_clock_s();
@@ -56,8 +56,8 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
         s->config->dir, s->step);
 }
 
-/* Rank 0's clock counts; the others hear of it as they hear of a signal. Where visits are recorded, or go by a record,
- * all meet at steps that the record knows. */
+/* Rank 0's clock decides; the other ranks are told as they are told of a signal. If visits are recorded, or follow a
+ * record, all ranks meet at steps that the record has. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {
     const tutti_train_config *c = s->config;
@@ -72,7 +72,8 @@ bool tutti_saving_is_due(const tutti_stepping *s, int64_t step)
     return c->dir && !c->pretended && (step == c->nsteps || s->asked_to_stop || s->asked_to_save || step % every == 0);
 }
 
-/* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
+/* Every rank writes its own vectors into the folder that rank 0 has made; *files: the files of all ranks, the caller
+ * frees it. */
 static tutti_status save_own(tutti_keeping *k, const tutti_stepping *s, const tutti_checkpoint *c,
                              tutti_checkpoint_file **files, int *nfiles, tutti_failure *err)
 {
@@ -99,8 +100,8 @@ void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
     if (out->writes) tutti_group_long_phase_begin(s->group, "writes a checkpoint", "bytes of a file");
 }
 
-/* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or
- * asks again. */
+/* The other ranks go on while rank 0 writes: no rank changes what it writes before rank 0 is ready for the next
+ * exchange. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
                                 tutti_failure *err)
 {

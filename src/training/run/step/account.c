@@ -15,7 +15,7 @@ static const tutti_cost_part part_of[TUTTI_NDID] = {
     [TUTTI_DID_HELD_UP] = TUTTI_COST_COMPUTE,
 };
 
-/* Shorter looks at exchanges between kernels are charged but not drawn: they would be half of all spans. */
+/* Shorter looks at exchanges between kernels are charged but not recorded: they would be half of all spans. */
 static const int64_t SHORTEST_DRAWN_NS = 1000;
 
 void tutti_account_begin(tutti_account *a, int64_t now_ns)

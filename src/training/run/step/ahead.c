@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ahead.c: loads the batch of the next step ahead. On a device to which samples are brought, the next one travels while
- * the device computes this one: it is loaded as soon as the step's work was given to the device. A batch that could not
- * be loaded ends the run at its own step. */
+/* ahead.c: loads the batch of the next step ahead. A device to which samples are brought gets the next batch while it
+ * computes this one: the batch is loaded as soon as the step's work was given to the device. If a batch cannot be
+ * loaded, the run ends at that batch's own step. */
 #include "step_impl.h"
 
 static bool brings(const tutti_stepping *s)
@@ -13,7 +13,7 @@ static tutti_status load_next(tutti_stepping *s)
 {
     tutti_ahead *a = &s->ahead;
     const tutti_batch *batch = NULL;
-    s->device->brought(s->device); /* the loader may fill what held the batch before */
+    s->device->brought(s->device); /* the loader may overwrite the batch before */
     a->status = tutti_step_load(s, &batch, &a->why);
     a->is_there = !a->status;
     if (a->status) return a->status;
@@ -22,7 +22,7 @@ static tutti_status load_next(tutti_stepping *s)
     return TUTTI_OK;
 }
 
-/* Memory that the device refuses to be shown is copied more slowly: that is no failure. */
+/* If the device refuses to register memory, copies are slower; that is no failure. */
 tutti_status tutti_ahead_begin(tutti_stepping *s, const tutti_loader_config *config, tutti_failure *err)
 {
     void *at;
@@ -53,7 +53,7 @@ tutti_status tutti_ahead_take(tutti_stepping *s, tutti_batch *out, const float *
         const tutti_status st = tutti_step_load(s, &batch, err);
         if (st) return st;
         *out = *batch;
-        tutti_step_sync(s); /* what was launched reads the batch before */
+        tutti_step_sync(s); /* launched work still reads the batch before */
         tutti_staging_show(&s->staging, batch->samples, batch->labels, s->plan->my_nsamples, samples_at, labels_at);
         return TUTTI_OK;
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside.c: updates buckets as soon as their exchange has ended. The parts of the plan's loop TUTTI_EACH_END: what is
- * done as soon as an exchange has ended, by whoever moves bytes then: the wire's thread, or this one while it waits.
+/* beside.c: updates buckets as soon as their exchange has ended: plays the parts of the plan's loop TUTTI_EACH_END. The
+ * thread that moves bytes plays a part as soon as its exchange has ended: the wire's thread, or this one while it
+ * waits.
  *
- * A part waits for one exchange, then until another has been told all but that it is ready; it changes weights; then
- * that other is ready. The executor knows this shape (tutti_exchange_follow), so that nobody need be woken to begin.
- * The rule goes by numbers of the step in which the exchange was started; they are put down before that start, and not
- * again before the next one, which comes after the second exchange was waited for: proved with the plan. */
+ * A part waits for one exchange, then until another exchange has been told that it is free; it changes weights; then it
+ * tells that other exchange that it is ready. The executor knows this shape (tutti_exchange_follow), so that no thread
+ * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. They are stored
+ * before that start, and next before the following start, which comes after the second exchange was waited for: that is
+ * proved with the plan. */
 #include <stdlib.h>
 
 #include "../../../base/clock.h"
@@ -13,11 +15,11 @@
 
 typedef struct {
     tutti_stepping *s;
-    const tutti_action *actions; /* behind the waits, before the tell */
+    const tutti_action *actions; /* the actions after the waits and before the tell */
     int nactions;
-    int awaited, told; /* exchanges */
+    int awaited, told; /* numbers of exchanges */
     tutti_update_step update;
-    bool beside; /* the last time the wire's thread did it: from when to when */
+    bool beside; /* the last time that the wire's thread did it: from when to when */
     int64_t began_ns, ended_ns;
 } part;
 
@@ -39,7 +41,7 @@ static void play(void *arg, bool beside)
     if (!beside) tutti_did(&p->s->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
 }
 
-/* The part that begins with action `at`; false if it has another shape than above. */
+/* Reads the part that begins with action `at`; false if it has another shape than above. */
 static bool read_part(const tutti_loop *l, int *at, part *out)
 {
     const tutti_action *a = &l->actions[*at], *end = l->actions + l->nactions;

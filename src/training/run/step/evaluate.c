@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: tests a model: accuracy and loss on a test set, forward only.
  *
- * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own
+ * The set is cut into blocks, with fewer samples if samples are large; the last block may be smaller and has its own
  * kernels. Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so
- * the figures do not depend on the rank count. */
+ * the results do not depend on the number of ranks. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "sparsity.h"
 #include "step_work.h"
 
-enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20 }; /* of a block's input */
+enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20 }; /* limits of a block's input */
 
 struct tutti_evaluator {
     const tutti_dataset *data;
@@ -23,7 +23,7 @@ struct tutti_evaluator {
     int64_t block;
     tutti_forward whole, rest;
     tutti_staging staging;
-    char *memory; /* the device's, of either */
+    char *memory; /* the device's memory, for either size of block */
     size_t memory_bytes;
     float *samples;
     int32_t labels[MOST_SAMPLES];
@@ -31,11 +31,11 @@ struct tutti_evaluator {
     int (*stop_asked)(void *arg); /* may be NULL */
     void *stop_arg;
     tutti_headway headway;
-    int64_t wanted;                 /* samples of this run */
+    int64_t wanted;                 /* samples of the current run */
     tutti_answer_listener listener; /* take may be NULL */
-    float *probability;             /* a block's, where somebody listens */
+    float *probability;             /* for one block, if there is a listener */
     tutti_relus relus;
-    int64_t *zeros, *counted; /* a ReLU: of the run, the device's; of the last one */
+    int64_t *zeros, *counted; /* per ReLU: zeros of the current run, in the device's memory; zeros of the last run */
 };
 
 static int64_t samples_of_a_block(const tutti_shape *sample)
@@ -176,7 +176,8 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const tutti_pac
         float *sample = e->samples + i * sample_floats;
         tutti_status st = tutti_reader_read(e->reader, (tutti_pass){0}, first + i, sample, &e->labels[i], err);
         if (st) return st;
-        (void)tutti_headway_tell(&e->headway, sum->nsamples, e->wanted); /* a sample may be a large picture */
+        /* called here because a sample may be a large picture */
+        (void)tutti_headway_tell(&e->headway, sum->nsamples, e->wanted);
     }
     float loss = 0;
     int32_t correct = 0;
@@ -213,7 +214,7 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const tutti_packed_weights 
         if (out->stopped || !tutti_headway_tell(&e->headway, out->nsamples, e->wanted)) break;
         st = run_block(e, block, w, out, err);
     }
-    d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* each block was waited for */
+    d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* no wait is needed: each block was waited for */
     tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }
@@ -240,7 +241,7 @@ void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
     sum->n += n;
 }
 
-/* ---- when ---- */
+/* ---- when to test ---- */
 
 bool tutti_evaluator_is_due(const tutti_train_config *c, int64_t step)
 {

@@ -2,7 +2,7 @@
 /* exchanges.c: allocates the memories of a plan, and creates its exchanges on them. Nothing is copied in order to be
  * sent.
  *
- * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do
+ * Memories of numbers, and of data that ranks of shared layers send each other, lie together in one region, and so do
  * seats: each region costs all ranks a round. */
 #include <assert.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int rank_of(const tutti_shared *s)
     return tutti_group_rank(s->group);
 }
 
-/* A memory that has a region to itself. from: the rank whose it is that this one touches. */
+/* Makes a memory with a region of its own. from: the rank whose memory this rank touches. */
 static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failure *err)
 {
     const tutti_plan_memory *what = &s->plan->memories[m];
@@ -30,8 +30,8 @@ static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failur
     return st;
 }
 
-/* Memories that lie together: the seats, which are all at rank 0, or numbers and what travels between ranks that share
- * layers. */
+/* True for memories that share a region: seats: the seats, which are all at rank 0; else numbers, and data that ranks
+ * of shared layers exchange. */
 static bool is_together(const tutti_plan_memory *m, bool seats)
 {
     const bool is_seat = m->role == TUTTI_ROLE_SEAT;
@@ -62,8 +62,8 @@ static tutti_status create_together(tutti_shared *s, bool seats, tutti_failure *
     return st;
 }
 
-/* Of memory that all of rank 0's host touch there, another host has none; but for what is tested, which it gets to test
- * it. */
+/* False for a common memory, which only rank 0 has; but a rank of another host has the memory that is tested, because
+ * it gets the values to test. */
 static bool has_own(const tutti_shared *s, int m)
 {
     const int rank = rank_of(s);
@@ -89,10 +89,10 @@ static bool starts(const tutti_plan *plan, tutti_loop_driver driver, int exchang
     return tutti_loop_find_start(&plan->loops[driver], exchange) >= 0;
 }
 
-/* All exchanges that are bound are made together, in as many rounds as one: by all ranks, members or not. */
+/* All exchanges of this rank are made together, in the rounds of a single one. All ranks take part, members or not. */
 typedef struct {
     tutti_exchange_request *requests;
-    int *which; /* of the plan's exchanges */
+    int *which; /* numbers of the plan's exchanges */
     int n;
     tutti_place *places;
 } order;
@@ -113,7 +113,7 @@ static void want(order *o, const tutti_shared *s, int exchange)
     const tutti_plan_memory *in = &plan->memories[x->in.memory], *out = &plan->memories[x->out.memory];
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
     const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
-    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* of the matrix of all ranks' blocks */
+    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* in: blocks of the matrix of all ranks' blocks */
     const bool moves = tutti_schedule_head(plan->schedules[x->schedule].lowered)->in_place &&
                        (x->in.memory != x->out.memory || x->in.copy != x->out.copy);
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
@@ -155,9 +155,9 @@ static tutti_status bind_all(tutti_shared *s, bool saves, tutti_failure *err)
     return st;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
-/* Of one region of several memories: whether this is the first of them. */
+/* True if the memory is the first of several that share a region. */
 static bool is_first(const tutti_shared *s, int memory)
 {
     const tutti_region *region = s->place[memory].region;

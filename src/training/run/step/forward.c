@@ -39,7 +39,7 @@ static void *place(char *memory, const int64_t *offsets, int layer)
     return offsets[layer] < 0 ? NULL : memory + offsets[layer];
 }
 
-/* Where a layer finds its input i. */
+/* Returns where a layer finds its input i. */
 static const void *input_of(const tutti_forward *f, const tutti_forward_run_args *a, int layer, int i)
 {
     const int from = f->graph->model->layers[layer].in[i];
@@ -65,7 +65,7 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
     const tutti_device *d = staging->device;
     tutti_event last = {0};
     for (int t = 0; t < f->graph->nnodes; t++) {
-        if (f->graph->nodes[t].layer < 0) continue; /* load */
+        if (f->graph->nodes[t].layer < 0) continue; /* the load node */
         tutti_kernel_work w = {.kernel = &f->graph->kernels[f->graph->nodes[t].layer],
                                .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
         fill(f, a, t, &w.args);
@@ -79,7 +79,7 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
     d->look(d, correct, staging->correct, sizeof *correct);
 }
 
-/* In place: logits become probabilities. The largest is taken out first, so nothing overflows. */
+/* Turns logits into probabilities in place. The largest is subtracted first, so nothing overflows. */
 static int32_t answer(float *logits, int n)
 {
     int best = 0;
@@ -92,7 +92,7 @@ static int32_t answer(float *logits, int n)
     return best;
 }
 
-/* The loss is the last node, so what it read still lies there. */
+/* The loss is the last node, so its inputs still lie there. */
 void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
                            float *probability, int32_t *predicted)
 {
@@ -121,7 +121,7 @@ struct tutti_classifier {
     tutti_forward forward;
     tutti_packed_weights w;
     char *memory;
-    tutti_staging staging; /* of the cpu, as the weights are */
+    tutti_staging staging; /* the cpu's, as the weights are */
     tutti_arena arena;
 };
 
@@ -144,7 +144,7 @@ tutti_status tutti_classifier_create(const tutti_packed_weights *w, tutti_classi
 
 int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probability)
 {
-    const int32_t label = 0; /* nobody looks at the loss */
+    const int32_t label = 0; /* the loss is not used */
     float loss;
     int32_t correct, predicted;
     const tutti_forward_run_args a = {c->w.weights, c->w.param_offset, sample, &label, c->memory, NULL, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* groups.c: finds parameters that have a rate or a weight decay of their own. Patterns are looked at once, before the
- * first step; the last one that fits counts. */
+/* groups.c: finds parameters that have a rate or a weight decay of their own. Patterns are matched once, before the
+ * first step; the last match counts. */
 #include <stdlib.h>
 
 #include "../../../base/text/name_pattern.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handicap.c: holds a rank up on purpose (`--slow`, `--stall`). The rank sleeps, in short stretches: its core is
- * others' meanwhile, what travels goes on, and who is asked to end does. */
+/* handicap.c: delays a rank on purpose (`--slow`, `--stall`). The rank sleeps in short stretches: meanwhile other ranks
+ * may use its core, its exchanges go on, and it notices a request to end. */
 #include "../../../base/clock.h"
 #include "step_impl.h"
 

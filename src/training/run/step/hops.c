@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hops.c: moves what ranks that share a split layer hand each other, and binds the layer's kernels to it. Whose is
- * what: training/graph/split.h. */
+/* hops.c: moves the data that ranks of a split layer send each other, and binds the layer's kernels to them.
+ * training/graph/split.h says which rank has what. */
 #include "step_impl.h"
 
 static float *datum_at(const tutti_stepping *s, const tutti_split_layer *layer, tutti_split_datum datum)
@@ -58,7 +58,7 @@ void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_ker
         w.to = activations->din[0];
         tutti_step_launch(s, TUTTI_WORK_FROM_PLAIN, &w);
         break;
-    case TUTTI_HOP_GATHER_INPUTS: /* travel */
+    case TUTTI_HOP_GATHER_INPUTS: /* the hop is a travel */
     case TUTTI_HOP_SWAP_OUTPUTS:
     case TUTTI_HOP_SWAP_GRADS:
     case TUTTI_HOP_SUM_GRADS:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pretend.c: kernels that only wait, for runs that pretend to compute, each for a given time. All else is what it is in
- * any run: the plan, its exchanges, visits, updates. So one can see on a few cores what links make of more ranks than
- * these could compute for.
+/* pretend.c: kernels that only wait, for runs that pretend to compute, each for a given time. Everything else is as in
+ * any run: the plan, its exchanges, visits, updates. So a few cores are enough to see how links behave with more ranks
+ * than the cores could compute for.
  *
- * The rank sleeps, so that its core is others' meanwhile. What it has slept too long it sleeps less the next time, and
- * very short waits are put together: a step takes what its kernels take, whatever the clock of the system does. */
+ * The rank sleeps, so that other ranks can use its core. If it slept too long, it sleeps less the next time, and very
+ * short waits are added up: a step takes as long as its kernels should, whatever the system's clock does. */
 #include "../../../base/clock.h"
 #include "step_impl.h"
 
-static const double LEAST_S = 200e-6; /* a sleep that is shorter is mostly going to sleep and waking up */
+static const double LEAST_S = 200e-6; /* a shorter sleep consists mostly of falling asleep and waking up */
 
 static double seconds_of(const tutti_pretended_layer *layer, tutti_node_kind kind)
 {

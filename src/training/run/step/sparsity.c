@@ -14,7 +14,7 @@ static bool is_counted(const tutti_relus *relus, int layer)
     return found;
 }
 
-/* A test does not compute auxiliary heads. */
+/* False for auxiliary heads, which a test does not compute. */
 static bool is_computed(const tutti_graph *g, int layer)
 {
     bool found = false;
@@ -48,7 +48,7 @@ tutti_event tutti_relus_count(const tutti_relus *relus, int layer, const tutti_k
     return last;
 }
 
-/* What part of a layer's output is zero; 0 if nobody has counted. */
+/* Returns the fraction of a layer's output that is zero; 0 if it was not counted. */
 static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, int layer)
 {
     for (int i = 0; i < relus->n; i++)
@@ -56,8 +56,9 @@ static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_
     return 0;
 }
 
-/* What part of the gradient of a layer's output is zero, at least: a merged ReLU masks it, and of what max pools alone
- * read each number that they make, and that is not zero, leaves one at most. */
+/* Returns the fraction of the gradient of a layer's output that is zero, at least. A merged ReLU masks the gradient. If
+ * only max pools read the output, each of their outputs that is not zero leaves at most one gradient that is not
+ * zero. */
 static double gradient_sparsity(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
                                 int layer)
 {
@@ -91,7 +92,7 @@ static void say(const tutti_graph *g, tutti_strbuf *words)
     if (words->length == none) tutti_strbuf_puts(words, " none");
 }
 
-/* Passes that are run at all. */
+/* Returns the passes that are run. */
 static unsigned runs_of(const tutti_graph *g, int layer)
 {
     unsigned passes = 1u << TUTTI_PASS_FORWARD;
@@ -134,7 +135,7 @@ void tutti_relus_skips(const tutti_graph *g, char *out, size_t room)
     out[n] = '\0';
 }
 
-/* 16 = none of ours: by gradient is how the pass `params` skips zeros. */
+/* Returns 16 for an invalid digit; the pass `params` skips zeros of the gradient. */
 static unsigned read_passes(char digit)
 {
     const char *at = digit ? strchr(digits, digit) : NULL;

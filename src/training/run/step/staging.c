@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c: brings samples, labels and losses to and from the device. One line of the device's memory for figures;
- * samples and labels are copied only to a device that does not see the host's. */
+/* staging.c: brings samples, labels and losses to and from the device. The figures of a loss have one line of the
+ * device's memory; samples and labels are copied only to a device that cannot read the host's memory. */
 #include "staging.h"
 
-enum { FIGURES = 64 }; /* bytes: a loss and a count */
+enum { FIGURES = 64 }; /* bytes for a loss and a count */
 
 static size_t samples_bytes(const tutti_staging *s, int64_t n)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c: plays the actions of a loop: one training step of a rank. The plan has decided everything; here pointers are
- * filled in and calls are made.
+/* step.c: plays the actions of a loop: one training step of a rank. The plan has decided everything; this code fills in
+ * pointers and makes the calls.
  *
- * Arithmetic is launched on the device, in the order of the actions; whoever else is to see what came of it, a peer or
- * this host, waits for it first (tutti_step_sync).
+ * Arithmetic is launched on the device, in the order of the actions. Before a peer or this host reads a result, the
+ * step waits for it (tutti_step_sync).
  *
- * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody
- * else may write it, and a wait stands before whatever needs the end of an exchange. */
+ * Invariants (proved by tutti_plan_check from the same actions): a memory is read or written only while no other rank
+ * may write it, and a wait stands before every action that needs the end of an exchange. */
 #include <math.h>
 
 #include "evaluate.h"
 #include "step_impl.h"
 
-/* What a rank adds to @stop where it was asked to end, and rank 0 where its clock asks for a checkpoint: once a slot,
- * of which there are at most 2^20. */
+/* Values that a rank adds to @stop: ENDS if it was asked to end, SAVES if rank 0's clock asks for a checkpoint; once
+ * for each slot, of which there are at most 2^20. */
 static const float ENDS = 0x1p22F, SAVES = 1;
 
-/* ---- kernels and what they have written ---- */
+/* ---- kernels, and looks at their results ---- */
 
 static tutti_status play_kernel(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
@@ -97,7 +97,7 @@ static void move_all(tutti_stepping *s, const tutti_step_common *play, const tut
     if (!row->statistics) move_elements(s, &(tutti_elements){.loop = row->loop}, a, a->first, a->first + a->count);
 }
 
-/* Others may touch what is common as soon as this ends. */
+/* Other ranks may touch a common memory as soon as this action ends. */
 static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_plan_memory *memories = s->plan->memories;
@@ -111,7 +111,7 @@ static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, co
     return TUTTI_OK;
 }
 
-/* One of the two is f32. */
+/* Either `from` or `to` is f32. */
 static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_dtype from = s->plan->memories[a->from].type, to = s->plan->memories[a->to].type;
@@ -125,7 +125,8 @@ static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, con
 
 /* ---- visits ---- */
 
-/* The rule's states lie with the centre and have seen all visits, or they are the rank's own. */
+/* Counts the updates of the rule's states: they lie with the centre and have seen all visits, or they are the rank's
+ * own. */
 static int64_t count_updates(const tutti_stepping *s)
 {
     const int state = tutti_plan_find_memory(s->plan, TUTTI_ROLE_STATE, 0);
@@ -143,7 +144,7 @@ static tutti_status play_pace(tutti_stepping *s, tutti_step_common *play, const 
     return st;
 }
 
-/* Whoever is let in knows how often the states that lie there were updated before. */
+/* A worker that is let in learns how often the states there were updated before. */
 static tutti_status play_enter(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     (void)a;
@@ -192,8 +193,10 @@ static tutti_status play_start(tutti_stepping *s, tutti_step_common *play, const
 {
     const atomic_bool *gone = tutti_visits_gone_flag(s->visits, a->exchange);
     (void)err;
-    if (gone && atomic_load(gone)) return TUTTI_OK; /* it never ends */
-    if (s->nranks > 1) tutti_step_sync(s);          /* alone nobody else looks: the queue keeps the order */
+    if (gone && atomic_load(gone)) return TUTTI_OK; /* the peer is gone, so the exchange never ends */
+    if (s->nranks > 1)
+        tutti_step_sync(s); /* with a single rank no other rank looks: the queue keeps the
+                                                     * order */
     tutti_beside_starts(s, a->exchange, &play->update);
     tutti_shared_start(&s->shared, a->exchange, a->when);
     tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
@@ -211,7 +214,7 @@ static tutti_status play_tell(tutti_stepping *s, tutti_step_common *play, const 
 
 /* ---- actions ---- */
 
-/* NULL: the action's row has a loop. */
+/* Indexed by kind; NULL: the action's row has a loop. */
 static tutti_status (*const players[TUTTI_NACTIONS])(tutti_stepping *s, tutti_step_common *play, const tutti_action *a,
                                                      tutti_failure *err) = {
     [TUTTI_DO_KERNEL] = play_kernel, [TUTTI_DO_FOLD] = play_fold,       [TUTTI_DO_START] = play_start,
@@ -239,7 +242,7 @@ static double sum_losses(const tutti_stepping *s, const float *losses)
     return sum;
 }
 
-/* Sum over the share's samples, once its forward passes are done. */
+/* Returns the sum over the share's samples; its forward passes must be done. */
 double tutti_step_own_loss(const tutti_stepping *s)
 {
     tutti_step_sync(s);
@@ -251,8 +254,8 @@ static bool makes_loss(const tutti_plan *p, const tutti_action *a)
     return a->kind == TUTTI_DO_FOLD || (a->node >= 0 && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
 }
 
-/* Before which action a worker of another host asks for its next share (visitor.h); -1: it does not, it sees the
- * board. */
+/* Returns the action before which a worker of another host asks for its next share (visitor.h); -1: the rank does not
+ * ask, because it sees the board. */
 static int asks_before(const tutti_stepping *s, bool last)
 {
     const tutti_loop *l = &s->plan->loops[TUTTI_EACH_STEP];
@@ -330,7 +333,7 @@ tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, 
                               .ends_period = ends_period(s, s->local_steps),
                               .arena = activations(s)};
     const int64_t computed_ns = s->account.cost.ns[TUTTI_COST_COMPUTE];
-    tutti_step_sync(s); /* what was launched reads the batch before */
+    tutti_step_sync(s); /* launched work still reads the batch before */
     tutti_staging_show(&s->staging, batch->samples, batch->labels, s->plan->my_nsamples, &play.samples, &play.labels);
     const tutti_status st = play_loop(s, TUTTI_EACH_STEP, &play, err);
     if (st) return st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel
- * wants, out of the plan's offsets. */
+/* step_kernels.c: the part of a step that computes gradients: for each node of the graph, sets the pointers that its
+ * kernel needs from the plan's offsets. */
 #include "step_impl.h"
 
-/* Of a value, a gradient, a saved state; i < 0: there is none. */
+/* Returns the address of a value, a gradient or a saved state; i < 0: NULL. */
 static void *place(const tutti_step_common *play, const int64_t *offsets, int i)
 {
     return i < 0 || offsets[i] < 0 ? NULL : play->arena + offsets[i];
@@ -20,7 +20,7 @@ float *tutti_step_value(const tutti_stepping *s, int param)
     return tutti_shared_vector(&s->shared, tutti_plan_value_memory(s->plan, param), 0) + s->plan->param_offset[param];
 }
 
-/* Where the kernel leaves the gradient of a frozen parameter: in its scratch, or nowhere. */
+/* Returns where the kernel writes the gradient of a frozen parameter: in its scratch, or nowhere. */
 static float *unwanted(const tutti_graph *g, int param, void *scratch)
 {
     const int64_t at = tutti_graph_unwanted_at(g, param);
@@ -63,7 +63,7 @@ static void fill_values(const tutti_stepping *s, const tutti_step_common *play, 
     args->scratch = place(play, plan->scratch_offset, a->node);
 }
 
-/* The main loss counts right answers; whether this rank asks to stop rides along. */
+/* Writes the control numbers with the main loss: it counts right answers; @stop is written at the same time. */
 static void finish_loss(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_control_work w = {.correct = s->staging.correct,
@@ -82,7 +82,7 @@ static void compute(tutti_stepping *s, tutti_node_kind kind, const tutti_kernel_
     }
 }
 
-/* A loss that nobody has computed is no number. */
+/* A loss that was not computed is NaN. */
 static void pretend(tutti_stepping *s, const tutti_node *node, float *loss)
 {
     tutti_pretend(s, node);
@@ -118,7 +118,7 @@ static void run_kernel(tutti_stepping *s, const tutti_step_common *play, const t
         compute(s, node->kind, &w);
     if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1) finish_loss(s, play, a);
     tutti_did(&s->account, doing[node->kind], node->layer);
-    tutti_exchange_progress(s->group); /* what travels meanwhile gets its turn */
+    tutti_exchange_progress(s->group); /* lets exchanges progress meanwhile */
     tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
 }
 
@@ -127,7 +127,7 @@ static void sum_gradients(tutti_stepping *s, const tutti_step_common *play, cons
     const int layer = node->layer;
     const tutti_plan *plan = s->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
-    tutti_sum_work w = {0}; /* whole: sequences of work are compared byte by byte */
+    tutti_sum_work w = {0}; /* zeroed: sequences of work are compared byte by byte */
     w.value = &plan->graph->kernels[layer].out;
     w.out = place(play, plan->grad_offset, own->out);
     w.nparts = own->nparts;

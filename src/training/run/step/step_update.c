@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_update.c: updates weights: launches the rule on a bucket's parameters, after the looks at gradients and norms.
- * Parameters are many and mostly short, so several go together (tutti_update_work). A device compares launches with
- * those of an earlier step byte by byte, so gaps in them are zero. */
+ * Parameters are many and mostly short, so several are launched together (tutti_update_work). A device compares
+ * launches with those of an earlier step byte by byte, so padding in them must be zero. */
 #include <math.h>
 #include <string.h>
 
 #include "../../../tensor/squares.h"
 #include "step_impl.h"
 
-/* ---- what was looked at ---- */
+/* ---- results of looks ---- */
 
 static void look_at_numbers(const tutti_stepping *s, const int64_t *at, int n, int64_t *numbers)
 {
@@ -30,7 +30,7 @@ bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
     return *first < *end;
 }
 
-/* Elements of the weights with their states, and with the gradients in a->from. */
+/* Returns a slice of the weights with their states, and with the gradients in a->from. */
 static tutti_update_slice slice_at(const tutti_stepping *s, const tutti_action *a, int weights, int64_t first,
                                    int64_t n)
 {
@@ -44,7 +44,7 @@ static tutti_update_slice slice_at(const tutti_stepping *s, const tutti_action *
     return slice;
 }
 
-/* The rule as it is for this parameter. */
+/* Returns the rule with the values for this parameter. */
 static tutti_update rule_of(const tutti_stepping *s, int p)
 {
     tutti_update u = s->config->update;
@@ -69,7 +69,7 @@ static void look_at_tensor(tutti_stepping *s, const tutti_update_step *update, c
     tutti_step_launch(s, TUTTI_WORK_NORMS, &w);
 }
 
-/* Norms that are no numbers scale nothing: the trust is 1. */
+/* If a norm is not finite it scales nothing: the trust is 1. */
 static double trust_of(const tutti_stepping *s, const tutti_update_step *step, const tutti_action *a, int p)
 {
     const int64_t at = s->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(s->plan, p) : -1;
@@ -94,7 +94,7 @@ static void look_at_vector(tutti_stepping *s, tutti_finite_work *w, const float 
     if (w->nvectors == TUTTI_WORK_TOGETHER) launch_looks(s, w);
 }
 
-/* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
+/* Statistics are looked at like gradients: an overflow in running averages would never go away. */
 void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_plan *plan = s->plan;
@@ -120,8 +120,8 @@ void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tut
     tutti_did(&s->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
-/* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. A norm that is no
- * number clips nothing. */
+/* Clips as torch.nn.utils.clip_grad_norm_ does, by the norm of the gradients as the rule gets them. If the norm is not
+ * finite, nothing is clipped. */
 double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     if (s->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
@@ -134,7 +134,7 @@ double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, c
 
 /* ---- updates ---- */
 
-/* Updates that wait until they are launched together. */
+/* Updates that are collected until they are launched together. */
 typedef struct {
     tutti_update_work updates;
     tutti_statistic_work statistics;
@@ -163,7 +163,7 @@ static void update_statistic(const tutti_stepping *s, updating *u, const tutti_a
     if (w->nslices == TUTTI_WORK_TOGETHER) launch_statistics(s, u);
 }
 
-/* p: the parameter, step: as it is for this one. */
+/* p: the parameter; step: with the rate of this parameter. */
 static void update_param(const tutti_stepping *s, updating *u, const tutti_update_step *step, const tutti_action *a,
                          int p, const tutti_update_slice *slice)
 {
@@ -190,7 +190,7 @@ tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *
     tutti_update_step step = *update;
     step.unscale *= apply->share * clip; /* the loss was divided by the samples of the whole batch */
     updating u;
-    memset(&u, 0, sizeof u); /* a device compares what is launched with what came before, gaps and all */
+    memset(&u, 0, sizeof u); /* a device compares launches with earlier ones, padding included */
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = s->plan->order[i];
         const tutti_param_desc *desc = &s->plan->graph->params[p].desc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.c: finds the table of step work of a device, and has the cpu's: each function hands its arguments to a loop
- * or kernel. */
+/* step_work.c: finds the table of step work of a device, and has the table of the cpu: each function passes its
+ * arguments to a loop or kernel. */
 #include "step_work.h"
 
 #include <math.h>

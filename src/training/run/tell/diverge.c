@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diverge.c: ends a run that diverges: loss or weights are no finite numbers any more.
+/* diverge.c: ends a run that diverges: loss or weights are not finite any more.
  *
- * All ranks see it at the same step: the loss and verdicts over gradients are numbers of all ranks already, what is
- * tested is summed, weights are looked at before they are saved and the ranks tell each other. The loss of workers that
- * take steps of their own stands on their board. Only a run that has diverged pays for more: which ranks it was. */
+ * All ranks notice it after the same step. The loss and the verdicts over gradients are numbers of all ranks already,
+ * and test results are summed. Weights are looked at before they are saved, and the ranks tell each other the result.
+ * The loss of workers that take steps of their own is on their board. Only a run that has diverged spends more: it
+ * finds out on which ranks it happened. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@
 #include "../../../base/text/strbuf.h"
 #include "tell.h"
 
-enum { MOST_SKIPPED = 32 }; /* steps one after the other where the scale is fixed */
+enum { MOST_SKIPPED = 32 }; /* skipped steps in a row that end a run with a fixed scale */
 
-/* Numbers of a checkpoint are finite, or it would not be there. Whether they are any good its next step shows, so one
- * that has none is passed over where there is another. */
+/* A checkpoint's numbers are finite, or it would not exist. Only the step after it shows whether it was good, so a
+ * checkpoint with no step after it is skipped if there is another. */
 static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;
@@ -31,7 +32,7 @@ static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
     tutti_checkpoint_list_release(entries, n);
 }
 
-/* Tells it once. Where the run is to end: TUTTI_ERR_FAILED with the words on rank 0, with none on the others. */
+/* Reports it once. If the run is to end: TUTTI_ERR_FAILED, with the message on rank 0 and without one on the others. */
 static tutti_status diverge(tutti_telling *t, const char *what, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -59,7 +60,7 @@ static const char *name_of(double value)
 
 /* ---- the loss ---- */
 
-/* On which ranks it came up: those whose own samples have such a loss. */
+/* Says on which ranks it happened: those whose own samples have such a loss. */
 static tutti_status say_ranks(const tutti_telling *t, tutti_strbuf *words, tutti_failure *err)
 {
     int32_t mine = !isfinite(tutti_step_own_loss(t->run)), n = 0,
@@ -95,7 +96,8 @@ tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err)
         t->run->skipped_in_a_row &&
         ((t->run->config->loss_scale.dynamic && t->run->skipped_at_least) || t->run->skipped_in_a_row >= MOST_SKIPPED);
     if (isfinite(t->run->last_loss) && !is_stuck) return TUTTI_OK;
-    if (t->run->skipped_in_a_row && !is_stuck) return TUTTI_OK; /* no weight has changed: a smaller scale may do */
+    /* no weight has changed: a smaller scale may be enough */
+    if (t->run->skipped_in_a_row && !is_stuck) return TUTTI_OK;
     if (is_stuck)
         tutti_strbuf_printf(
             &words, "gradients are not finite at loss scale %g, %s, and the last %" PRId64 " steps were skipped",
@@ -142,7 +144,7 @@ tutti_status tutti_diverge_before_saving(tutti_telling *t, const tutti_checkpoin
     return agree(t, "", &mine, is_bad, err);
 }
 
-/* Samples of a test set may give such a loss with weights that are good, large ones in 16 bits. */
+/* Good weights may give such a loss for samples of a test set, for example large ones in 16 bits. */
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err)
 {
     finding mine = {0};

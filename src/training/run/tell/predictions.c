@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictions.c: writes predictions for samples as CSV, JSON lines or NumPy arrays, one row a format. Numbers of text
- * have nine digits, which read back to the same float. */
+/* predictions.c: writes predictions for samples as CSV, JSON lines or NumPy arrays; each format is a row of a table.
+ * Numbers in text have nine digits, which read back to the same float. */
 #include "predictions.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 struct tutti_predictions_form {
     const char *ending;
-    int number_bytes, row_bytes; /* about, for the memory that it needs */
+    int number_bytes, row_bytes; /* estimates, for the memory that it needs */
     void (*begin)(int64_t nsamples, int nclasses, tutti_strbuf *out);
     void (*add)(const tutti_answer *a, tutti_strbuf *out);
 };
@@ -60,8 +60,7 @@ static void add_jsonl(const tutti_answer *a, tutti_strbuf *out)
     tutti_strbuf_puts(out, "]}\n");
 }
 
-/* ---- NumPy's format 1.0: magic, length of what follows, a dictionary, filled up with blanks to a multiple of 64
- * ---- */
+/* ---- NumPy's format 1.0: magic, length of the header, a dictionary, padded with blanks to a multiple of 64 ---- */
 
 static void begin_npy(int64_t nsamples, int nclasses, tutti_strbuf *out)
 {
@@ -89,7 +88,7 @@ static void add_npy(const tutti_answer *a, tutti_strbuf *out)
     }
 }
 
-/* ---- */
+/* ---- the table ---- */
 
 static const tutti_predictions_form forms[] = {
     {".csv", 16, 40, begin_csv, add_csv},
@@ -114,7 +113,7 @@ tutti_status tutti_predictions_find(const char *path, const tutti_predictions_fo
 tutti_status tutti_predictions_begin(const tutti_predictions_form *form, int64_t nsamples, int nclasses,
                                      tutti_predictions *out, tutti_failure *err)
 {
-    /* What grows is there twice for a moment. */
+    /* A buffer that grows exists twice for a moment. */
     const double need = 3.0 * (double)nsamples * ((double)nclasses * form->number_bytes + form->row_bytes);
     tutti_status st = tutti_memory_check(need < 9e18 ? (int64_t)need : INT64_MAX, "the predictions",
                                          "--data test_samples=N asks for fewer, .npy is the smallest file", err);

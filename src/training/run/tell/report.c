@@ -43,7 +43,7 @@ void tutti_report_note(const tutti_telling *t, const char *text)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
-/* Lines that follow are of another process than those before. */
+/* Says that the following lines were written by another process than those before. */
 static tutti_status report_resume(const tutti_telling *t, tutti_failure *err)
 {
     return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->run->step)}, 1, err);
@@ -56,7 +56,7 @@ static tutti_status report_bound(const tutti_telling *t, tutti_failure *err)
     return put(t, "bound", line, 2, err);
 }
 
-/* Also where a run is quiet: whoever reads its figures must know. */
+/* Also reported where a run is quiet: a reader of its figures must know. */
 static tutti_status report_pretended(const tutti_telling *t, tutti_failure *err)
 {
     static const char words[] = "kernels only wait (--pretend): nothing is computed, learned, tested or saved";
@@ -65,9 +65,9 @@ static tutti_status report_pretended(const tutti_telling *t, tutti_failure *err)
     return put(t, "pretended", line, 2, err);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-/* What is written beside metrics.jsonl belongs to the run that it tells of. */
+/* Files beside metrics.jsonl belong to the run that it reports. */
 static tutti_status remove_earlier(const char *dir, tutti_failure *err)
 {
     tutti_status st = tutti_tensorboard_remove(dir, err);
@@ -117,7 +117,7 @@ void tutti_telling_tick(tutti_telling *t)
     t->resumed_at = now;
 }
 
-/* Says it, and makes it a number of the line that is written next. */
+/* Reports replaced samples, and adds their number to the next line. */
 static int put_replaced(const tutti_telling *t, const char *split, const tutti_replaced *r, tutti_metric *line)
 {
     tutti_strbuf text = {0};
@@ -139,7 +139,7 @@ tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bo
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }
 
-/* Of the plan that is played, once nothing refuses it any more. */
+/* Reports the plan that is played, once nothing can refuse it any more. */
 static tutti_status report_plan(const tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -166,7 +166,7 @@ static tutti_status say_skips(const tutti_telling *t, tutti_strbuf *words, tutti
     return st;
 }
 
-/* Before anything has been tested, by shapes alone. */
+/* Reports skips before anything has been tested, from shapes alone. */
 static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -206,14 +206,14 @@ void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)
     tutti_strbuf_release(&text);
 }
 
-/* In exchanges, or waiting to visit and for others where all meet. */
+/* Seconds in exchanges, or waiting to visit and for other ranks where all meet. */
 static double exchanged_seconds(const tutti_telling *t)
 {
     return t->run->visits ? 1e-9 * (double)t->run->account.cost.ns[TUTTI_COST_EXCHANGE]
                           : tutti_shared_seconds(&t->run->shared);
 }
 
-/* The figures of an interval are means over its steps; they are worked out only where a line is written. */
+/* The figures of an interval are means over its steps; they are computed only when a line is written. */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->run->config;
@@ -251,7 +251,7 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
                                         {"speed/comm_ms", e.comm_ms},
                                         {"train/loss_scale", t->run->scale.scale},
                                         {"train/skipped", (double)t->run->scale.skipped}};
-        const int told = t->run->plan->config.only_finite ? 2 : 0; /* else the last two say nothing */
+        const int told = t->run->plan->config.only_finite ? 2 : 0; /* without it, the last two have no meaning */
         st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
         if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
     }
@@ -259,8 +259,8 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
     return st;
 }
 
-/* What has travelled between ranks since this process began, each byte once; on rank 0. Collective where ranks take
- * steps together. A visit brings a vector and takes one along, on one host as between two; the centre is rank 0's,
+/* Sums the bytes that were sent between ranks since this process began, each byte once; on rank 0. Collective where
+ * ranks step together. A visit brings a vector and takes one along, on one host as between two; the centre is rank 0's,
  * whose own visits move nothing. */
 static tutti_status sum_crossed(const tutti_telling *t, int64_t *sum, tutti_failure *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracing.c: traces some steps: labels of spans, the window of steps, and gathering the spans on rank 0.
  *
- * Labels follow from graph and plan, so they are the same on all ranks and need not travel. Spans travel over the
- * control plane, after the last traced step: nothing of it is in the steps that are traced. */
+ * Labels follow from graph and plan, so they are the same on all ranks and need not be sent. Spans are sent over the
+ * control plane, after the last traced step, so that the traced steps contain nothing of it. */
 #include "tracing.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "../../../base/file.h"
 #include "../../../metrics/trace.h"
 
-enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans a rank, and of all ranks, in one message */
+enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans of a rank, and of all ranks, in one message */
 
 static const char *const file_names[] = {"trace.json", "layers.txt"};
 enum { CHROME_FILE, LAYERS_FILE, NFILES };
@@ -23,7 +23,7 @@ struct tutti_tracing {
     int64_t first, end; /* steps, from 0 */
     bool closed;
     int64_t step_began_ns;
-    double *exchange_s; /* an exchange: spent in it during the window */
+    double *exchange_s; /* per exchange: seconds spent in it during the window */
     tutti_spans spans;
     tutti_span_label *labels;
     int nlabels;
@@ -44,7 +44,7 @@ void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t 
 typedef enum { ONE, EACH_LAYER, EACH_BUCKET, EACH_EXCHANGE } many;
 typedef struct {
     many many;
-    const char *name; /* before the layer's or the exchange's name, or the bucket's number */
+    const char *name; /* stands before the name of the layer or exchange, or the bucket's number */
     tutti_track track;
 } doing_row;
 
@@ -85,7 +85,7 @@ static int count_of(const tutti_plan *p, tutti_doing what)
     return 1;
 }
 
-/* A rank's elements: all, or its slice where it has or gets no more. */
+/* Describes an exchange. A rank's elements are all elements, or its slice if it gives or gets only that. */
 static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label *label)
 {
     const tutti_plan_exchange *x = &p->exchanges[exchange];
@@ -96,7 +96,8 @@ static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label 
     label->collective = tutti_collective_name(h->collective);
     label->algorithm = h->algorithm;
     label->type = tutti_dtype_name(x->sent ? x->sent : p->memories[x->in.memory].type);
-    const bool swaps = h->collective == TUTTI_ALL_TO_ALL; /* its row of the matrix of all blocks for its column */
+    /* the rank sends its row of the matrix of all blocks and gets its column */
+    const bool swaps = h->collective == TUTTI_ALL_TO_ALL;
     label->elements_in = swaps || tutti_collective_takes_slices(h->collective) ? own : x->count;
     label->elements_out = swaps || tutti_collective_gives_slices(h->collective) ? own : x->count;
 }
@@ -130,10 +131,10 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
             tr->labels[tr->first_label[d] + i] = label_of(tr, p, (tutti_doing)d, i);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
-/* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has
- * travelled. */
+/* Each action is followed by at most one look at exchanges; the end of the step may wait for an exchange too, which is
+ * another span. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
     return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions +
@@ -174,7 +175,7 @@ tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err)
 
 /* ---- gathering ---- */
 
-/* Rank 0's `ranks` hold all spans of all ranks; the others help. */
+/* Gathers the spans of all ranks in rank 0's `ranks`; the other ranks send theirs. */
 static tutti_status gather(tutti_tracing *tr, const tutti_stepping *s, tutti_rank_spans *ranks, tutti_failure *err)
 {
     const int n = s->nranks;
@@ -203,7 +204,7 @@ static tutti_status gather(tutti_tracing *tr, const tutti_stepping *s, tutti_ran
     return st;
 }
 
-/* The mean of all ranks takes the place of this rank's. */
+/* Replaces this rank's times by the means over all ranks. */
 static tutti_status average_exchanges(tutti_tracing *tr, const tutti_stepping *s, tutti_failure *err)
 {
     const int n = s->plan->nexchanges;
@@ -244,7 +245,7 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_stepping *
     return write_file(s, CHROME_FILE, &text, err);
 }
 
-/* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
+/* Shares the time of an exchange out to the layers whose parameters are in it, by their size. */
 static void share_out(const tutti_plan *p, int exchange, double us, tutti_layer_cost *layers)
 {
     const tutti_plan_exchange *x = &p->exchanges[exchange];
@@ -274,7 +275,7 @@ static void add_span(const tutti_tracing *tr, const tutti_plan *p, const tutti_s
     }
 }
 
-/* Of all spans, what is no layer's. */
+/* The spans that belong to no layer. */
 typedef struct {
     double update_us, load_us;
     int64_t nloads;
@@ -293,8 +294,8 @@ static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti
     out->nloads++;
 }
 
-/* What kernels took in each step of each rank, over the mean of all. Updates are not in it: some are of a period's last
- * step, and who is waited for may do those of a step in the next one. */
+/* Finds the time of kernels in each step of each rank, divided by the mean of all. Updates do not count: some belong to
+ * a period's last step, and a rank for which others wait may do those of one step in the next. */
 static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                         tutti_step_spread *out)
 {
@@ -314,8 +315,8 @@ static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const 
     free(seconds);
 }
 
-/* Elements that a rank updates in a step, by the 20 bytes that a rule with one state moves. NaN: gradients are looked
- * at, too, which the same spans have, or some updates are not in every step. */
+/* Counts the elements that a rank updates in a step, as multiples of the 20 bytes that a rule with one state moves.
+ * NaN: the same spans contain looks at gradients, or some updates are not in every step. */
 static double count_updated(const tutti_plan *p)
 {
     double n = 0;
@@ -330,7 +331,7 @@ static double count_updated(const tutti_plan *p)
     return n > 0 ? n : (double)NAN;
 }
 
-/* Means over traced steps and ranks. */
+/* Writes means over traced steps and ranks. */
 static tutti_status write_layers(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                                  tutti_failure *err)
 {
@@ -364,7 +365,7 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_stepping *
 static tutti_status close_window(tutti_tracing *tr, tutti_stepping *s, const tutti_telling *t, tutti_failure *err)
 {
     tutti_rank_spans *ranks = tutti_alloc(sizeof *ranks * (size_t)s->nranks);
-    tutti_status st = tutti_step_wait_all(s, err); /* the last exchanges are in the trace too */
+    tutti_status st = tutti_step_wait_all(s, err); /* the last exchanges belong to the trace too */
     s->account.spans = NULL;
     tutti_shared_time(&s->shared, false);
     tr->closed = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async.c: plays steps of asynchronous methods, from one stop, where something is due that all take part in, to the
- * next. Shares that a rank was dealt ahead of the stop wait until all have met there. */
+/* async.c: plays steps of asynchronous methods, from one stop, where all ranks take part in something, to the next.
+ * Shares that a rank was dealt beyond the stop wait until all have met there. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../../base/text/strbuf.h"
 #include "visit.h"
 
-/* Who waits at rank 0 for a worker's turn knows whom for, so the worker itself gives up after it. */
+/* Rank 0 knows which rank it waits for when it waits for a worker's turn, so the worker itself gives up later. */
 static const double LONGER = 1.25;
 
 tutti_status tutti_async_create(tutti_async *a, tutti_stepping *s, tutti_failure *err)
@@ -20,7 +20,7 @@ tutti_status tutti_async_create(tutti_async *a, tutti_stepping *s, tutti_failure
     return st ? st : tutti_serve_create(s, &a->serve, err);
 }
 
-/* The loss of the shares that have been played since this was asked the last time. */
+/* Takes the loss of the shares that have been played since the last call. */
 static void take_loss(tutti_async *a, tutti_stepping *s)
 {
     double loss;
@@ -30,7 +30,7 @@ static void take_loss(tutti_async *a, tutti_stepping *s)
     a->told_loss = loss;
 }
 
-/* Rank 0, on its way: the latest step of which a line is due, if all shares before it have been played. */
+/* Rank 0, between stops: reports the latest step for which a line is due, if all shares before it have been played. */
 static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_telling *t, int64_t stop,
                                       tutti_failure *err)
 {
@@ -50,8 +50,8 @@ static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_t
     return st;
 }
 
-/* batch: NULL: there is none left. Who finds the centre free each time waits nowhere, and would play on in a group that
- * is over. */
+/* batch NULL: there is none left. A rank that finds the centre free each time never waits, so it must check here
+ * whether the group has ended. */
 static tutti_status begin(tutti_stepping *s, const tutti_batch *batch, bool *may, tutti_failure *err)
 {
     const int64_t share = batch ? batch->step * s->nranks + batch->first / s->plan->my_nsamples : -1;
@@ -98,7 +98,8 @@ tutti_status tutti_async_play(tutti_async *a, tutti_stepping *s, const tutti_kee
     if (is_far) tutti_group_set_deadline(s->group, deadline);
     tutti_did(&s->account, TUTTI_DID_OTHER, 0);
     if (!st) st = tutti_visits_come(s->visits, err);
-    if (!st) st = tutti_serve_rest(a->serve, s->group, err); /* what is tested then changes no more */
+    /* after this, the weights to be tested do not change any more */
+    if (!st) st = tutti_serve_rest(a->serve, s->group, err);
     if (!st) st = tutti_visits_meet(s->visits, &s->step, &s->asked_to_stop, err);
     tutti_did(&s->account, TUTTI_DID_VISIT, 0);
     s->asked_to_save = !st && tutti_visits_saves(s->visits);
@@ -106,7 +107,7 @@ tutti_status tutti_async_play(tutti_async *a, tutti_stepping *s, const tutti_kee
     return st ? st : tutti_lost_tell(a, s, t, err);
 }
 
-/* ---- what it says in the end ---- */
+/* ---- the report at the end ---- */
 
 static void add_up(tutti_staleness *sum, const tutti_staleness *one)
 {
@@ -119,7 +120,7 @@ static void add_up(tutti_staleness *sum, const tutti_staleness *one)
     for (int i = 0; i < TUTTI_STALENESS_BINS; i++) sum->bin[i] += one->bin[i];
 }
 
-/* Visits that rank 0 has made for others. */
+/* Adds the visits that rank 0 has made for others. */
 static void add_served(const tutti_stepping *s, int worker, tutti_staleness *sum)
 {
     tutti_staleness of_worker;
@@ -130,7 +131,7 @@ static void add_served(const tutti_stepping *s, int worker, tutti_staleness *sum
     add_up(sum, &of_worker);
 }
 
-/* What this rank has put into the memory of another host for visits. */
+/* Returns the bytes that this rank has written to memory of another host for visits. */
 static int64_t moved_bytes(const tutti_stepping *s)
 {
     int64_t sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lost.c: goes on without workers that die or fail, in asynchronous methods; only rank 0, whose memory has the centre,
- * must live. Each is told of when rank 0 sees it, and once more in the end.
+ * must live. Each loss is reported when rank 0 sees it, and again at the end.
  *
- * A run that goes by a record needs every worker that the record has. Between hosts each exchange is between rank 0 and
- * one worker, so who is gone is needed by nobody else: rank 0 begins none with it any more, and ends its wait for one
- * that it has begun. */
+ * A run that follows a record needs every worker of the record. Between hosts each exchange is between rank 0 and one
+ * worker, so no other rank needs a worker that is gone: rank 0 begins no exchange with it any more, and ends its wait
+ * for one that it has begun. */
 #include <inttypes.h>
 
 #include "../../../base/arena.h"
@@ -23,7 +23,7 @@ tutti_status tutti_lost_begin(tutti_async *a, const tutti_telling *t, tutti_fail
     return st;
 }
 
-/* What was given wrong, a job or a picture, the others would meet too, one after the other. */
+/* If an input is wrong, a job or a picture, every other rank would fail in the same way, one after the other. */
 bool tutti_lost_resigns(tutti_group *group, tutti_status st)
 {
     return tutti_group_may_resign(group) && st != TUTTI_ERR_USAGE && st != TUTTI_ERR_DATA;

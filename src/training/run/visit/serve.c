@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* serve.c: rank 0's threads that stand in for workers of other hosts: each plays one worker's visits to the centre.
  *
- * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits
- * for its pace, and answers. Where the step ends a period it takes what the worker brings, visits, and gives back what
- * came of it, before it looks at the next ask, which may be there by then: so a share has been played when the next one
- * is begun, whenever that was asked for. It sleeps until something has come, however long that takes: whoever needs a
- * worker that does not come has a deadline, and names it. When a share may not be begun the worker goes to where all
- * meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
+ * Once in each local step the worker asks which share it may begin (visitor.h). Its stand-in looks on the board for it,
+ * waits for its pace, and answers. If the step ends a period, the stand-in takes what the worker brings, visits, and
+ * gives back the result, before it looks at the next ask, which may have arrived by then: so a share has been played
+ * when the next one begins, whenever that was asked for. The stand-in sleeps until something has come, however long
+ * that takes: a rank that waits for a missing worker has a deadline, and names that worker. When a share may not begin,
+ * the worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a
+ * stop.
  *
- * When its worker is gone a stand-in ends what it is at, a change of the centre that it has begun, and then itself: the
- * worker's turns are passed on from there, not before, so that no two change the centre that are to do it one at a
- * time. An exchange that has been left half done is never started again.
+ * When its worker is gone, a stand-in completes a change of the centre that it has begun, and then ends. Only then are
+ * the worker's turns passed on, so that no two workers change the centre if they are to do it one at a time. An
+ * exchange that has been left half done is never started again.
  *
- * A stand-in plays in the memories of the rank itself, by its exchanges, rules and rates, and has visits, an account
- * and a count of local steps of its own (tutti_stepping_stand_in). It neither keeps nor tells anything. */
+ * A stand-in plays in the memories of the rank itself, with its exchanges, rule and rates. It has visits, an account
+ * and a count of local steps of its own (tutti_stepping_stand_in). It neither saves nor reports anything. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,32 +31,32 @@ typedef struct {
     int worker;
     tutti_stepping own;
     tutti_loop part;
-    int before;   /* actions of it that are done before the worker begins its step */
-    bool hears;   /* what the worker asks next may come */
-    int64_t turn; /* to bring; -1: it has none */
+    int before;   /* actions of the part that are done before the worker begins its step */
+    bool hears;   /* the worker's next ask may arrive */
+    int64_t turn; /* its turn to bring; -1 = none */
     pthread_t thread;
 } stand_in;
 
 struct tutti_serve {
-    pthread_mutex_t lock; /* guards these three */
+    pthread_mutex_t lock; /* guards the next three */
     pthread_cond_t changed;
-    int64_t nopened; /* stops */
+    int64_t nopened; /* number of stops */
     int nresting;
     atomic_bool ends;
-    tutti_bringing *bringing; /* by arrival; NULL: they bring as they come, or in rank order (visits.h) */
+    tutti_bringing *bringing; /* turns by arrival; NULL: workers bring as they come, or in rank order (visits.h) */
     stand_in *all;
     int n;
     tutti_arena arena;
 };
 
-/* ---- what it waits for ---- */
+/* ---- waits ---- */
 
 static bool has_lost_its_worker(const stand_in *s)
 {
     return tutti_group_is_gone(s->own.group, s->worker);
 }
 
-/* Until the exchange has ended; false: the run has, or the worker is gone. */
+/* Waits until the exchange has ended; false: the run has ended, or the worker is gone. */
 static bool await_end(stand_in *s, tutti_exchange *x)
 {
     static const double LOOK_S = 0.1;
@@ -67,7 +68,7 @@ static bool await_end(stand_in *s, tutti_exchange *x)
     return ended == 0;
 }
 
-/* With who is gone nothing is begun. */
+/* Starts an exchange and waits for it; with a worker that is gone nothing is started. */
 static bool run_exchange(stand_in *s, tutti_exchange *x)
 {
     if (has_lost_its_worker(s)) return false;
@@ -75,7 +76,7 @@ static bool run_exchange(stand_in *s, tutti_exchange *x)
     return await_end(s, x);
 }
 
-/* Until a stop is opened that this one has not served yet; false: the run has ended. */
+/* Waits until a stop is opened that this stand-in has not served yet; false: the run has ended. */
 static bool rest(tutti_serve *serve, int64_t nserved)
 {
     pthread_mutex_lock(&serve->lock);
@@ -87,14 +88,14 @@ static bool rest(tutti_serve *serve, int64_t nserved)
     return !atomic_load(&serve->ends);
 }
 
-/* ---- what it does ---- */
+/* ---- serving ---- */
 
 static bool may_wait_for(const tutti_action *a)
 {
     return a->exchange >= 0;
 }
 
-/* From now on the worker's next ask may arrive, before it is looked at. */
+/* From now on the worker's next ask may arrive; it is read later. */
 static bool hear(stand_in *s)
 {
     if (has_lost_its_worker(s)) return false;
@@ -114,7 +115,7 @@ static bool take_question(stand_in *s, tutti_share_question *asked)
     return true;
 }
 
-/* Takes down what the worker says; whether it may begin the share. False: the run has ended, or the worker is gone. */
+/* Stores what the worker says; *may: it may begin the share. False: the run has ended, or the worker is gone. */
 static bool answer(stand_in *s, bool *may, int64_t *share)
 {
     tutti_visits *visits = s->own.visits;
@@ -155,8 +156,8 @@ static void end_turn(stand_in *s)
     s->turn = -1;
 }
 
-/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on
- * this side. */
+/* Plays the part from where it takes what was brought. The worker may write that here once the exchange has been
+ * started on this side. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
     tutti_stepping *own = &s->own;
@@ -176,7 +177,7 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
             if (a->exchange == push) tutti_visits_bring_end(own->visits), end_turn(s);
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
-            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group knows why */
+            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group has the failure */
         }
     }
     return true;
@@ -185,17 +186,17 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
 static bool play_part(stand_in *s, const tutti_update_step *update)
 {
     const bool played = play_actions(s, update);
-    end_turn(s); /* whose worker is gone */
+    end_turn(s); /* the turn of a worker that is gone */
     return played;
 }
 
-/* From one stop to the next. */
+/* Serves from one stop to the next. */
 static bool serve_stretch(stand_in *s)
 {
     bool may = true;
     int64_t share;
     while (answer(s, &may, &share) && may) {
-        /* as the worker itself has them */
+        /* the same numbers as the worker has */
         const tutti_update_step update = tutti_step_numbers(&s->own, share / s->own.nranks, 0);
         if (tutti_ends_period(s->own.local_steps++, s->own.plan->config.period) && !play_part(s, &update)) return false;
     }
@@ -215,7 +216,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void prepare(stand_in *s, tutti_serve *serve, const tutti_stepping *of, int worker)
 {
@@ -227,7 +228,7 @@ static void prepare(stand_in *s, tutti_serve *serve, const tutti_stepping *of, i
     while (s->before < s->part.nactions && s->part.actions[s->before].exchange < 0) s->before++;
 }
 
-/* Signals are the main thread's. */
+/* Signals are handled by the main thread. */
 static tutti_status start(stand_in *s, tutti_failure *err)
 {
     sigset_t before;
@@ -296,7 +297,7 @@ int64_t tutti_serve_spent(const tutti_serve *serve, int worker, tutti_cost_part 
     return 0;
 }
 
-/* Their workers have been answered, or are gone, so it is a matter of moments. */
+/* Their workers have been answered, or are gone, so this takes only moments. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err)
 {
     static const double NAP_S = 50e-6;

@@ -12,11 +12,11 @@
 static const int64_t LOOK_NS = 100000000, PATIENCE_NS = 1000000000;
 
 struct tutti_bringing {
-    pthread_mutex_t lock; /* guards all of it */
+    pthread_mutex_t lock; /* guards all members */
     pthread_cond_t changed;
-    int64_t ndrawn, turn; /* turns that were drawn; whose it is */
-    int64_t since_ns;     /* when it came */
-    int64_t longest_ns;   /* that one lasted */
+    int64_t ndrawn, turn; /* turns that were drawn; the current turn */
+    int64_t since_ns;     /* the time at which it came */
+    int64_t longest_ns;   /* the longest turn before */
 };
 
 tutti_bringing *tutti_bringing_create(void)
@@ -44,7 +44,7 @@ int64_t tutti_bringing_draw(tutti_bringing *b)
     return turn;
 }
 
-/* Behind a turn, if nobody has gone past it yet. */
+/* Goes on to the turn after this one, unless that has been done. */
 static void go_past(tutti_bringing *b, int64_t turn, int64_t now_ns)
 {
     if (b->turn > turn) return;

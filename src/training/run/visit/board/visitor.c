@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.c: asks rank 0 for shares, for a worker of another host. Asks and answers lie in one region, two lines a
- * worker at the same place on every rank, so that an exchange is in place. */
+/* visitor.c: asks rank 0 for shares, for a worker of another host. Asks and answers lie in one region, two lines for
+ * each worker at the same place on every rank, so that an exchange is in place. */
 #include "visitor.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ _Static_assert(sizeof(tutti_share_question) <= LINE && sizeof(tutti_share_answer
 struct tutti_asks {
     int rank, nranks;
     tutti_region *region;
-    tutti_exchange **ask, **answer; /* a rank's; NULL: it is on rank 0's host, or it is another one than this */
+    tutti_exchange **ask, **answer; /* per rank; NULL: the rank is on rank 0's host, or it is another one than this */
 };
 
 static size_t offset_of(int worker, bool answers)
@@ -49,17 +49,17 @@ tutti_share_answer *tutti_asks_answered(const tutti_asks *a, int worker)
     return line_of(a, worker, true);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 typedef struct {
     tutti_exchange_request *requests;
-    tutti_exchange ***made; /* where each belongs */
+    tutti_exchange ***made; /* where each exchange is stored once it is made */
     tutti_place *places;
     char (*names)[48];
     int n;
 } wanted;
 
-/* Between the members of that exchange of the plan, by its schedule. */
+/* Adds an exchange between the members of that exchange of the plan, by its schedule. */
 static void want(wanted *w, const tutti_asks *a, const tutti_plan *plan, int exchange, int worker, bool answers)
 {
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
@@ -118,17 +118,18 @@ void tutti_asks_destroy(tutti_asks *a)
     free(a);
 }
 
-/* ---- the worker ---- */
+/* ---- the worker's side ---- */
 
 struct tutti_visitor {
     const tutti_asks *asks;
     int rank;
-    pthread_mutex_t lock; /* guards these three */
+    pthread_mutex_t lock; /* guards the next three */
     int64_t stock[TUTTI_SHARES_AHEAD];
     int64_t given, taken;
-    int64_t begun; /* the owner's: shares; the next one is in stock, and stays there until it has been begun */
-    bool is_asked; /* ... for it already */
-    bool has_ended, wants_end; /* the owner's, to be said */
+    /* for the owner only: shares begun; the next share is in `stock`, and stays there until it has begun */
+    int64_t begun;
+    bool is_asked;             /* the next share has been asked for already */
+    bool has_ended, wants_end; /* for the owner only: what the next ask says */
     double loss;
 };
 
@@ -149,8 +150,8 @@ void tutti_visitor_destroy(tutti_visitor *v)
     free(v);
 }
 
-/* The loader asks for share n + TUTTI_LOADER_AHEAD when n have been taken from it, and the answer to each that was
- * taken before has brought one: so there always is one. */
+/* The loader asks for share n + TUTTI_LOADER_AHEAD when n shares have been taken from it, and the answer for each share
+ * taken before has brought another: so there always is one. */
 int64_t tutti_visitor_deal(tutti_visitor *v)
 {
     pthread_mutex_lock(&v->lock);
@@ -202,7 +203,7 @@ tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tut
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
-    if (v->is_asked) return; /* then it was said */
+    if (v->is_asked) return; /* then it has been said */
     v->has_ended = true;
     v->loss = loss;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits.c: deals shares of batches to asynchronous workers and counts their visits. A board in the memory of rank 0,
- * which all ranks of its host map; ranks of others ask.
+/* visits.c: deals shares of batches to asynchronous workers and counts their visits. The board lies in the memory of
+ * rank 0, and all ranks of its host map it; ranks of other hosts ask.
  *
- * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are
- * halves of one word, counted from the first share of the stretch: so whoever begins a share and whoever moves the stop
- * agree which of them was first. What is kept of an order lies on the board too; a run that goes by one has lists of
- * its own shares and turns (visits_order.h). Visits are let in by a ticket lock that holds when its holder dies
- * (visits_turns.h): order of arrival is the order of the tickets, and in rank order a rank knows its tickets
- * (visits_enter.c). */
+ * Each line of the board is written by one rank, or by atomic operations alone. The stop and the number of shares begun
+ * are halves of one word, counted from the first share of the stretch: so a rank that begins a share and a rank that
+ * moves the stop agree which of them was first. The record lies on the board too; a run that follows a record has lists
+ * of its own shares and turns (visits_order.h). A ticket lock that survives the death of its holder admits visits
+ * (visits_turns.h): tickets are in order of arrival; in rank order a rank knows its tickets (visits_enter.c). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +15,9 @@
 #include "../../../../base/arena.h"
 #include "visits_impl.h"
 
-/* ---- a record that is followed ---- */
+/* ---- following a record ---- */
 
-/* Where a rank stands in a list of ranks. */
+/* Returns the places at which a rank stands in a list of ranks. */
 static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
 {
     int64_t *out = tutti_alloc(sizeof *out * ((size_t)n + 1)), found = 0;
@@ -78,7 +77,7 @@ static tutti_visits *make_stand_in(const tutti_visits *v, int rank)
     return s;
 }
 
-/* Who asks has had its first shares dealt before anybody plays. Collective. */
+/* A worker that asks must have been dealt its first shares before any rank plays. Collective. */
 static tutti_status connect_others(tutti_visits *v, tutti_failure *err)
 {
     const size_t n = (size_t)v->nranks * TUTTI_SHARES_AHEAD;
@@ -110,7 +109,7 @@ const tutti_asks *tutti_visits_asks(const tutti_visits *v)
     return v->asks;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 bool tutti_visits_is_out(const tutti_visits *v, int rank)
 {
@@ -136,7 +135,7 @@ static bool is_gone(const void *arg, int rank)
     return tutti_visits_is_out(arg, rank);
 }
 
-/* Where on the board what is. */
+/* Finds the parts of the board. */
 static void find_lines(tutti_visits *v, size_t lines, size_t turns, size_t changes, size_t nshares)
 {
     char *at = (char *)v->board + lines;
@@ -161,8 +160,9 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .end = config->end_step * nranks,
                         .stretch = config->first_step * nranks,
                         .left_at = -1};
-    *out = v;                                          /* the caller destroys it in any case */
-    const bool is_far = tutti_plan_is_far(plan, rank); /* then rank 0 follows for it, and the file may not be there */
+    *out = v; /* the caller destroys it in any case */
+    /* rank 0 then follows the record for it, and the file may be missing here */
+    const bool is_far = tutti_plan_is_far(plan, rank);
     tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;
     const size_t nbytes = lines + turns + changes + 2 * sizeof(int32_t) * nshares;
     if (!st) st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
@@ -222,8 +222,8 @@ static int64_t begun_of(uint64_t open)
     return (int64_t)(open & UINT32_MAX);
 }
 
-/* Shares and visits go by a record only if all meet where they met then: else one could wait for another that waits at
- * a stop. */
+/* Shares and visits follow a record only if ranks meet at the same steps as then: otherwise one rank could wait for
+ * another that waits at a stop. */
 static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     tutti_visits_order *o = &v->order;
@@ -241,7 +241,7 @@ static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Who has asked to end before this word was there has moved the stop of the one before. */
+/* A rank that asked to end before this word was written has moved the stop of the stretch before. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     const tutti_status st = note_stop(v, stop, err);
@@ -298,7 +298,7 @@ tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err)
     return tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
 }
 
-/* The first share whose loss was not finite, and one; 0: there is none. */
+/* Returns 1 + the first share whose loss was not finite; 0 = none. */
 static int64_t first_bad(const tutti_visits *v, int64_t *rank)
 {
     int64_t first = 0;
@@ -318,7 +318,7 @@ bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank)
     return v->told_bad > 0;
 }
 
-/* When all are here nobody moves the stop any more but who asks to end, and what rank 0 sees then is what all go by. */
+/* When all are here, only a rank that asks to end can move the stop, and all ranks use what rank 0 sees then. */
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {
@@ -342,7 +342,7 @@ tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti
     return st;
 }
 
-/* To the next step that nobody has begun. */
+/* Moves the stop to the next step that no rank has begun. */
 static void bring_stop_forward(tutti_visits *v)
 {
     uint64_t open = atomic_load(&v->board->open), next;

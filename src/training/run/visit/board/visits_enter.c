@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_enter.c: lets workers in to the centre, and makes fast workers wait for the slowest (staleness). A wait spins
- * for a moment, then gives its core away, then sleeps; it looks for deaths all the while, and one that the group bears
- * ends what was waited for. */
+ * for a moment, then yields its core, then sleeps. It looks for deaths all the while; a death that the group bears ends
+ * the wait for that rank. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 enum { SPINS = 200, YIELDS = 2000 };
 static const double NAP_S = 50e-6;
 
-/* Whom a wait is for, as long as it has to last; -1 = it is over. */
+/* Returns the rank that a wait is for, while it has to last; -1 = it is over. */
 typedef int awaited_rank(const tutti_visits *v);
 
 static tutti_status give_up(const tutti_visits *v, const char *what, int rank, tutti_failure *err)
@@ -24,8 +24,8 @@ static tutti_status give_up(const tutti_visits *v, const char *what, int rank, t
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
 
-/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over, or that its worker
- * is gone: what that one has brought is then taken to no centre. */
+/* The owner of the group looks for deaths. A stand-in learns from it that the group has ended, or that its worker is
+ * gone: then what that worker brought is not taken to the centre. */
 static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
 {
     if (!v->of) return tutti_group_poll(v->group, err);
@@ -33,7 +33,7 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 
-/* what: NULL: others look to the deadline. */
+/* what NULL: other waits check the deadline. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
     tutti_group_wait wait = {0};
@@ -60,7 +60,7 @@ static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const ch
     return TUTTI_OK;
 }
 
-/* Who plays nothing more before the stop is waited for there. */
+/* Returns the slowest rank. A rank that plays nothing more before the stop is not waited for here. */
 static int slowest_behind(const tutti_visits *v)
 {
     for (int r = 0; r < v->nranks; r++)
@@ -75,20 +75,20 @@ tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err)
     return await(v, slowest_behind, "for the worker that is the furthest behind,", err);
 }
 
-/* In rank order a ticket says whose it is. */
+/* Returns the rank that is in; in rank order a ticket names its rank. */
 static int who_is_in(const tutti_visits *v)
 {
     return tutti_turns_awaited(&v->turns, v->ticket);
 }
 
-/* As long as nobody is gone it need not be known who has which ticket. */
+/* While no rank is gone it does not matter which rank has which ticket. */
 static int somebody_is_in(const tutti_visits *v)
 {
     if (tutti_group_ngone(v->group)) return tutti_turns_drawn_by(&v->turns, v->ticket);
     return atomic_load(&v->turns.board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
 }
 
-/* Where a record is followed: whose turn it was then. */
+/* Following a record: returns the rank whose turn it was then. */
 static int who_was_in(const tutti_visits *v)
 {
     const int64_t head = atomic_load(&v->turns.board->head);
@@ -136,7 +136,7 @@ static int who_brings_before(const tutti_visits *v)
     return -1;
 }
 
-/* The worker may still be computing: it has the deadline that is for it, and whoever waits for its turn. */
+/* The worker may still be computing; the deadline for it, and that of ranks that wait for its turn, cover this wait. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err)
 {
     if (v->plan->admission != TUTTI_ADMIT_IN_RANK_ORDER) return TUTTI_OK;

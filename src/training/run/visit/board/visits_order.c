@@ -92,7 +92,7 @@ static bool take_lost(const cJSON *root, tutti_visits_order *o)
     return !item || take_number(item, o->nranks - 1, &o->lost);
 }
 
-/* NULL, or what is missing or means nothing. */
+/* Returns NULL, or the member that is missing or invalid. */
 static const char *take_all(const cJSON *root, tutti_visits_order *o)
 {
     int64_t nranks;
@@ -135,9 +135,10 @@ tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, 
     return st;
 }
 
-/* ---- whether a run can have had it ---- */
+/* ---- checking that a run can have had the order ---- */
 
-/* How often a rank visits in a local step that ends no period, and in one that does; false: not in its steps alone. */
+/* Counts a rank's visits in a local step that ends no period, and in one that does; false: the rank also visits outside
+ * of its steps. */
 static bool count_visits(const tutti_plan *plan, int rank, int nvisits[2])
 {
     tutti_arena arena = {0};
@@ -170,9 +171,9 @@ typedef struct {
     const tutti_visits_order *o;
     const tutti_plan *plan;
     tutti_failure *err;
-    int (*each)[2];           /* visits of a rank's step */
-    int64_t *shares, *visits; /* of each rank so far */
-    int64_t nshares, nvisits; /* of all */
+    int (*each)[2];           /* visits in a step of each rank */
+    int64_t *shares, *visits; /* for each rank so far */
+    int64_t nshares, nvisits; /* over all ranks */
 } walk;
 
 static tutti_status contradict(const walk *w, const char *words)
@@ -180,7 +181,7 @@ static tutti_status contradict(const walk *w, const char *words)
     return tutti_fail(w->err, TUTTI_ERR_DATA, "%s: is no record that a run can have made: %s", w->name, words);
 }
 
-/* A share of each rank follows that of the one before it where the plan deals so. */
+/* If the plan deals shares in order, each share of a rank is P behind its last. */
 static tutti_status walk_shares(walk *w, int64_t end)
 {
     char words[120];
@@ -202,8 +203,8 @@ static int64_t visits_of(const walk *w, int rank)
     return ends * w->each[rank][1] + (n - ends) * w->each[rank][0];
 }
 
-/* The rank that would wait for the slowest, which comes only after it; -1: none. Who has no more visits before the stop
- * is not waited for. */
+/* Returns the rank that would wait for the slowest, which comes only after it; -1 = none. A rank that has no more
+ * visits before the stop is not waited for. */
 static int slowest(const walk *w, int rank)
 {
     if (!w->plan->is_paced || w->plan->config.period != 1 || w->each[rank][1] != 1) return -1;
@@ -212,7 +213,7 @@ static int slowest(const walk *w, int rank)
     return -1;
 }
 
-/* Visits of the shares before a stop. */
+/* Checks the visits of the shares before a stop. */
 static tutti_status walk_visits(walk *w, int64_t stop)
 {
     char words[160];
@@ -262,7 +263,7 @@ tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order
 {
     const size_t n = (size_t)o->nranks;
     walk w = {.name = name, .o = o, .plan = plan, .err = err};
-    bool known = o->first_share == 0 || plan->config.period == 1; /* else a period may have begun before */
+    bool known = o->first_share == 0 || plan->config.period == 1; /* false: a period may have begun before */
     w.each = tutti_alloc(sizeof *w.each * n);
     w.shares = tutti_alloc(sizeof *w.shares * n), w.visits = tutti_alloc(sizeof *w.visits * n);
     for (int r = 0; r < o->nranks; r++) known = count_visits(plan, r, w.each[r]) && known;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_turns.c: gives workers their turns and deals shares in order (visits_turns.h).
  *
- * A ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket is drawn
- * until after the head has gone past it, its owner's line says the ticket or that one is being drawn. So who has read
- * the head, then finds no living line that says either, knows that the owner is gone, or has left meanwhile: then the
- * head has moved, and the exchange that passes the turn on fails. */
+ * The lock is a ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket
+ * is drawn until after the head has passed it, its owner's line names the ticket or says that one is being drawn. So
+ * suppose a worker reads the head and then finds no living line that says either. Then the owner is gone, or has left
+ * meanwhile; in the second case the head has moved, and the compare-exchange that passes the turn on fails. */
 #include "visits_turns.h"
 
 static bool is_gone(const tutti_turns *t, int rank)
@@ -34,7 +34,7 @@ static int64_t next_of(const tutti_turns *t, int rank)
     return head + (rank - head % t->nranks + t->nranks) % t->nranks;
 }
 
-/* Nobody passes on the turn of who lives and does not rest, so the head stays before it. */
+/* The turn of a rank that lives and does not rest is not passed on, so the head stays before it. */
 int64_t tutti_turns_next(const tutti_turns *t)
 {
     return next_of(t, t->rank);
@@ -45,7 +45,8 @@ static void pass_on(const tutti_turns *t, int64_t head)
     atomic_compare_exchange_strong(&t->board->head, &head, head + 1);
 }
 
-/* -1: nobody who lives. Who draws may have drawn this one: it says so at once. */
+/* Returns the owner of a ticket; -1: no living worker. A worker that is drawing may have drawn this ticket: it will
+ * soon say so. */
 static int owner_of(const tutti_turns *t, int64_t ticket)
 {
     int draws = -1;
@@ -85,8 +86,8 @@ void tutti_turns_leave(const tutti_turns *t, int64_t ticket)
     atomic_store(&t->board->head, ticket + 1);
 }
 
-/* Of those who are to bring something the one with the lowest ticket waits for nobody, and whose ticket is below that
- * has brought it: all go on. */
+/* True if the rank's vector, for a turn before this ticket, is still to come. The worker with the lowest ticket waits
+ * for none, and once it has brought its vector the next one goes on: so all go on. */
 bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket)
 {
     const int64_t its = next_of(t, rank);
@@ -110,7 +111,7 @@ bool tutti_turns_is_out(const tutti_turns *t, int rank)
 
 /* ---- shares ---- */
 
-static const int64_t CLOSED = (int64_t)1 << 62; /* bit of `dealt`: it stays as it is */
+static const int64_t CLOSED = (int64_t)1 << 62; /* bit of `dealt`: the column is closed */
 
 static bool is_anybody_gone(const tutti_turns *t)
 {
@@ -119,7 +120,8 @@ static bool is_anybody_gone(const tutti_turns *t)
     return false;
 }
 
-/* Closes all columns: shares from the one that comes back on have not been dealt, and are common. Always the same. */
+/* Closes all columns. Returns the first share from which on none has been dealt; these are common. The result is always
+ * the same. */
 static int64_t close_columns(const tutti_turns *t, int64_t begin)
 {
     int64_t common = begin;
@@ -131,7 +133,7 @@ static int64_t close_columns(const tutti_turns *t, int64_t begin)
     return common;
 }
 
-/* Whether somebody else who lives can still be dealt it. */
+/* True if another living worker can still be dealt the share. */
 static bool can_others_take(const tutti_turns *t, int64_t share)
 {
     for (int r = 0; r < t->nranks; r++)
@@ -139,7 +141,7 @@ static bool can_others_take(const tutti_turns *t, int64_t share)
     return false;
 }
 
-/* The first share that is left of a closed column and that this worker can take; `end`: none. *left: how many were
+/* Returns the first remaining share of a closed column that this worker can take; `end` = none. *left: how many were
  * dealt before it. */
 static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t end, int64_t *left)
 {
@@ -151,11 +153,12 @@ static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t 
         if (share >= end) return end;
         if (share >= behind) return share;
         if (can_others_take(t, share)) return end;
-        atomic_compare_exchange_strong(&line->left, left, *left + 1); /* nobody's any more */
+        atomic_compare_exchange_strong(&line->left, left, *left + 1); /* no worker can take it any more */
     }
 }
 
-/* The lowest that is left of its own column and of those of who is gone; then the common ones, as they come. */
+/* Deals the lowest remaining share of its own column and of those of workers that are gone; then the common shares, by
+ * arrival. */
 static int64_t deal_in_common(const tutti_turns *t, int64_t begin, int64_t end)
 {
     const int64_t common = close_columns(t, begin), border = common < end ? common : end;
