@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_impl.h: what rows of the table of sets fill in, private to src/data.
+/* dataset_impl.h: the row of the table of data sets: functions that a set fills in, private to src/data.
  *
  * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB). Loading a batch
  * turns them into floats through a table of 256 entries for each channel, so that a byte gives the same float

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.h: which data a run was trained on, in a few lines: numbers and labels of samples, names of classes, how
- * bytes become floats, and hashes of some samples as they are stored. Two sets with the same identity may differ in
- * samples that were not hashed.
+/* identity.h: the identity of the data that a run was trained on, in a few lines: numbers and labels of samples, names
+ * of classes, how bytes become floats, and hashes of some samples as they are stored. Two sets with the same identity
+ * may differ in samples that were not hashed.
  *
  * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; in names of classes, bytes that are no letters or
  * digits are written as %XX. Threads: owner. */

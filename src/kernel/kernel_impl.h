@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_impl.h: what the files of src/kernel share: attributes of the ops, their rows, layouts, adapters.
+/* kernel_impl.h: declarations that the files of src/kernel share: attributes of the ops, their rows, layouts, adapters.
  *
  * The attributes stand here and not in the op files because other rows (onednn_conv.c) read them too. */
 #ifndef TUTTI_KERNEL_IMPL_H

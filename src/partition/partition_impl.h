@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_impl.h: what the files of the partition share: from a machine as hwloc has it to groups. */
+/* partition_impl.h: declarations that the files of the partition share: from a machine as hwloc has it to groups. */
 #ifndef TUTTI_PARTITION_IMPL_H
 #define TUTTI_PARTITION_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_times.h: how long the exchanges of a plan take on a topology, asked for many sizes.
+/* exchange_times.h: predicts how long the exchanges of a plan take on a topology, for many sizes.
  *
  * Up to TUTTI_EXACT_RANKS members each size is simulated, unless it is said otherwise. Beyond, a schedule and its
  * members are simulated once and other sizes lie on a line (lines.h): 133 exchanges between 1,024 ranks by a ring are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_costs.h: what the messages of a step cost on a topology, if no plan says how they travel.
+/* step_costs.h: predicts what the messages of a step cost on a topology, if no plan says how they travel.
  *
  *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one, at its best parameters if none are given:
  *                          simulated as the chooser does

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_scaling.h: how long a training of an SVM would take on more ranks, from its trace on one.
+/* svm_scaling.h: predicts how long a training of an SVM takes on more ranks, from its trace on one.
  *
  * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times
  * change:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_training.h: from two-class problems to models of many classes: one-vs-one, folds, probabilities.
+/* svm_training.h: trains models of many classes by two-class problems: one-vs-one, folds, probabilities.
  *
  * Threads: owner. All functions that take a training are collective. */
 #ifndef TUTTI_SVM_TRAINING_H

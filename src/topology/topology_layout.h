@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.h: where a picture of a network shows its nodes and cables. Threads: owner. */
+/* topology_layout.h: places of the nodes and cables in a network's picture. Threads: owner. */
 #ifndef TUTTI_TOPOLOGY_LAYOUT_H
 #define TUTTI_TOPOLOGY_LAYOUT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_flags.h: what the files of `tutti predict` share. Failures name the flag and are TUTTI_ERR_USAGE. Threads:
- * owner. */
+/* predict_flags.h: declarations that the files of `tutti predict` share. Failures name the flag and are
+ * TUTTI_ERR_USAGE. Threads: owner. */
 #ifndef TUTTI_CLI_PREDICT_FLAGS_H
 #define TUTTI_CLI_PREDICT_FLAGS_H
 

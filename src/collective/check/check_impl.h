@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_impl.h: what the files of the checker share, and why the proof holds. One legal interleaving of all ranks is
- * replayed on symbols.
+/* check_impl.h: declarations that the files of the checker share, and why the proof holds. One legal interleaving of
+ * all ranks is replayed on symbols.
  *
  * Why one interleaving suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the
  * checker proves that operations on one end of a channel are ordered), so the pairs do not depend on the interleaving.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_impl.h: what the files of a communicator share.
+/* comm_impl.h: declarations that the files of a communicator share.
  *
  *   way      how a call goes through memory; one row each in comm_way.c. Each way has one of four paths:
  *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): one invocation a call

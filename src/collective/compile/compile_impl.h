@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_impl.h: what the algorithms share: buffers of a collective, roots of canonical sums, balanced sums, messages.
+/* compile_impl.h: declarations that the algorithms share: buffers of a collective, roots of canonical sums, balanced
+ * sums, messages.
  *
  * The buffers of every part stand in one order, so that a compiler knows the numbers of its peers' buffers: in (one a
  * root), out, scratch. Threads: frozen. */

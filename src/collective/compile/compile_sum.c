@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_sum.c: which subtrees of the canonical sum a rank holds, and balanced sums as postfix folds.
+/* compile_sum.c: finds which subtrees of the canonical sum a rank holds, and writes balanced sums as postfix folds.
  *
  * The sum of a vector over S slots is one balanced binary tree. A rank holds a run of slots, hence at most 2 log2 S
  * whole subtrees. Because roots come in leaf order, a binary counter (fold while the two topmost are equally large)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_walk.c: one rank's way through an algorithm: parts of sums are given and added, results shown and taken;
- * rings over some of the ranks are made of these. */
+/* compile_walk.c: walks through an algorithm as one rank, by four moves: give a part of a sum, add one, show a result,
+ * take one; makes rings of these. */
 #include "compile_impl.h"
 
 tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes)

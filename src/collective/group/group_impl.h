@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_impl.h: what the files of a group share: peers, their sockets, waiting.
+/* group_impl.h: declarations that the files of a group share: peers, their sockets, waiting.
  *
  *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and
  *            the small collectives. Between hosts it also carries the messages that the mesh carries on one host, and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_act.c: one action of one actor: an element (or slice) read or written, a signal, a wait, a message
+/* interpret_act.c: plays one action of one actor: an element (or slice) read or written, a signal, a wait, a message
  * offered. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_impl.h: what the files of the interpreter share.
+/* interpret_impl.h: declarations that the files of the interpreter share.
  *
  *   world   everything that never changes: parts of all ranks, the places of their memory, shared words.
  *   state   everything that changes, in one block of memory, so that a search can copy, hash and restore it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_impl.h: what the files of the rendezvous share. */
+/* join_impl.h: declarations that the files of the rendezvous share. */
 #ifndef TUTTI_JOIN_IMPL_H
 #define TUTTI_JOIN_IMPL_H
 

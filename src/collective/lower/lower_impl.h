@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower_impl.h: how one rank's part with sends and receives becomes a lowered one.
+/* lower_impl.h: declarations that the files of lowering share: how one rank's part with sends and receives becomes a
+ * lowered one.
  *
  * Every send and recv becomes several pieces:
  *   pushed  recv: [signal free] ... wait data        send: [wait free], move into the far slice, signal data

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_impl.h: what the files of the reader of docs/schedule-format.md share.
+/* text_impl.h: declarations that the files of the reader of docs/schedule-format.md share.
  *
  * The text may be anything: every number has a range, every name is looked up, and memory grows only with the text. The
  * checker decides whether the schedule is right.

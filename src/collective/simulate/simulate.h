@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate.h: how long a schedule takes on a topology: closed forms, the round evaluator, and lower bounds.
+/* simulate.h: predicts how long a schedule takes on a topology: closed forms, the round evaluator, and lower bounds.
  *
  * Three answers that check each other: bound <= lower <= seconds; and on networks without collisions the closed form of
  * an algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c). Model. Steps of a stage

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages.c: which stages of a schedule move the same between the same ranks, so that the links are shared out once for
- * all of them: a ring's 2(p - 1) stages are one. Where the parts of some ranks stand for all, each kind's flows are
- * laid out for all ranks when it is solved.
+/* stages.c: finds which stages of a schedule move the same between the same ranks, so that their links are shared out
+ * once: a ring's 2(p - 1) stages are one. Where the parts of some ranks stand for all, each kind's flows are laid out
+ * for all ranks when it is solved.
  *
  * Who sends how many to one host at a time is counted here; where the topology has an incast those ports are slower in
  * that stage.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* traffic.c: what a schedule moves and computes, by stage, collected from all ranks' parts for one element count.
+/* traffic.c: collects from all ranks' parts what a schedule moves and computes in each stage, for one element count.
  *
  * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host:
  * every byte read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is

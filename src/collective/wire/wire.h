@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.h: what carries bytes between hosts: the functions of a wire, one row each.
+/* wire.h: the wire, which carries bytes between hosts: its functions, one row each for tcp and ucx.
  *
  *   shm   maps memory: loads and stores are the transport, so it has no functions; the group passes the descriptors.
  *   tcp   moves bytes by itself (put, read), between hosts or on one, over sockets.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_impl.h: what the decoders of JPEG and PNG share. Both libraries report errors by longjmp. So each function that
- * calls one calls setjmp itself, keeps everything in the image, and owns nothing across the call. */
+/* image_impl.h: declarations that the decoders of JPEG and PNG share. Both libraries report errors by longjmp. So each
+ * function that calls one calls setjmp itself, keeps everything in the image, and owns nothing across the call. */
 #ifndef TUTTI_DATA_IMAGE_IMPL_H
 #define TUTTI_DATA_IMAGE_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idx_find.c: where the files of an IDX set lie and what they are called, as MNIST's mirrors and torchvision have them.
+/* idx_find.c: finds the files of an IDX set by their names, as MNIST's mirrors and torchvision have them.
  *
  * A folder that holds them: PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file:
  * [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.' instead of '-' before "idx", or a folder of that name with the file in

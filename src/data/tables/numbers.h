@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.h: what the sets of numbers, csv and npy, share. Private to src/data. */
+/* numbers.h: declarations that the sets of numbers, csv and npy, share. Private to src/data. */
 #ifndef TUTTI_DATA_NUMBERS_H
 #define TUTTI_DATA_NUMBERS_H
 

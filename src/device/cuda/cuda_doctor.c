@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_doctor.c: what of CUDA is on this machine, in words: libraries with their places and versions, cards, and why
- * something is not there. */
+/* cuda_doctor.c: says in words which parts of CUDA are on this machine: libraries with their places and versions,
+ * cards, and why something is not there. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

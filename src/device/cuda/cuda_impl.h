@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_impl.h: what the files of src/device/cuda share.
+/* cuda_impl.h: declarations that the files of src/device/cuda share.
  *
  *   cuda_device.c    opens and closes it, what is kept     cuda_memory.c   memory, ranges, what the host sees
  *   cuda_libraries.c where libraries are                   cuda_module.c   kernels' texts, compiled and cached

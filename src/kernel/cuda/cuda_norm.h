@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm.h: what both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, and hands on what
- * it does not take to cuda_norm_any.c. The create of cuda_norm_any.c finds the output described and, in training, the
- * needs of the backward pass.
+/* cuda_norm.h: declarations that both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, and
+ * hands on what it does not take to cuda_norm_any.c. The create of cuda_norm_any.c finds the output described and, in
+ * training, the needs of the backward pass.
  *
  * Threads: tables are shared; a kernel is owner. */
 #ifndef TUTTI_KERNEL_CUDA_NORM_H

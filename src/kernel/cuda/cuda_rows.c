@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_rows.c: what all kernel rows of a card share: checks, placement of outputs, finding functions. */
+/* cuda_rows.c: functions that all kernel rows of a card share: checks, placement of outputs, finding functions. */
 #include "cuda_rows.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_impl.h: what the files of our matrix products share: rows, packed panels.
+/* gemm_impl.h: declarations that the files of our matrix products share: rows, packed panels.
  *
  * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of
  * C wide, one of B row->columns columns: cells [k][side] (of A where a_in_tiles: [k / 16][side][16 of k]), a side that

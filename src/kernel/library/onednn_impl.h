@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_impl.h: what the oneDNN rows share: a kernel's passes as short lists of primitives, built once.
+/* onednn_impl.h: declarations that the oneDNN rows share: a kernel's passes as short lists of primitives, built once.
  *
  * A row creates primitive descriptors and says for each argument where it lies (a place) and in which memory order it
  * is there. tutti_onednn_add compares that with the order that the primitive wants and puts a reorder before or after

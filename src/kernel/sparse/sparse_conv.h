@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_conv.h: what the passes of the candidate `sparse` share: shapes, tiles, weights, lists of a tile.
+/* sparse_conv.h: declarations that the passes of the candidate `sparse` share: shapes, tiles, weights, lists of a tile.
  *
  * A pass reads one side of the convolution and writes the other, in tiles of rows of what it writes, by group; each
  * thread has scratch for one tile. What is written does not depend on how many threads there are. */

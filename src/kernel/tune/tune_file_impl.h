@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_file_impl.h: what printing and parsing a tune file share (tune_file.h). */
+/* tune_file_impl.h: declarations that printing and parsing a tune file share (tune_file.h). */
 #ifndef TUTTI_TUNE_FILE_IMPL_H
 #define TUTTI_TUNE_FILE_IMPL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confusion_impl.h: what tables and picture of the confusion matrix share: which classes are shown, and their names. */
+/* confusion_impl.h: declarations that tables and picture of the confusion matrix share: which classes are shown, and
+ * their names. */
 #ifndef TUTTI_CONFUSION_IMPL_H
 #define TUTTI_CONFUSION_IMPL_H
 

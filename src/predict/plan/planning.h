@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.h: what planners ask of a job and what is found: steps at several rank counts, a whole run's hours, nodes
- * and cost, memory a rank, what bounds a step, other machines, other frameworks, advice. This room lies above job,
- * which drives predict, so that it can load a job with other keys and predict it. A command reads flags into the two
- * structs, asks, and prints the text it gets. Threads: owner. */
+/* planning.h: answers to planners of a job: steps at several rank counts, a whole run's hours, nodes and cost, memory
+ * of a rank, bounds of a step, other machines, other frameworks, advice. This room lies above job, which drives
+ * predict, so that it can load a job with other keys and predict it. A command reads flags into the two structs, asks,
+ * and prints the text it gets. Threads: owner. */
 #ifndef TUTTI_PREDICT_PLANNING_H
 #define TUTTI_PREDICT_PLANNING_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_run.h: what a whole training takes by the predicted step of each rank count: hours, nodes for a deadline, what
- * it costs, and up to how many ranks it pays. Arithmetic on predictions; nothing else is looked at. Threads: shared
- * (pure). */
+/* plan_run.h: predicts a whole training from the step of each rank count: hours, nodes for a deadline, cost, and up to
+ * how many ranks it pays. Arithmetic on predictions; nothing else is looked at. Threads: shared (pure). */
 #ifndef TUTTI_PLAN_RUN_H
 #define TUTTI_PLAN_RUN_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_data_impl.h: what the files of the reader share: lines to rows, and the verdict over all parts of a file.
+/* svm_data_impl.h: declarations that the files of the reader share: lines to rows, and the verdict over all parts of a
+ * file.
  *
  * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count within the part, from
  * 1; only the parts before say what they are in the file. A line that begins with '#' is a comment, as scikit-learn

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_text.h: what LIBSVM's data and model files have in common: numbers, and rows of index:value.
+/* svm_text.h: reads numbers and rows of index:value, as LIBSVM's data and model files have them.
  *
  * All of it reads from a pointer into a line that ends in '\n': nothing looks past that. Failures are words alone; the
  * caller puts file and line in front.

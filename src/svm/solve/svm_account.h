@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_account.h: where the time of a problem's rounds went on this rank, and what its collectives brought.
+/* svm_account.h: accounts the time of a solve on this rank: kinds of work, and what its collectives brought.
  *
  * Every stretch between two looks at the clock is charged to one kind of work, so their sum is the wall time. Some ten
  * looks a round, and one a tile: 25 ns each. Threads: owner. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_context.h: what the files of the SVM solver share.
+/* svm_context.h: declarations that the files of the SVM solver share: the context of a training.
  *
  *   context  rows, tile, threads and buffers of all problems of a training: svm_context.c, svm_travel.c, svm_sum.c
  *   solver   one problem, its state and what is made from it: svm_solve.c, svm_finish.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_impl.h: what the files of the SMO loop share: a working set in the form that loops want, and rows of
- * svm_pairs_vector.c, one an instruction set. All rows give equal bits: nothing is fused. */
+/* svm_pairs_impl.h: declarations that the files of the SMO loop share: a working set in the form that loops want, and
+ * rows of svm_pairs_vector.c, one an instruction set. All rows give equal bits: nothing is fused. */
 #ifndef TUTTI_SVM_PAIRS_IMPL_H
 #define TUTTI_SVM_PAIRS_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_solve.h: one problem of two classes, solved by all ranks together.
+/* svm_solve.h: solves one SVM problem of two classes by all ranks together.
  *
  * Rows stay where they are; each rank holds y, alpha, gradient and the active flag of its own samples. A round: (1) one
  * allreduce of (gamma, index), the most violating pair; (2) a working set: the newest three quarters of the last one

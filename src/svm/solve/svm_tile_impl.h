@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_impl.h: what the files of kernel values share: the memory of a tile, and rows by instruction set and number
- * type.
+/* svm_tile_impl.h: declarations that the files of kernel values share: the memory of a tile, and rows by instruction
+ * set and number type.
  *
  * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has,
  * found by a hash table with linear probing, at most a quarter full; slot 0 is what is not found.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_impl.h: what the files of the graph share: its parts, in the order in which tutti_graph_build calls them. */
+/* graph_impl.h: declarations that the files of the graph share: its parts, in the order in which tutti_graph_build
+ * calls them. */
 #ifndef TUTTI_GRAPH_IMPL_H
 #define TUTTI_GRAPH_IMPL_H
 

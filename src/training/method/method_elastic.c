@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_elastic.c: what the synchronous elastic-averaging methods share: memories, exchanges and loops.
+/* method_elastic.c: the parts of a plan that the synchronous elastic-averaging methods share: memories, exchanges and
+ * loops.
  *
  * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period its rule also
  * pulls W towards the centre C, and C moves towards all workers: C <- C + alpha (sum of W - P C). Both use the values

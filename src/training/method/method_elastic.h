@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_elastic.h: what the synchronous elastic-averaging methods share (You, Buluc and Demmel 2017, arXiv
- * 1708.02983). They differ in where the centre lies and in what is exchanged beside the computing. */
+/* method_elastic.h: declarations that the synchronous elastic-averaging methods share (You, Buluc and Demmel 2017,
+ * arXiv 1708.02983). They differ in where the centre lies and in what is exchanged beside the computing. */
 #ifndef TUTTI_METHOD_ELASTIC_H
 #define TUTTI_METHOD_ELASTIC_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_impl.h: what the files of the plan share: its parts under construction, in the order in which tutti_plan_build
- * calls them. */
+/* plan_impl.h: declarations that the files of the plan share: its parts under construction, in the order in which
+ * tutti_plan_build calls them. */
 #ifndef TUTTI_PLAN_IMPL_H
 #define TUTTI_PLAN_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_trees.c: several trees at once, packed into the links of the topology (collective/pack; after Blink).
+/* compile_trees.c: trees: several trees at once, packed into the links of the topology (collective/pack; after Blink).
  *
  *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up, and as
  *               soon as the root has a chunk it goes down again, against the sums of later chunks;

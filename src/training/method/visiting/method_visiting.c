@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_visiting.c: what the asynchronous methods share, whose workers take steps of their own and visit a centre:
- * memories, visits, loops.
+/* method_visiting.c: the parts of a plan that the asynchronous methods share, whose workers take steps of their own and
+ * visit a centre: memories, visits, loops.
  *
  * A worker's step consists of its kernels, on its own weights and its share of a batch, and a visit. By gradients: the
  * rule is applied to the centre, with states that lie beside it, and the worker continues from the new centre. Elastic:

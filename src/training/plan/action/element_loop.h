@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_loop.h: how a row of actions defines its loop: an inlined function over tutti_elements. TUTTI_ISA_EACH(LOOP)
+/* element_loop.h: defines the loop of an action's row: an inlined function over tutti_elements. TUTTI_ISA_EACH(LOOP)
  * makes a function of it for each instruction set, and the compiler vectorises it. No multiplication is fused with an
  * addition (rule_loops.h). */
 #ifndef TUTTI_ELEMENT_LOOP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_loop.c: one rank's loops over several training steps as steps of a schedule (see plan_compose.h). */
+/* plan_loop.c: unrolls one rank's loops over several training steps as steps of a schedule (see plan_compose.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.h: what a run keeps in its folder, and where it begins.
+/* keep.h: the files that a run keeps in its folder, and the weights and step where it begins.
  *
  *   resume.c      the folder: lock, comparison of jobs,      init*.c        weights from elsewhere
  *                 where to continue

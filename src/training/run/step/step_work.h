@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments. Arguments hold the
- * device's addresses and numbers, and nothing of the trainer. Each kind of device has a table with a row for each kind
- * of work: the cpu's is in step_work.c, CUDA's in cuda/step_cuda.c. Threads: shared. */
+/* step_work.h: the work that a step launches on its device: kinds of work by number, and their arguments. Arguments
+ * hold the device's addresses and numbers, and nothing of the trainer. Each kind of device has a table with a row for
+ * each kind of work: the cpu's is in step_work.c, CUDA's in cuda/step_cuda.c. Threads: shared. */
 #ifndef TUTTI_STEP_WORK_H
 #define TUTTI_STEP_WORK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.h: how a worker of another host uses the board of visits, which it cannot read (visits.h). It asks rank 0
- * once in each local step and gets an answer. Ask and answer are two exchanges of a few numbers between the two ranks,
- * by schedules that the plan has proved.
+/* visitor.h: asks rank 0 about the board of visits for a worker of another host, which cannot read it (visits.h). It
+ * asks rank 0 once in each local step and gets an answer. Ask and answer are two exchanges of a few numbers between the
+ * two ranks, by schedules that the plan has proved.
  *
  * An ask says which share the worker wants to begin, whether the one before has ended and with which loss, and whether
  * somebody wants the run to end. An answer says whether the share may begin, and which share the worker is dealt after
