@@ -21,7 +21,7 @@ static tutti_status refuse(const char *text, const char *why, tutti_failure *err
                       "MASTER_ADDR '%.80s' %s: write a name or an address, as node7, 10.0.0.7, [fd00::7]", text, why);
 }
 
-/* Where the host ends and where its port begins (NULL: there is none). False: a bracket is open. */
+/* Finds where the host ends and where its port begins (NULL: there is none). False: a bracket is open. */
 static bool part(const char **host, size_t *length, const char **port)
 {
     const char *text = *host, *colon = strchr(text, ':');
@@ -34,7 +34,7 @@ static bool part(const char **host, size_t *length, const char **port)
         return true;
     }
     *length = strlen(text);
-    if (!colon || strchr(colon + 1, ':')) return true; /* a name, or an address of IP 6 */
+    if (!colon || strchr(colon + 1, ':')) return true; /* a name, or an IPv6 address */
     *length = (size_t)(colon - text), *port = colon + 1;
     return true;
 }
@@ -47,7 +47,8 @@ static bool read_port(const char *text, int *out)
     return port > 0 && port <= 65535 && !*end;
 }
 
-/* fe80::/10 is on every link, so without an interface the system does not know where. */
+/* Checks an IPv6 address. fe80::/10 exists on every link, so without an interface the system does not know which
+ * one. */
 static tutti_status check_six(const char *text, const char *host, tutti_failure *err)
 {
     char number[TUTTI_ADDRESS_HOST];
@@ -65,7 +66,7 @@ static tutti_status check_six(const char *text, const char *host, tutti_failure 
         number);
 }
 
-/* What stands where it stands in no name. */
+/* Returns true if the text has no character that names never have. */
 static bool is_like_a_name(const char *host)
 {
     for (const char *at = host; *at; at++)
@@ -105,8 +106,8 @@ int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **ou
 
 /* ---- listening ---- */
 
-/* -1 and errno. A socket of IP 6 takes calls of IP 4 too, where its address is everybody's or an address of IP 4 in the
- * form of IP 6. */
+/* Opens a listening socket; -1 and errno. An IPv6 socket takes IPv4 calls too, if its address is the wildcard or an
+ * IPv4 address in IPv6 form. */
 static int listen_on(const struct sockaddr *address, socklen_t length)
 {
     const int on = 1, six_alone = 0;
@@ -129,7 +130,7 @@ static int listen_everywhere(int port, int *out)
     const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
     const struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     *out = listen_on((const struct sockaddr *)&six, sizeof six);
-    if (*out < 0 && errno != EADDRINUSE) /* a host without IP 6 */
+    if (*out < 0 && errno != EADDRINUSE) /* the host has no IPv6 */
         *out = listen_on((const struct sockaddr *)&four, sizeof four);
     return *out < 0 ? -1 : 1;
 }

@@ -2,9 +2,9 @@
 /* discover.c: finds out which launcher started this rank: a table of launchers, of which the first that is present
  * decides.
  *
- * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a
+ * Variables come first: RANK and WORLD_SIZE are set by something nearer than an outer launcher (torchrun inside srun, a
  * shell line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx
- * and Slurm's variables are there, and PMIx is right. */
+ * and Slurm's variables are present, and PMIx is right. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ static const tutti_launcher_row *find_launcher(void)
     return NULL;
 }
 
-/* All of them: where the first goes, the next would be found. */
+/* Lists the variables of all present rows: without the first launcher's, the next one would be found. */
 void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET])
 {
     size_t at = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover_pmix.c: ranks started by a PMIx launcher: mpirun of Open MPI, srun --mpi=pmix, prterun.
  *
- * The library is loaded by who was started so. PMIx carries one value: rank 0 listens on a port of the kernel's choice
- * and publishes "cookie port address,address"; a fence brings it to all, and the others take the first address that
- * answers. Everything else is the rendezvous of join.c. The library starts a thread, which must not take the signals
- * that this program waits for: they are blocked meanwhile. The connection stays open until the rank ends: the launcher
- * hears of a failure at once and ends the other ranks. */
+ * Only ranks that were started so load the library. PMIx carries one value: rank 0 listens on a port of the kernel's
+ * choice and publishes "cookie port address,address"; a fence brings it to all, and the others take the first address
+ * that answers. Everything else is the rendezvous of join.c. The library starts a thread, which must not take the
+ * signals that this program waits for: they are blocked meanwhile. The connection stays open until the rank ends, so
+ * that the launcher hears of a failure at once and ends the other ranks. */
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>
@@ -24,7 +24,8 @@
 #include "discover_impl.h"
 
 static const char key[] = "tutti.rank0";
-/* A rank that has only lost a peer leaves this long to whoever knows the cause: launchers report the first. */
+/* Seconds that a rank which has only lost a peer waits before it reports: launchers report the first failure, and
+ * another rank may know the cause. */
 static const double ECHO_S = 1;
 
 #define PMIX_FUNCTIONS(_)                                                                                              \
@@ -77,7 +78,7 @@ static tutti_status open_client(struct tutti_pmix *p, tutti_failure *err)
     return status == PMIX_SUCCESS ? TUTTI_OK : fail(p, "cannot reach the launcher", status, err);
 }
 
-/* A whole number that the launcher knows of `rank`. */
+/* Asks the launcher for a whole number about `rank`. */
 static tutti_status ask(const struct tutti_pmix *p, pmix_rank_t rank, const char *what, int *out, tutti_failure *err)
 {
     pmix_proc_t whom = p->me;
@@ -89,11 +90,11 @@ static tutti_status ask(const struct tutti_pmix *p, pmix_rank_t rank, const char
         *out = value->data.uint16;
     else
         *out = (int)value->data.uint32;
-    free(value); /* a number owns nothing */
+    free(value); /* a number owns no memory */
     return TUTTI_OK;
 }
 
-/* --- the fence, with a deadline of ours --- */
+/* --- the fence, with our own deadline --- */
 
 typedef struct {
     pthread_mutex_t lock;
@@ -130,21 +131,21 @@ static tutti_status pass_fence(const struct tutti_pmix *p, double deadline_s, tu
     if (f->done) status = f->status;
     late = late && !f->done;
     pthread_mutex_unlock(&f->lock);
-    if (late) /* f stays: the library's thread may still write to it */
+    if (late) /* f is not freed: the library's thread may still write to it */
         return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
                           "PMIx: not all ranks have come within %g s (the launcher does not say which)", deadline_s);
     free(f);
     return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ? TUTTI_OK : fail(p, "fence", status, err);
 }
 
-/* --- where rank 0 is --- */
+/* --- where rank 0 listens --- */
 
 static tutti_status publish(tutti_group_config *c, bool one_host, tutti_failure *err)
 {
     const struct tutti_pmix *p = c->pmix;
     char text[TUTTI_REACH_TEXT + 64], list[TUTTI_REACH_TEXT] = "127.0.0.1";
     uint64_t cookie = (uint64_t)tutti_clock_ns() ^ (uint64_t)getpid() << 40;
-    (void)!getrandom(&cookie, sizeof cookie, 0); /* without it: time and pid are still a neighbour's others */
+    (void)!getrandom(&cookie, sizeof cookie, 0); /* if it fails, time and pid still differ from another job's */
     if (!one_host) tutti_reach_own(list);
     c->cookie = cookie;
     c->master_fd = tutti_reach_listen(one_host, &c->master_port);
@@ -196,7 +197,8 @@ static void end(tutti_group_config *c, int exit_code, const char *words)
     if (exit_code > 0 && exit_code <= TUTTI_ERR_RENDEZVOUS) {
         c->pmix->lib.PMIx_Abort(exit_code, words, NULL, 0);
     } else {
-        /* Stopped in good order by a signal: the launcher ends the others when the first has gone. */
+        /* Stopped in good order by a signal: wait for the others, because the launcher ends them when the first has
+         * gone. */
         if (exit_code) pass_fence(c->pmix, c->deadline_s, NULL);
         c->pmix->lib.PMIx_Finalize(NULL, 0);
     }

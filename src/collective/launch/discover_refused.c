@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover_refused.c: launchers that count their ranks but do not say where rank 0 can be found. Without this, each of
- * their processes would take itself for the only rank and train alone. The remedy is part of the refusal. */
+/* discover_refused.c: launchers that count their ranks but do not say where rank 0 can be found. Without these rows,
+ * each of their processes would take itself for the only rank and train alone. The remedy is part of the refusal. */
 #include <stdlib.h>
 
 #include "discover_impl.h"
@@ -43,8 +43,7 @@ const tutti_launcher_row tutti_launcher_pmi = {
 
 /* --- srun without PMIx --- */
 
-/* The shell of a batch job has SLURM_PROCID and SLURM_NTASKS too, but only one of it runs: it is not a task of a
- * step. */
+/* The shell of a batch job has SLURM_PROCID and SLURM_NTASKS too, but it is one process and no task of a step. */
 static bool slurm_present(void)
 {
     return tutti_variable_set("SLURM_STEP_ID") && tutti_variable_set("SLURM_PROCID") &&

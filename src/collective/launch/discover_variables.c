@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover_variables.c: reads torchrun's variables: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT. `tutti` as
- * launcher sets the same ones, and so does whoever starts ranks by hand.
+ * launcher sets the same variables; people who start ranks by hand set them too.
  *
- * Where torchrun's agent already listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) rank 0 takes the next port. */
+ * If torchrun's agent already listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE), rank 0 takes the next port. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool present(void)
     return tutti_variable_set("RANK") || tutti_variable_set("WORLD_SIZE");
 }
 
-/* TUTTI_COOKIE, else torchrun's run id and restart count, so that neighbours on one port are told apart. */
+/* Returns the hash of TUTTI_COOKIE, else of torchrun's run id and restart count, which tells jobs on one port apart. */
 static uint64_t read_cookie(void)
 {
     const char *cookie = getenv("TUTTI_COOKIE"), *run = getenv("TORCHELASTIC_RUN_ID");
@@ -28,7 +28,7 @@ static uint64_t read_cookie(void)
     return tutti_hash(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
-/* That stands behind the address: alone, or the same as MASTER_PORT. */
+/* Takes a port that follows the address: alone, or equal to MASTER_PORT. */
 static tutti_status take_port(const char *text, long long *port, tutti_failure *err)
 {
     tutti_address a;
@@ -55,7 +55,7 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
-    if (here <= local || here > nranks) here = 0; /* somebody else's */
+    if (here <= local || here > nranks) here = 0; /* the value is of another launcher */
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
     st = take_port(c->master_addr, &port, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c: rendezvous: each rank says hello to rank 0, which compares the hellos and sends all the list of members or a
- * refusal. Whoever waits for seconds says for whom. */
+ * refusal. A rank that waits for seconds says for which ranks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ void tutti_join_begin_wait(tutti_joining *j, double tell_after_s)
     j->looked_at = now;
 }
 
-/* Nobody sleeps for longer than a second: what is beyond is time in which this process itself stood still. */
+/* No rank sleeps for longer than a second: a longer gap is time in which this process itself stood still, and extends
+ * the deadline. */
 bool tutti_join_is_late(tutti_joining *j)
 {
     const double now = tutti_clock_s(), gap = now - j->looked_at;
@@ -72,7 +73,7 @@ static int count_near(const tutti_group *g)
     return n;
 }
 
-/* All have met: sockets and memory between all of a host. */
+/* Called when all have met: connects sockets and shares memory between the ranks of a host. */
 static tutti_status settle(tutti_group *g, tutti_joining *j, tutti_failure *err)
 {
     char who[TUTTI_HOST_TEXT + 96];
@@ -108,8 +109,8 @@ static tutti_status meet(tutti_group *g, tutti_joining *j, tutti_failure *err)
     st = settle(g, j, &why);
     if (!st) return TUTTI_OK;
     if (st == TUTTI_ERR_PEER && g->culprit < 0)
-        st = TUTTI_ERR_RENDEZVOUS;               /* nobody has died: they have not all met in time */
-    tutti_group_set_failed(g, -1, st, why.text); /* the others wait for us */
+        st = TUTTI_ERR_RENDEZVOUS;               /* no rank has died: they have not all met in time */
+    tutti_group_set_failed(g, -1, st, why.text); /* the others wait for this rank */
     return tutti_fail(err, st, "%s", why.text);
 }
 

@@ -3,7 +3,7 @@
  * instruction set, wire, job.
  *
  * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count,
- * and the caller's fingerprint. A refusal shows both values, because "mismatch" helps nobody. */
+ * and the caller's fingerprint. A refusal shows both values, because "mismatch" alone helps no one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ void tutti_hello_terminate(tutti_hello *h)
     h->version[sizeof h->version - 1] = h->isa[sizeof h->isa - 1] = '\0';
 }
 
-/* Where two long texts part: the line of each, cut to something readable. */
+/* Fails with the line of each text at which two long texts begin to differ, cut to a readable length. */
 static tutti_status fail_on_texts(const tutti_hello *other, const char *zero_text, const char *other_text,
                                   tutti_failure *err)
 {
@@ -77,7 +77,7 @@ static tutti_status fail_on(const char *what, const tutti_hello *other, const ch
                       a, other->rank, other->host, other->pid, b);
 }
 
-/* A wire that maps no memory was asked for. */
+/* Returns true if a wire that maps no memory was asked for. */
 static bool maps_nothing(const tutti_hello *h)
 {
     const tutti_wire_row *row = h->wire[0] ? tutti_wire_find(h->wire, NULL) : NULL;
@@ -100,7 +100,9 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
             !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* namespaces of one kernel share its cores */
     }
     if (g->nhosts > 1 || !maps_nothing(&hellos[0])) return;
-    for (int r = 0; r < g->nranks; r++) g->hosts[r] = r; /* asked for on one host: every rank is a host of its own */
+    for (int r = 0; r < g->nranks; r++)
+        g->hosts[r] = r; /* such a wire on one host makes every rank a host of its
+                          * own */
     g->nhosts = g->nranks;
 }
 
@@ -117,8 +119,8 @@ static bool same_machine(const tutti_hello *a, const tutti_hello *b)
     return !strcmp(a->boot_id, b->boot_id);
 }
 
-/* Of the ranks of rank `first`'s machine: each control group counts once; one without a limit lifts it for all. 0 = no
- * limit. */
+/* Sums the quotas of the ranks of rank `first`'s machine: each control group counts once; a group without a limit lifts
+ * the limit for all. 0 = no limit. */
 static double unite_quotas(const tutti_hello *hellos, const tutti_hello_cores *cores, int first, int nranks)
 {
     double sum = 0;

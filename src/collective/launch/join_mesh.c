@@ -3,12 +3,12 @@
  * behind.
  *
  * Every rank listens before it says hello to rank 0, so the table of names that rank 0 sends back holds only names that
- * can be connected. The higher rank connects; both send a hello with the cookie and their doorbell. Nobody waits for
- * one peer while others are there: who has connected and says nothing yet stands aside. Who goes meanwhile is seen by
- * its mesh, if it has one, and by rank 0, whose control socket it had.
+ * can be connected. The higher rank connects; both send a hello with the cookie and their doorbell. No rank waits for
+ * one peer while others are ready: a peer that has connected and is still silent stands aside. The end of a rank
+ * meanwhile is noticed by its mesh, if it has one, and by rank 0 through its control socket.
  *
- * Whole and not a star on each host: its end is how a death is known while its neighbours compute. At 128 ranks on two
- * cores it takes 0.3 s of the 4 s that they take to begin. */
+ * Each host has a whole mesh and not a star, because the end of a socket tells of a death while the neighbours compute.
+ * At 128 ranks on two cores the mesh takes 0.3 s of the 4 s that they need to begin. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +32,9 @@ enum { NEWS = 64, AGAIN_MS = 10 };
 typedef struct {
     tutti_group *g;
     const tutti_hello *hellos;
-    int listener, next; /* the next rank to connect to */
+    int listener, next; /* next: the next rank to connect to */
     int nmissing;
-    int *strangers, nstrangers; /* sockets that have said nothing yet; room for nranks */
+    int *strangers, nstrangers; /* sockets that have sent nothing yet; room for nranks */
     double looked_at;
 } meeting;
 
@@ -72,7 +72,7 @@ static bool look_out_for(const tutti_group *g, int fd, uint64_t mark)
 
 /* --- the lower ranks --- */
 
-/* -1 and errno; EAGAIN: its queue is full. */
+/* Returns -1 and errno; EAGAIN: the queue of the listener is full. */
 static int connect_to(const char *name)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -88,7 +88,7 @@ static int connect_to(const char *name)
     return -1;
 }
 
-/* As far as it goes without waiting. */
+/* Connects to lower ranks as far as that is possible without waiting. */
 static tutti_status connect_lower_ranks(meeting *m, tutti_failure *err)
 {
     tutti_group *g = m->g;
@@ -105,9 +105,9 @@ static tutti_status connect_lower_ranks(meeting *m, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* --- who connects --- */
+/* --- ranks that connect --- */
 
-/* A stranger (other user, other cookie) is dropped without a word. */
+/* Returns true if the socket's process has this user. A stranger (other user, other cookie) is dropped silently. */
 static bool same_user(int socket)
 {
     struct ucred who;
@@ -115,7 +115,7 @@ static bool same_user(int socket)
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == geteuid();
 }
 
-/* Takes the hello of a socket; returns the rank it is from, -1 = not yet, -2 = drop the socket. */
+/* Takes the hello of a socket; returns its rank, -1 = not yet, -2 = drop the socket. */
 static int take_hello(meeting *m, int socket)
 {
     tutti_group *g = m->g;
@@ -136,7 +136,7 @@ static int take_hello(meeting *m, int socket)
 
 static void drop_stranger(meeting *m, int i)
 {
-    close(m->strangers[i]); /* also out of the epoll set */
+    close(m->strangers[i]); /* this also removes it from the epoll set */
     m->strangers[i] = m->strangers[--m->nstrangers];
 }
 
@@ -144,7 +144,7 @@ static void accept_all(meeting *m, tutti_status *s, tutti_failure *err)
 {
     int fd;
     while ((fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (m->nstrangers == m->g->nranks) drop_stranger(m, 0); /* more than there are members: some are none */
+        if (m->nstrangers == m->g->nranks) drop_stranger(m, 0); /* there are more than members, so some are strangers */
         if (same_user(fd) && look_out_for(m->g, fd, STRANGER | (uint64_t)fd))
             m->strangers[m->nstrangers++] = fd;
         else
@@ -190,7 +190,7 @@ static tutti_status fail_missing(const tutti_group *g, tutti_failure *err)
 static tutti_status hear_peer(meeting *m, int rank, tutti_failure *err)
 {
     tutti_group *g = m->g;
-    if (!is_missing(g, rank)) { /* it is through and goes on, or goes */
+    if (!is_missing(g, rank)) { /* the rank has finished and goes on, or leaves */
         tutti_group_drain(g, rank);
         return TUTTI_OK;
     }
@@ -201,7 +201,7 @@ static tutti_status hear_peer(meeting *m, int rank, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* The news of those that have no mesh with us yet come over the star. */
+/* News of ranks that have no mesh socket with this one yet come over the star. */
 static tutti_status look_around(meeting *m, tutti_failure *err)
 {
     tutti_group *g = m->g;

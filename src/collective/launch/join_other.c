@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_other.c: finds rank 0 and says hello, as a rank other than 0. Rank 0 may come later: it is called until the
+/* join_other.c: finds rank 0 and says hello, as a rank other than 0. Rank 0 may start later: this rank tries until the
  * deadline. */
 #include <errno.h>
 #include <netdb.h>
@@ -17,7 +17,7 @@
 
 static const double TELL_S = 5, CONNECT_S = 2, ASK_AGAIN_S = 1;
 
-/* Of one address; what does not answer is given up after a while, for others may. -1 and errno. */
+/* Connects to one address; gives up after timeout_ms, because another address may answer. -1 and errno. */
 static int connect_to(const struct addrinfo *a, int timeout_ms)
 {
     int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol), problem = 0;
@@ -56,12 +56,12 @@ static void tell_unreached(tutti_joining *j, const char *why)
     j->config->notice(j->config->notice_arg, words);
 }
 
-/* A name's addresses as they are now: it may come into being, or move, while we try (a cluster's names appear with
- * their hosts). */
+/* Current addresses of a name, which may appear or change while this rank tries (a cluster's names appear with their
+ * hosts). */
 typedef struct {
-    struct addrinfo *list; /* NULL: it is not known */
+    struct addrinfo *list; /* NULL: the name is unknown */
     double asked_at;       /* 0: never */
-    int problem;           /* getaddrinfo's */
+    int problem;           /* error of getaddrinfo */
 } addresses;
 
 static void look_up(const tutti_joining *j, addresses *a)
@@ -73,7 +73,7 @@ static void look_up(const tutti_joining *j, addresses *a)
     a->asked_at = tutti_clock_s();
 }
 
-/* Until it is reached, or the deadline. *problem: errno's number, 0: the name is not known. */
+/* Tries until rank 0 is reached, or the deadline. *problem: errno, 0: the name is unknown. */
 static int try_zero(tutti_joining *j, addresses *a, int *problem)
 {
     while (true) {
@@ -103,7 +103,8 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
                       j->config->master_addr, j->config->master_port, j->config->deadline_s, strerror(problem));
 }
 
-/* What rank 0 answers; 0: nothing before the deadline, and it knows better who is missing, so it may speak first. */
+/* Waits for rank 0's answer; returns 0 if none came before the deadline. Rank 0 gets two seconds more, because it knows
+ * better which rank is missing. */
 static int await_answer(tutti_joining *j, int fd, tutti_frame *f)
 {
     enum { SLICE_MS = 1000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_threads.c: makes groups of the threads of one process: socket pairs and plain memory. Everything above is the
- * code that processes run, which is what ThreadSanitizer shall see. */
+/* join_threads.c: makes groups of the threads of one process: socket pairs and plain memory. All code above is the same
+ * as for processes, so ThreadSanitizer can check it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool look_out_for_all(tutti_group *g)
     return g->news >= 0 && !st;
 }
 
-/* Each group owns a descriptor of each bell, so that leaving closes only its own. */
+/* Gives each group a descriptor of each bell, so that leaving closes only its own. */
 static bool hang_bells(tutti_group *const *groups, int nranks)
 {
     for (int r = 0; r < nranks; r++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
  *
- * A stranger (other cookie) is sent away and does not disturb, and so is a rank of another epoch, which a run that
- * joins again has left behind; a member that disagrees ends the rendezvous for all, after a second in which the others
- * may still arrive and hear why. A member that goes while others are still to come ends it at once. */
+ * A stranger (other cookie) is sent away without harm, and so is a rank of another epoch, which a run that joins again
+ * has left behind. A member that disagrees ends the rendezvous for all, after a second in which the others may still
+ * arrive and hear why. A member that leaves before all have come ends it at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@ static const double TELL_S = 2;
 
 /* One connection that rank 0 has accepted. */
 typedef struct {
-    int fd; /* -1: it has gone, the place is free */
+    int fd; /* -1: the caller has gone, and its place is free */
     tutti_frame frame;
-    bool whole; /* a member */
+    bool whole; /* it is a member */
 } caller;
 
 typedef struct {
@@ -61,7 +61,7 @@ static tutti_status open_listeners(reception *m, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Somebody who has connected and says nothing, for one who may be a member; false: there is none. */
+/* Drops a caller that has said nothing, to make room for one that may be a member; false: there is none. */
 static bool drop_silent(reception *m)
 {
     for (int i = 0; i < m->ncallers; i++)
@@ -86,7 +86,7 @@ static tutti_status accept_caller(reception *m, int listener, tutti_failure *err
     return TUTTI_OK;
 }
 
-/* Whether the hello is of the group that gathers here; else it is answered. */
+/* Returns true if the hello is for this group; otherwise answers it. */
 static bool is_ours(const reception *m, caller *c)
 {
     const tutti_hello *h = &body_of(c)->hello;
@@ -107,7 +107,7 @@ static bool is_ours(const reception *m, caller *c)
     return false;
 }
 
-/* Judges a whole hello. Returns a refusal in err; strangers are dropped here. */
+/* Judges a whole hello. Returns a refusal in err, but drops strangers at once. */
 static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
 {
     tutti_hello *h = &body_of(c)->hello;
@@ -128,7 +128,7 @@ static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* "rank 1, 5-9" */
+/* Lists "rank 1, 5-9". */
 static void list_absent(const reception *m, tutti_strbuf *out)
 {
     const int n = m->j->hello.nranks;
@@ -169,7 +169,7 @@ static void tell_absent(reception *m)
     tutti_strbuf_release(&text);
 }
 
-/* A member says nothing more until it is welcomed: what comes is its end. */
+/* A member sends nothing more until it is welcomed: an event of its socket is its end. */
 static tutti_status fail_gone(const reception *m, caller *c, tutti_failure *err)
 {
     const tutti_hello *h = &body_of(c)->hello;
@@ -191,7 +191,7 @@ static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
     return got > 0 ? judge_caller(m, c, err) : TUTTI_OK;
 }
 
-/* The first refusal is the one that is told. */
+/* Only the first refusal is told. */
 static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;

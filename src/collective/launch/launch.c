@@ -2,9 +2,9 @@
 /* launch.c: starts ranks as child processes and watches them until the last one has ended; the first failure is the
  * exit code.
  *
- * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4,
- * a rank with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without
- * the others (launch_borne.c) their failures are told, and blamed for nothing. */
+ * The first failure in time is the cause; other ranks fail because of it. A lost peer shows as exit code 4, so a rank
+ * with that code is blamed only if no other rank failed on its own. If rank 0 has told that it goes on without the
+ * others (launch_borne.c), their failures are listed, but not blamed. */
 #include "launch.h"
 
 #include <arpa/inet.h>
@@ -25,9 +25,9 @@
 #include "open_files.h"
 
 typedef struct {
-    int order;   /* 1 = the first that failed; 0 = it did not fail */
+    int order;   /* 1 = it failed first; 0 = it did not fail */
     bool borne;  /* ... and the others went on */
-    bool killed; /* by us, after the grace */
+    bool killed; /* the launcher killed it after the grace */
 } rank_end;
 
 typedef struct {
@@ -36,12 +36,12 @@ typedef struct {
     rank_end *ends;
     int nranks, nrunning, nfailed;
     int listener, port;
-    int from_zero[2]; /* a pipe: rank 0 says that ends of others are borne */
+    int from_zero[2]; /* a pipe: rank 0 says that it goes on without the others */
     bool bears;
     char cookie[33];
     tutti_process_watch watch;
     int interrupts;
-    unsigned sent;  /* signals passed on: a bit each */
+    unsigned sent;  /* a bit for each signal that was passed on */
     double kill_at; /* 0 = not yet */
 } launcher;
 
@@ -77,7 +77,7 @@ static void close_pipe(const launcher *l)
         if (l->from_zero[i] >= 0) close(l->from_zero[i]);
 }
 
-/* Its ranks inherit the limit, so all of them would meet it: said once, before there are any. */
+/* Checks the limit once before ranks start: they inherit it, so all of them would fail. */
 static tutti_status allow_files(int nranks, tutti_failure *err)
 {
     char who[64];
@@ -88,7 +88,7 @@ static tutti_status allow_files(int nranks, tutti_failure *err)
 static void make_cookie(char text[33])
 {
     uint64_t words[2] = {(uint64_t)tutti_clock_ns(), (uint64_t)getpid()};
-    (void)!getrandom(words, sizeof words, 0); /* without it: time and pid are still a neighbour's others */
+    (void)!getrandom(words, sizeof words, 0); /* if it fails, time and pid still differ from another job's */
     snprintf(text, 33, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
 }
 
@@ -185,8 +185,9 @@ static void kill_all(launcher *l)
     send_all(l, SIGKILL);
 }
 
-/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way.
- * Who says that the input is to blame has ended them all. */
+/* Returns true if the end of the rank does not fail the run: rank 0 has said so, and lives or has ended well. Then the
+ * ranks that are left end as it did, or disturb no one. An exit code that blames the input counts, because it has ended
+ * all ranks. */
 static bool is_borne(launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;
@@ -237,7 +238,7 @@ static bool is_own_failure(const launcher *l, int rank)
     return !l->ends[rank].killed && l->ranks[rank].code != TUTTI_ERR_PEER;
 }
 
-/* -1: none. */
+/* Returns the rank whose failure is the cause, -1: none. */
 static int find_cause(const launcher *l)
 {
     int cause = -1;
@@ -262,7 +263,7 @@ static void describe_end(const launcher *l, int rank, tutti_strbuf *out)
     tutti_strbuf_puts(out, "\n");
 }
 
-/* It ended as rank 0 did, by what was asked of all. */
+/* Returns true if the rank ended as rank 0 did, by a signal that all ranks got. */
 static bool was_asked(const launcher *l, const tutti_process *p)
 {
     return p->code == l->ranks[0].code && (!p->signal || l->sent & 1U << p->signal);
@@ -302,13 +303,13 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     l.ends = tutti_alloc(sizeof *l.ends * (size_t)l.nranks);
     make_cookie(l.cookie);
-    fflush(NULL); /* or each rank would print what we have buffered */
+    fflush(NULL); /* otherwise each rank would print what is buffered here */
     tutti_process_watch_begin(forwarded, NFORWARDED, &l.watch);
     for (int r = 0; r < l.nranks && !st; r++) st = start_rank(&l, r, argv, err);
     close(l.listener);
     if (st) kill_all(&l);
     watch(&l);
-    /* A helper that a failed rank left behind goes too. An empty group is no target. */
+    /* Kills helpers that a failed rank left behind. An empty group is no target. */
     if (l.nfailed && l.ranks[0].pid) kill(-l.ranks[0].pid, SIGKILL);
     tutti_process_watch_end(&l.watch);
     if (!st) describe_all(&l, out);

@@ -2,7 +2,7 @@
 /* open_files.c: raises the limit on open files, or names it in a failure.
  *
  * The soft limit is 1,024 on most systems, for the sake of programs that use select(); the hard one is what the
- * administrator meant. */
+ * administrator chose. */
 #include "open_files.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 enum { SPARE = 256 };
 
-/* Open files of this process; all that there may be where not even one more can be opened. */
+/* Returns the number of open files of this process; the limit if not even one more can be opened. */
 static rlim_t count_open(rlim_t limit)
 {
     DIR *all = opendir("/proc/self/fd");
@@ -20,17 +20,17 @@ static rlim_t count_open(rlim_t limit)
     rlim_t n = 0;
     for (const struct dirent *e = readdir(all); e; e = readdir(all)) n += e->d_name[0] != '.';
     closedir(all);
-    return n - 1; /* the folder itself */
+    return n - 1; /* without the folder itself */
 }
 
 tutti_status tutti_open_files_allow(int more, const char *who, tutti_failure *err)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return TUTTI_OK; /* nobody limits us */
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return TUTTI_OK; /* there is no limit */
     const rlim_t need = count_open(limit.rlim_cur) + (rlim_t)more;
     if (need <= limit.rlim_cur) return TUTTI_OK;
     const rlim_t may = limit.rlim_max;
-    /* Not all that we may: programs that we start could close as many one by one. */
+    /* Does not raise to the hard limit: programs that this one starts may close that many descriptors one by one. */
     limit.rlim_cur = may - need < SPARE ? may : need + SPARE;
     if (need <= may && setrlimit(RLIMIT_NOFILE, &limit) == 0) return TUTTI_OK;
     return tutti_fail(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reach.c: finds an address of rank 0 that the other hosts can reach. A host has several (bridges, several networks)
- * and cannot know which of them a peer sees, so rank 0 tells all and each peer takes the first that answers. That it is
- * rank 0 which answers there the handshake finds out, by the cookie. */
+ * and cannot know which of them a peer sees, so rank 0 tells all and each peer takes the first that answers. The
+ * handshake proves by the cookie that rank 0 answered. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -62,7 +62,7 @@ int tutti_reach_listen(bool loopback, int *port)
     return fd;
 }
 
-/* --- the other side --- */
+/* --- on the other ranks --- */
 
 static int begin_connect(const char *address, int port)
 {
@@ -79,7 +79,7 @@ static int begin_connect(const char *address, int port)
     return fd;
 }
 
-/* One attempt at all of them; the index of the first that answers, or -1. */
+/* Tries all addresses once; returns the index of the first that answers, or -1. */
 static int try_all(char addresses[][64], int n, int port, double timeout_s)
 {
     struct pollfd polls[MOST_ADDRESSES];
