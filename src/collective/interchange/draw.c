@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.c: draws a schedule as a picture. One column a stage, one line a rank; what happens in a stage stands between
- * its two thin lines. A message is drawn once, by who moves the data. */
+/* draw.c: draws a schedule as a picture. One column a stage, one line a rank; the steps of a stage stand between its
+ * two thin lines. A message is drawn once, by the rank that moves the data. */
 #include "draw.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static double y_of(int32_t rank)
     return TOP + (double)rank * ROW;
 }
 
-/* Blue to red over the vector, through green and yellow; all of it is grey. */
+/* Colours run from blue to red over the vector, through green and yellow; grey means all of it. */
 static void colour_of(const tutti_slice *s, char out[24])
 {
     if (s->count == s->of) {
@@ -48,9 +48,9 @@ static void colour_of(const tutti_slice *s, char out[24])
     snprintf(out, 24, "hsl(%.0f,75%%,%.0f%%)", 225 - 225 * middle, 44 - 8 * sin(3.14159 * middle));
 }
 
-typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span; /* of the column: what is read comes before what is written */
+typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span; /* parts of the column: reads come before writes */
 
-/* An arrow from this rank to another; without a colour it is a signal, thin and grey. */
+/* Draws an arrow from this rank to another; without a colour it is a signal, thin and grey. */
 static void arrow(const picture *p, int32_t stage, span where, int32_t from, int32_t to, const char *colour)
 {
     const bool signal = !colour;
@@ -67,13 +67,13 @@ static void arrow(const picture *p, int32_t stage, span where, int32_t from, int
                         y1, bx - w * uy, by + w * ux, bx + w * uy, by - w * ux, colour);
 }
 
-/* k: how many stand there already. */
+/* k: number of marks that are already at this place. */
 static void mark(const picture *p, const tutti_step *s, int k)
 {
     const tutti_slice *what = &p->part->slices[s->first_out];
     char colour[24];
     colour_of(what, colour);
-    bool between = false; /* what it reads and what it writes of others */
+    bool between = false; /* true if it both reads and writes memory of others */
     for (int32_t i = 0; i < s->nins + s->nouts; i++) {
         int32_t slice = i < s->nins ? s->first_in + i : s->first_out + i - s->nins;
         between = between || p->part->slices[slice].rank != p->part->rank;
@@ -89,7 +89,7 @@ static void mark(const picture *p, const tutti_step *s, int k)
                             x - 3, y - 3, colour);
 }
 
-/* Arrows from the ranks whose memory it reads, or to those whose memory it writes. */
+/* Draws arrows from the ranks whose memory it reads, or to those whose memory it writes. */
 static void remote(const picture *p, const tutti_step *s)
 {
     for (int32_t k = 0; k < s->nins + s->nouts; k++) {
@@ -200,7 +200,7 @@ tutti_status tutti_schedule_draw(const tutti_schedule *s, tutti_strbuf *out, tut
     tutti_svg_begin(width < 640 ? 640 : width, TOP + (h->nranks - 1) * ROW + FOOT, out);
     title(&p, s);
     frame(&p, h->nranks);
-    for (int pass = 0; pass < 2; pass++) /* marks lie above arrows */
+    for (int pass = 0; pass < 2; pass++) /* the second pass draws marks above arrows */
         for (int32_t r = 0; r < h->nranks; r++) {
             tutti_schedule_part(s, r, &part);
             if (pass)

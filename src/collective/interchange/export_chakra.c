@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_chakra.c: Chakra's execution traces: Protocol Buffers' wire format, written here: the length of a message,
- * then the message; first the file's metadata, then a node a step. Field numbers and kinds are those of MLCommons'
- * et_def.proto and of its feeder, which reads an attribute of one kind only. */
+/* export_chakra.c: Chakra's execution traces. The file is in Protocol Buffers' wire format, written here: the length of
+ * a message, then the message; first the file's metadata, then a node for each step. Field numbers and kinds are those
+ * of MLCommons' et_def.proto and of its feeder, which reads an attribute of one kind only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void add_text(tutti_strbuf *out, int field, const char *text)
     add_bytes(out, field, text, n);
 }
 
-/* Takes what is in `inner` for a field of `out`. */
+/* Moves the content of `inner` into a field of `out`. */
 static void add_message(tutti_strbuf *out, int field, tutti_strbuf *inner)
 {
     add_bytes(out, field, inner->text ? inner->text : "", inner->length);
@@ -74,7 +74,7 @@ static void node_attributes(tutti_strbuf *node, const tutti_export_part *p, int3
     }
 }
 
-/* Numbers of nodes begin at 1. */
+/* Writes a node; numbers of nodes begin at 1. */
 static void node_add(tutti_strbuf *out, const tutti_export_part *p, int32_t i, double add_bytes_per_s)
 {
     const tutti_step *step = &p->part.steps[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_goal.c: GOAL, the text that LogGOPSim's txt2bin reads: a line a step, then what requires what. Work is in
- * nanoseconds. */
+/* export_goal.c: GOAL, the text that LogGOPSim's txt2bin reads: a line for each step, then lines for dependencies. Work
+ * is in nanoseconds. */
 #include <math.h>
 #include <stdlib.h>
 

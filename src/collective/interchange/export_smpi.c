@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. What a schedule
- * lets begin at once is put in an order: messages are begun as early as what they wait for has been begun, waits stand
- * right before what needs them; of several that may come next it is the one of the earliest stage, of those the one
- * with the fewest steps before it that had to be, so that what stands side by side takes turns. */
+/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. Steps that a
+ * schedule lets begin at once must be put in an order. Messages begin as early as their dependencies allow; waits stand
+ * right before the steps that need them. Among several steps that may come next, the earliest stage goes first, and
+ * then the step with the fewest necessary steps before it, so that parallel steps take turns. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ typedef struct {
     const tutti_export_part *p;
     tutti_strbuf *out;
     enum { WAITS, UNDER_WAY, DONE } * state;
-    int32_t *depth; /* of a step: how many others in a row come before it */
+    int32_t *depth; /* for each step: length of the longest chain of steps before it */
 } row;
 
 static bool is_message(const tutti_step *step)
@@ -46,7 +46,7 @@ static void action(row *r, int32_t i)
     r->state[i] = is_message(step) ? UNDER_WAY : DONE;
 }
 
-/* Whether step i, which another waits for, is begun; *depth: one more than its, if that is more. */
+/* Returns whether step i, for which another waits, has begun; *depth becomes at least one more than its depth. */
 static bool is_begun(const row *r, int32_t i, int32_t *depth)
 {
     if (i < 0) return true;
@@ -54,7 +54,7 @@ static bool is_begun(const row *r, int32_t i, int32_t *depth)
     return r->state[i] != WAITS;
 }
 
-/* Lower comes first; -1: something that it waits for is not begun. */
+/* Returns the order of a step, the lowest first; -1: a step that it waits for has not begun. */
 static int64_t turn(const row *r, int32_t i)
 {
     const tutti_step *step = &r->p->part.steps[i];
@@ -66,8 +66,7 @@ static int64_t turn(const row *r, int32_t i)
     return begun ? (((int64_t)step->stage << 28) + depth) * 4 + kind : -1;
 }
 
-/* A step that can begin is one that nothing before it in its sequence holds back, so each round looks at the heads of
- * sequences alone. */
+/* Only the heads of sequences can begin, so each round looks at these alone. */
 static bool rank_write(row *r)
 {
     const tutti_part *part = &r->p->part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_steps.c: lists the messages of a rank's part for the exports. The i-th message on a channel is i * nchannels +
- * channel: what is matched by tags is matched as by channels. */
+/* export_steps.c: lists the messages of a rank's part for the exports. The i-th message on a channel gets the tag i *
+ * nchannels + channel, so matching by tags equals matching by channels. */
 #include "export_steps.h"
 
 #include <stdlib.h>

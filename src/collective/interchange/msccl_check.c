@@ -27,7 +27,7 @@ static void part_of(const void *owner, int32_t rank, tutti_part *out)
     tutti_schedule_part(((const tutti_msccl *)owner)->schedule, rank, out);
 }
 
-/* ---- what stands out: how often, and where first ---- */
+/* ---- findings: how often, and where first ---- */
 
 typedef struct {
     int64_t n;
@@ -86,8 +86,8 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
     return TUTTI_OK;
 }
 
-/* A block that waits looks at a number that the other block raises after its steps with hasdep="1", and only after
- * those. So without it the wait lasts to a later such step, or for ever. */
+/* Checks hasdep. A block that waits looks at a number that the other block raises after its steps with hasdep="1", and
+ * only after those. Without hasdep the wait lasts until a later such step, or for ever. */
 static tutti_status check_told(const tutti_msccl *m, const finding *silent, tutti_failure *err)
 {
     if (m->told || !silent->n) return TUTTI_OK;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_export.c: writes a schedule as MSCCL's XML.
  *
- * Each end of a channel is a thread block; what is local stays in the block of the message before it in its sequence.
- * Steps of a block keep an order in which the schedule can be played; what came before a step in another block becomes
- * its dep, more than one of them a chain of nops. Sums are made by `re`: a chain in the output itself, a tree in
- * scratch of its own. */
+ * Each end of a channel is a thread block; local steps go to the block of the message before them in their sequence.
+ * Steps of a block keep an order in which the schedule can be played. A step of another block that must come first
+ * becomes the dep of a step; several of them become a chain of nops. Sums are made by `re`: a chain in the output
+ * itself, a tree in scratch of its own. */
 #include <stdlib.h>
 
 #include "../../base/divisor.h"
 #include "../schedule/part_builder.h"
 #include "msccl_write.h"
 
-/* ---- what can be written ---- */
+/* ---- limits of the format ---- */
 
 static int64_t common_multiple(int64_t a, int64_t b)
 {
@@ -37,7 +37,7 @@ static tutti_status header_fits(const tutti_schedule_header *h, tutti_failure *e
     return TUTTI_OK;
 }
 
-/* Chunks that all slices are made of. */
+/* Finds the number of chunks that all slices are made of. */
 static tutti_status find_chunks(msccl_writer *w, tutti_failure *err)
 {
     int64_t p = w->head->nranks, of = 1;
@@ -80,7 +80,7 @@ static void find_blocks(msccl_writer *w, const tutti_part *p)
         if (s->kind == TUTTI_STEP_RECV) w->block_of[i] = find_block(w, -1, s->peer, s->channel);
         last[s->sequence] = w->block_of[i];
     }
-    for (int32_t i = p->nsteps - 1; i >= 0; i--) { /* before the first message: to that one */
+    for (int32_t i = p->nsteps - 1; i >= 0; i--) { /* steps before the first message go to that message's block */
         int32_t *next = &last[p->steps[i].sequence];
         if (w->block_of[i] < 0 && *next < 0) *next = find_block(w, -1, -1, 0);
         if (w->block_of[i] < 0) w->block_of[i] = *next;
@@ -89,7 +89,7 @@ static void find_blocks(msccl_writer *w, const tutti_part *p)
     free(last);
 }
 
-/* An order in which one rank can play its steps; false = there is none. */
+/* Finds an order in which one rank can play its steps; false = there is none. */
 static bool find_order(msccl_writer *w, const tutti_part *p, int32_t *order)
 {
     int32_t n = 0, before = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_import.c: turns an MSCCL program into a schedule, by way of the schedule's text form.
  *
- * A step moves a run of chunks; it is cut where its chunks are not side by side in the vector or in a buffer at either
+ * A step moves a run of chunks. It is cut where its chunks are not neighbours in the vector or in a buffer at either
  * end, because a slice of a schedule is one interval. Steps are numbered in a first pass, so that a step may wait for a
  * later line. */
 #include <stdarg.h>
@@ -14,14 +14,14 @@
 
 typedef struct {
     tutti_msccl *m;
-    msccl_rooms *rooms; /* a GPU */
-    tutti_strbuf *text; /* NULL: numbering */
+    msccl_rooms *rooms; /* for each GPU */
+    tutti_strbuf *text; /* NULL: the numbering pass */
     int32_t gpu, block, nsteps;
-    int32_t
-        *temporary; /* a block: first of its rooms for what is received and not stored at once; one more ends them */
+    int32_t *temporary; /* for each block: first of its rooms for data that is received and not stored at once; one more
+                         * entry ends them */
 } writer;
 
-/* Are chunks i - 1 and i side by side at that place? */
+/* Returns true if chunks i - 1 and i are neighbours at that place. */
 static bool joined_at(const writer *w, int32_t gpu, msccl_place at, const msccl_step *s, int32_t i)
 {
     const msccl_rooms *r = &w->rooms[gpu];
@@ -85,7 +85,7 @@ static void say_slice(writer *w, int32_t room, int32_t first, int32_t count)
     say(w, "/%d]", w->m->of);
 }
 
-/* A run of chunks [i, end) of the step at a place. */
+/* Writes a run of chunks [i, end) of the step at a place. */
 static void say_run(writer *w, const msccl_step *s, msccl_place at, int32_t i, int32_t end)
 {
     int32_t room = w->text ? msccl_room_of(&w->rooms[w->gpu], msccl_at(at, i), s->position[i]) : 0;
@@ -104,7 +104,7 @@ static void begin_line(writer *w, int32_t step, int32_t stage)
     say(w, "    %d seq %d stage %d ", w->nsteps, w->block, stage);
 }
 
-/* is_first: of the lines of that step of the program. */
+/* is_first: it is the first line of that step of the program. */
 static void end_line(writer *w, int32_t step, bool is_first)
 {
     const msccl_gpu *g = &w->m->gpus[w->gpu];
@@ -117,7 +117,7 @@ static void end_line(writer *w, int32_t step, bool is_first)
 
 /* ---- steps ---- */
 
-/* Where the run of chunks that begins at i lies between its arrival and its use. */
+/* Returns the room of the run of chunks that begins at i, between its arrival and its use. */
 static int32_t temporary_of(writer *w, const msccl_step *s, int32_t i, int32_t *begin)
 {
     int32_t first = i, end = i + 1;
@@ -174,7 +174,7 @@ static void send(writer *w, int32_t step, const msccl_step *s, const msccl_block
     }
 }
 
-/* rrc, rrs, rrcs: what came plus the local operand, which the interpreter takes from src. */
+/* rrc, rrs, rrcs: adds the received data to the local operand, which the interpreter takes from src. */
 static void add_received(writer *w, int32_t step, const msccl_step *s)
 {
     for (int32_t i = 0, end; i < s->count; i = end) {
@@ -200,7 +200,7 @@ static bool goes_on(const msccl_step *s, const msccl_step *next)
            !memcmp(next->position, s->position, sizeof *s->position * (size_t)s->count);
 }
 
-/* A run of `re` into one place is one sum; returns the last of them. */
+/* Turns a run of `re` into one place into one sum; returns the last step of the run. */
 static int32_t reduce(writer *w, int32_t step, const msccl_block *b)
 {
     enum { MOST = 16 };
@@ -291,7 +291,7 @@ static void write_rooms(writer *w)
     }
 }
 
-/* Temporary rooms are made while steps are numbered, so rooms are written after that. */
+/* Numbering makes temporary rooms, so rooms are written after it. */
 static void write_gpu(writer *w, tutti_strbuf *text)
 {
     w->text = NULL;

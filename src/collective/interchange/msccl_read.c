@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_read.c: reads MSCCL's XML into a program. Elements and attributes that are not known are passed over, as other
- * readers do; numbers have ranges, references are looked up, and every refusal names the line. Entities and other
- * documents are never loaded. */
+/* msccl_read.c: reads MSCCL's XML into a program. Unknown elements and attributes are ignored, as in other readers.
+ * Numbers have ranges, references are looked up, and every refusal names the line. Entities and other documents are
+ * never loaded. */
 #include <assert.h>
 #include <expat.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ typedef struct {
     XML_Parser parser;
     const char *file;
     tutti_msccl *m;
-    int depth; /* 1 algo, 2 gpu, 3 tb, 4 step */
+    int depth; /* number of open elements: 1 algo, 2 gpu, 3 tb, 4 step */
     int32_t ngpus_seen;
     int64_t nsteps, nmoves;
     msccl_gpu *gpu;
@@ -61,7 +61,7 @@ static const char *attribute(const char **list, const char *name)
     return NULL;
 }
 
-/* otherwise < lo: it must be there. */
+/* If otherwise < lo, the attribute is required. */
 static int32_t number(reader *x, const char **list, const char *name, int32_t lo, int32_t hi, int32_t otherwise)
 {
     const char *text = attribute(list, name);
@@ -230,7 +230,7 @@ static void begin_doctype(void *user, const char *name, const char *system, cons
     refuse(user, "a document type, which these files never have");
 }
 
-/* What steps wait for is there. */
+/* Checks that the steps for which others wait exist. */
 static tutti_status check_deps(const tutti_msccl *m, const char *file, tutti_failure *err)
 {
     for (int32_t r = 0; r < m->ngpus; r++)

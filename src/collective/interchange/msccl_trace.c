@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_trace.c: finds which chunk of the vector every step of an MSCCL program moves, by playing the program once.
  *
- * The k-th send of a block meets the k-th receive of the block at the other end. Chunks of input and output begin with
- * what their place means; from there they keep their number wherever they go. First sends wait for their receive, so
- * that both ends of a message get one stage; if that comes to a stop, sends go ahead. What cannot be played either way
- * (a program that hangs) keeps what its places mean, in a stage after all others: the checker will stop there too.
- * Where two steps race for a place, the positions found are those of one order; the checker finds the race. */
+ * The k-th send of a block meets the k-th receive of the block at the other end. At the beginning places of input and
+ * output hold the chunks that they mean; chunks keep their number wherever they go. First sends wait for their receive,
+ * so that both ends of a message get one stage; if that stops, sends go ahead. Steps that cannot be played either way
+ * (the program hangs) keep the chunks that their places mean, in a stage after all others; the checker will stop there
+ * too. If two steps race for a place, the positions found are those of one order; the checker finds the race. */
 #include "msccl_impl.h"
 
 typedef struct {
@@ -16,19 +16,19 @@ typedef struct {
     int32_t ngivers;
     int32_t at;
     bool half;              /* the receive of the step at `at` is done */
-    bool offers;            /* it has said that it wants to send */
-    int32_t ngiven, ntaken; /* messages */
-    int32_t stage, after;   /* of the last step; the least of a message that follows */
+    bool offers;            /* it has offered to send */
+    int32_t ngiven, ntaken; /* numbers of messages */
+    int32_t stage, after;   /* stage of the last step; lowest stage of the next message */
 } player;
 
 typedef struct {
     tutti_msccl *m;
-    bool ahead; /* sends do not wait */
+    bool ahead; /* sends do not wait for receives */
     player *players;
-    int32_t *first; /* a GPU: its first player */
+    int32_t *first; /* for each GPU: its first player */
     int32_t nplayers;
-    int32_t **held; /* a GPU, a location: which chunk lies there, -1 = nobody knows */
-    int32_t stage;  /* the highest */
+    int32_t **held; /* for each GPU and location: the chunk in it, -1 = unknown */
+    int32_t stage;  /* highest stage */
 } trace;
 
 int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at)
@@ -48,7 +48,8 @@ int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at)
     const msccl_gpu *g = &m->gpus[gpu];
     const int32_t begin[3] = {0, g->size[MSCCL_I], g->size[MSCCL_I] + g->size[MSCCL_O]};
     if (!m->in_place || at.buffer == MSCCL_S) return begin[at.buffer] + at.offset;
-    int32_t whole = m->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O; /* the other one is a part of it */
+    /* the other buffer is a part of this one */
+    int32_t whole = m->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O;
     return begin[whole] + msccl_natural(m, gpu, at);
 }
 
@@ -102,7 +103,7 @@ static int32_t held_at(const trace *x, int32_t gpu, msccl_place at)
     return position < 0 ? at.offset % x->m->of : position;
 }
 
-/* What the step's places mean, before or without playing it. */
+/* Gives a step the chunks that its places mean, before or without playing it. */
 static void guess(const trace *x, int32_t gpu, msccl_step *s)
 {
     unsigned does = msccl_does[s->type];
@@ -122,7 +123,7 @@ static int32_t most(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* The message that the next taker of `to` receives from `from` goes over. */
+/* Passes the message that the next receive of `to` takes from `from`. */
 static void pass(trace *x, player *from, player *to, msccl_step *s)
 {
     msccl_step *sent = &from->block->steps[from->givers[to->ntaken]];
@@ -146,15 +147,15 @@ static bool take(trace *x, player *a, msccl_step *s)
     pass(x, from, a, s);
     store(x, a->gpu, s);
     if (x->ahead) return true;
-    from->offers = false; /* its send is done */
+    from->offers = false; /* the send is done */
     from->ngiven++;
     return true;
 }
 
-/* Returns whether the send is over. */
+/* Returns true if the send is over. */
 static bool give(trace *x, player *a, msccl_step *s)
 {
-    if (!a->offers && (!s->to || x->ahead)) { /* begins */
+    if (!a->offers && (!s->to || x->ahead)) { /* the send begins */
         if (!(msccl_does[s->type] & MSCCL_TAKES)) guess(x, a->gpu, s);
         s->stage = most(a->stage, a->after);
         a->offers = true;
@@ -180,7 +181,7 @@ static bool dep_is_met(const trace *x, player *a, const msccl_step *s)
     return true;
 }
 
-/* One step or half a step further; false = it waits or is through. */
+/* Plays one step or half a step; false = it waits or has ended. */
 static bool advance(trace *x, player *a)
 {
     if (a->at == a->block->nsteps) return false;
@@ -217,7 +218,7 @@ static bool play(trace *x)
     return true;
 }
 
-/* What hangs comes after all that does not. */
+/* Puts steps that hang after all others. */
 static void finish(trace *x)
 {
     for (int32_t i = 0; i < x->nplayers; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_write.c: steps of a schedule as lines of thread blocks, and those as XML. */
+/* msccl_write.c: writes steps of a schedule as lines of thread blocks, and those as XML. */
 #include "msccl_write.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ void msccl_write_places(msccl_writer *w, const tutti_part *p)
         int32_t count = chunks_to(w, &b->window, b->window.count);
         if (b->role == TUTTI_BUFFER_OUT) w->base[i] = b->ordinal * count; /* all-to-all: one block after the other */
         if (b->role != TUTTI_BUFFER_SCRATCH) continue;
-        w->base[i] = w->nscratch; /* all banks in one: what is two-sided writes only its own, in its own order */
+        w->base[i] = w->nscratch; /* all banks in one place: a two-sided rank writes only its own memory, in its own
+                                   * order */
         w->nscratch += count;
     }
 }
@@ -33,12 +34,13 @@ static msccl_place place_of(const msccl_writer *w, const tutti_part *p, const tu
     const int32_t buffers[] = {
         [TUTTI_BUFFER_IN] = MSCCL_I, [TUTTI_BUFFER_OUT] = MSCCL_O, [TUTTI_BUFFER_SCRATCH] = MSCCL_S};
     int32_t at = chunks_to(w, s, s->first);
-    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* one memory: named after the larger part */
+    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* they share one memory, named after the larger part */
         return (msccl_place){w->head->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O, at};
     return (msccl_place){buffers[b->role], w->base[s->buffer] + at - chunks_to(w, &b->window, b->window.first)};
 }
 
-/* Are they one memory? Slices of one step are the same part of the vector, so buffers decide. */
+/* Returns true if the slices share one memory. Slices of one step are the same part of the vector, so buffers
+ * decide. */
 static bool same_memory(const msccl_writer *w, const tutti_part *p, const tutti_slice *a, const tutti_slice *b)
 {
     bool outside =
@@ -57,7 +59,7 @@ static msccl_line *add_line(msccl_writer *w, int32_t block, const char *type, ms
     return &b->lines[b->nlines++];
 }
 
-/* Long runs go in several lines. */
+/* Adds lines; a long run needs several. */
 static void add_lines(msccl_writer *w, int32_t block, const char *type, msccl_place src, msccl_place dst, int32_t count)
 {
     for (int32_t i = 0; i < count; i += MSCCL_MOST_AT_ONCE)
@@ -65,7 +67,7 @@ static void add_lines(msccl_writer *w, int32_t block, const char *type, msccl_pl
                  count - i < MSCCL_MOST_AT_ONCE ? count - i : MSCCL_MOST_AT_ONCE);
 }
 
-/* What other blocks must have done before step `index`: the latest line of each of them. Returns how many. */
+/* Lists the latest line in each other block that must come before step `index`. Returns their number. */
 static int32_t find_deps(msccl_writer *w, const tutti_part *p, int32_t index, msccl_place *deps)
 {
     const tutti_step *s = &p->steps[index];
@@ -95,7 +97,7 @@ static bool is_chain(const tutti_part *p, const tutti_step *s)
     return true;
 }
 
-/* out = x0 + x1 + ...: in the output itself, which may be one of the first two. */
+/* Computes out = x0 + x1 + ... in the output itself, which may be one of the first two. */
 static bool add_chain(msccl_writer *w, const tutti_part *p, const tutti_step *s, int32_t block, int32_t count)
 {
     const tutti_slice *in = &p->slices[s->first_in], *out = &p->slices[s->first_out];
