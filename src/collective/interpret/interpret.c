@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret.c: plays a schedule on numbers under random interleavings. Four ways to choose who acts next take turns,
- * since each finds other mistakes: anybody for a short while; anybody for a long while; priorities with a few changes
- * (Burckhardt et al., ASPLOS 2010: a mistake that needs d orderings is found with a probability that does not shrink
- * with the length of the run); and one rank running ahead of all others as far as it can. */
+/* interpret.c: plays a schedule on numbers under random interleavings. Four ways to choose the next actor take turns,
+ * since each finds other mistakes: any actor for a short while; any actor for a long while; priorities with a few
+ * changes (Burckhardt et al., ASPLOS 2010: a mistake that needs d orderings is found with a probability that does not
+ * shrink with the length of the run); and one rank running ahead of all others as far as it can. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -25,7 +25,7 @@ static void land_one(tutti_run *run)
     run->flights[i] = run->flights[--run->nflights];
 }
 
-/* The first of `order` that can act does so; false if nobody can. */
+/* Lets the first actor of `order` that can act do so; false if none can. */
 static bool act_in_order(tutti_run *run, const int32_t *order, int32_t start)
 {
     int32_t n = run->world->nactors;
@@ -44,7 +44,7 @@ static void shuffle(tutti_run *run, int32_t *order, int32_t n)
     }
 }
 
-/* Actors of one rank next to each other, ranks in random order, each rank's own actors in random order. */
+/* Puts actors of one rank next to each other, ranks in random order, each rank's own actors in random order. */
 static void order_by_rank(tutti_run *run, int32_t *order, int32_t *ranks)
 {
     const tutti_world *w = run->world;
@@ -107,7 +107,7 @@ void tutti_interpret(const tutti_part_source *source, int64_t n, uint64_t seed, 
         out->wrong = run.wrong;
         out->seed = number;
     }
-    tutti_run_reset(&run); /* gives messages under way back */
+    tutti_run_reset(&run); /* frees messages under way */
     free(order);
     free(run.parcels);
     free(run.partial);

@@ -20,7 +20,7 @@ typedef struct {
     const tutti_actor *a;
     const tutti_part *part;
     const tutti_step *step;
-    int32_t index; /* of the step */
+    int32_t index; /* index of the step */
     tutti_actor_state *state;
     tutti_word *registers;
 } position;
@@ -89,7 +89,7 @@ static void put_into_flight(tutti_run *run, const position *p, int64_t to, tutti
     run->flights[run->nflights++] = (tutti_word_flight){to, value, line, run->state.lines[line].given + 1};
 }
 
-/* Copy, reduce, put: for each chunk, each input is read, then each output is written. */
+/* Plays a copy, reduce or put: for each chunk, each input is read, then each output is written. */
 static tutti_act act_move(tutti_run *run, const position *p)
 {
     const tutti_world *w = run->world;
@@ -156,7 +156,7 @@ static tutti_act act_send(tutti_run *run, const position *p)
     const tutti_slice *slice = &p->part->slices[p->step->first_in];
     int64_t lo, hi, from, to;
     tutti_world_range(slice, w->n, &lo, &hi);
-    if (w->capacity == 0) { /* offers the message; the receiver sets micro to 2 when it has it */
+    if (w->capacity == 0) { /* offers the message; the receiver sets micro to 2 when it has received it */
         if (p->state->micro == 2) return complete(run, p);
         if (p->state->micro == 1 || line->sender) return TUTTI_ACT_BLOCKED;
         line->sender = p->actor + 1;
@@ -183,7 +183,7 @@ static tutti_act act_send(tutti_run *run, const position *p)
     return complete(run, p);
 }
 
-/* Element by element: from the sender's memory into a register, from the register into own memory. */
+/* Receives element by element: from the sender's memory into a register, from the register into own memory. */
 static tutti_act receive_offered(tutti_run *run, const position *p, tutti_line_state *line)
 {
     const tutti_world *w = run->world;

@@ -2,8 +2,8 @@
 /* interpret_all.c: plays every interleaving of a schedule whose order can matter.
  *
  * A search over states. Signals, waits, offers of messages, and accesses to words that only one actor ever touches
- * commute with whatever others may do, so they are done at once, in any order (a persistent set of one action); the
- * search branches only over accesses to shared words. States that were seen are recognised by 64 bits of hash. */
+ * commute with everything that others may do. So they are done at once, in any order (a persistent set of one action),
+ * and the search branches only over accesses to shared words. A hash of 64 bits recognises states that were seen. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void push(state_stack *stack, const tutti_state *state)
     stack->blocks[stack->n++] = memcpy(copy, state->block, state->nbytes);
 }
 
-/* Everything that commutes with everything. */
+/* Plays all actions that commute with everything. */
 static void settle(tutti_run *run)
 {
     for (bool again = true; again && !run->wrong;) {

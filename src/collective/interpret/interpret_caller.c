@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_caller.c: plays the caller of a rank: fills inputs and judges outputs. The scribbler judges the outputs of
  * the invocation that is complete, then spoils them, then says FREE; the feeder overwrites the inputs, then says READY.
- * Where the outputs are in place, the feeder leaves the inputs alone until the outputs have been judged. */
+ * If outputs are in place, the feeder leaves the inputs alone until the outputs have been judged. */
 #include <stdio.h>
 
 #include "interpret_impl.h"
@@ -15,7 +15,7 @@ static const tutti_buffer *find_buffer(const tutti_world *w, int32_t r, tutti_bu
     return NULL;
 }
 
-/* What the caller writes of an input: its window, where ranks bring slices together only the rank's own one. */
+/* Returns what the caller writes of an input: its window; in collectives of slices only the rank's own slice. */
 static void input_range(const tutti_world *w, int32_t r, const tutti_buffer *in, int64_t *lo, int64_t *hi)
 {
     tutti_collective c = w->head->collective;
@@ -39,7 +39,7 @@ static tutti_word *outputs_of(tutti_run *run, int32_t r, int32_t ordinal, int64_
     return run->state.words + w->place[r][b];
 }
 
-/* Elements [lo, hi) of the output of this ordinal. */
+/* Judges elements [lo, hi) of the output of this ordinal. */
 static void judge_range(tutti_run *run, int32_t r, int32_t e, int32_t ordinal, int64_t lo, int64_t hi)
 {
     tutti_world *w = run->world;
@@ -67,7 +67,7 @@ static void judge(tutti_run *run, int32_t r, int32_t e)
     int32_t p = w->nranks;
     int64_t lo = 0, hi = w->n;
     switch (w->head->collective) {
-    case TUTTI_BARRIER: return; /* judged where a rank ends */
+    case TUTTI_BARRIER: return; /* a barrier is judged when a rank ends */
     case TUTTI_GATHER:
     case TUTTI_REDUCE:
         if (r == w->head->root) judge_range(run, r, e, 0, lo, hi);
@@ -121,7 +121,7 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         rank->judged = e;
         return TUTTI_ACT_DONE;
     }
-    /* one chunk an action, counted through all outputs; FREE comes with the last */
+    /* one chunk an action, counted through all outputs; the last action says FREE */
     int64_t skip = (int64_t)(*micro)++ - (e > 0), left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo = 0, hi = 0;
@@ -131,7 +131,7 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             if (!is_input(w, r, i)) out[i].sum = out[i].tree = tutti_world_mix((uint64_t)(i + e * 1000) ^ w->salt);
         skip -= (hi - lo + w->chunk - 1) / w->chunk;
-        left = -1 - skip; /* chunks of this and all earlier outputs that are still to come */
+        left = -1 - skip; /* chunks still to come of this and all earlier outputs */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->is_free = e + 1;
@@ -146,7 +146,7 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
     tutti_rank_state *rank = &run->state.ranks[r];
     if (e > w->ninvocations) return TUTTI_ACT_OVER;
     if (rank->completed < e || (w->head->in_place && rank->judged < e)) return TUTTI_ACT_BLOCKED;
-    /* one chunk an action, counted through all inputs; READY comes with the last */
+    /* one chunk an action, counted through all inputs; the last action says READY */
     int64_t skip = run->state.actors[actor].micro++, left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo, hi;
@@ -158,7 +158,7 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             words[i] = tutti_world_leaf(w, r, ordinal, e, i);
         skip -= chunks;
-        left = -1 - skip; /* chunks of this and all earlier inputs that are still to come */
+        left = -1 - skip; /* chunks still to come of this and all earlier inputs */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->ready = e + 1;

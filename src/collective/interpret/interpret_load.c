@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_load.c: turns the parts of a schedule into actors and memory for the interpreter. Parts that make no sense
- * (numbers out of range, lengths that differ for this n, slices outside of their window) are wrong before anything
+ * (numbers out of range, lengths that differ for this n, slices outside of their window) count as wrong before anything
  * runs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,10 +111,10 @@ static void place_memory(tutti_world *w, int32_t r)
                 w->place[r][b] = w->place[r][k];
 }
 
-/* ---- which words are touched by more than one actor, at least one writing ---- */
+/* ---- words that more than one actor touches, with at least one write ---- */
 
 typedef struct {
-    int32_t *first; /* actor + 1 */
+    int32_t *first; /* 1 + the first actor */
     uint8_t *many, *written;
 } touches;
 

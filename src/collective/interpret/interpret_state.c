@@ -6,7 +6,7 @@
 #include "../../base/arena.h"
 #include "interpret_impl.h"
 
-/* One block in which all parts of the state stand one after the other, widest first. */
+/* Makes one block in which all parts of the state follow each other, the widest first. */
 void tutti_state_create(tutti_state *s, const tutti_world *w)
 {
     size_t words = (size_t)w->nwords + 1, registers = (size_t)w->nactors * (size_t)((w->max_inputs + 1) * w->chunk);
@@ -23,7 +23,7 @@ void tutti_state_create(tutti_state *s, const tutti_world *w)
     s->done = (uint8_t *)at;
 }
 
-/* The print of the balanced tree over leaves [first, first + count); false if the inputs do not form it. */
+/* Computes the print of the balanced tree over leaves [first, first + count); false if the inputs do not form it. */
 static bool balanced(const tutti_world *w, int32_t e, int32_t first, int32_t count, tutti_word *out)
 {
     for (int32_t r = 0; r < w->nranks; r++)
@@ -67,7 +67,7 @@ int32_t tutti_world_nrunning(const tutti_world *w, int32_t r)
 {
     int32_t n = 0;
     for (int32_t a = w->first_actor[r]; a < w->first_actor[r + 1]; a++) n += w->actors[a].nsteps > 0;
-    return n ? n : 1; /* a part without steps is completed by its sequence 0 */
+    return n ? n : 1; /* a part without steps has one sequence, 0 */
 }
 
 static void drop_parcels(tutti_run *run)
