@@ -5,7 +5,8 @@
 #include "../../base/arena.h"
 #include "lower_impl.h"
 
-/* Buffers keep their numbers, which peers use; one that fusion removed holds nothing, and goes if it is the last. */
+/* Adds the buffers. They keep their numbers, which peers use; a buffer that fusion removed is empty, and is left out if
+ * it is the last. */
 static void emit_buffers(const tutti_lowering *l, tutti_part_builder *b)
 {
     int32_t n = l->in->nbuffers;
@@ -17,8 +18,8 @@ static void emit_buffers(const tutti_lowering *l, tutti_part_builder *b)
     }
 }
 
-/* Where the other end of a message lies. A peer that does not fit is a schedule from elsewhere; the checker refuses
- * it. */
+/* Returns the slice at the other end of a message. If the peer does not fit, the schedule is from elsewhere, and the
+ * checker refuses it. */
 static tutti_slice far_slice(const tutti_lowering *l, int32_t step)
 {
     const tutti_slice *far = tutti_part_far(l->in, step);
@@ -52,7 +53,7 @@ static void emit_move(const tutti_lowering *l, tutti_part_builder *b, int32_t st
     tutti_part_out(b, sends ? far_slice(l, step) : near_slice(l, step));
 }
 
-/* Returns the lowered step. */
+/* Adds a piece and returns the lowered step. */
 static int32_t emit(const tutti_lowering *l, tutti_part_builder *b, const tutti_piece *piece, int32_t sequence)
 {
     const tutti_step *s = &l->in->steps[piece->step];
@@ -88,7 +89,7 @@ void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b)
     for (int32_t i = 0; i < l->npieces; i++) emit(l, b, &l->pieces[i], 0);
 }
 
-/* Deps of step i: the last lowered step of each; end[d] is where those of d end. */
+/* Adds the deps of step i: the last lowered step of each; end[d] is the end of d's lowered steps. */
 static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i, const int32_t *end)
 {
     const tutti_step *s = &l->in->steps[i];
@@ -98,7 +99,7 @@ static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i,
 void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b)
 {
     const tutti_part *p = l->in;
-    /* every step leaves at least one piece, in the order of the steps: where each ends is known beforehand */
+    /* every step leaves at least one piece, in the order of the steps, so the end of each is known beforehand */
     int32_t *end = tutti_alloc(sizeof *end * ((size_t)p->nsteps + 1));
     for (int32_t i = 0; i < l->npieces; i++) end[l->pieces[i].step] = i + 1;
     emit_buffers(l, b);

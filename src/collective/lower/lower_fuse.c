@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_fuse.c: finds messages that need no move of their own, because a sum or copy can read the peer's memory.
  *
- * Each rule looks at the own part alone; the peer sees the same signals either way. Whether it is right is not argued
- * here: the checker proves the lowered schedule. */
+ * Each rule looks at this rank's part alone; the peer sees the same signals either way. No rule argues that it is
+ * right, because the checker proves the lowered schedule. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -25,7 +25,7 @@ static bool overlap(const tutti_slice *a, const tutti_slice *b)
            (int64_t)b->first * a->of < ((int64_t)a->first + a->count) * b->of;
 }
 
-/* Who touches a buffer. */
+/* The steps that write and read a buffer. */
 typedef struct {
     int32_t nwriters, writer, nreaders, reader;
 } usage;
@@ -47,14 +47,15 @@ static usage *count_usage(const tutti_part *p)
     return u;
 }
 
-/* An acknowledgement follows the move, so a message that has one may only move within its stage. */
+/* Returns true if the move of a message may become part of `to`. An acknowledgement follows the move, so a message that
+ * has one may only move within its stage. */
 static bool may_move(const tutti_lowering *l, const tutti_step *message, const tutti_step *to)
 {
     if (!tutti_lowers_with_ack(l, message)) return true;
     return !l->careful && message->stage == to->stage;
 }
 
-/* Pulled into scratch that one reduce alone reads, whole: the scratch goes. */
+/* Fuses a message that is pulled into scratch, if one reduce alone reads the whole scratch, which is then removed. */
 static void fuse_recv(tutti_lowering *l, const usage *u, int32_t i)
 {
     const tutti_part *p = l->in;
@@ -69,8 +70,8 @@ static void fuse_recv(tutti_lowering *l, const usage *u, int32_t i)
     l->recv_of[to->buffer] = i;
 }
 
-/* The reduce or copy on which send i depends (and on nothing else, which might be why it need not be acknowledged) and
- * that made exactly what is sent, if nothing wrote there since. */
+/* Returns the reduce or copy that made exactly the data of send i, if nothing wrote there since. It must be the only
+ * step on which the send depends, because another one may be the reason that no acknowledgement is needed. */
 static int32_t producer(const tutti_lowering *l, int32_t i)
 {
     const tutti_part *p = l->in;
@@ -101,13 +102,13 @@ static void join(tutti_lowering *l, int32_t send, int32_t to, int32_t *last)
     last[to] = send;
 }
 
-/* Pushed by stores, which another step can make. */
+/* Returns true if the message is pushed by stores, which another step can make. */
 static bool is_stored(const tutti_lowering *l, const tutti_step *send)
 {
     return tutti_lowers_near(l, send) && !(send->hint & TUTTI_HINT_PULL);
 }
 
-/* previous: the send before this one in its sequence, if only sends stand between; -1 = none. */
+/* previous: the send before this one in its sequence, if no other steps lie between; -1 = none. */
 static void fuse_send(tutti_lowering *l, int32_t i, int32_t previous, int32_t *last)
 {
     const tutti_part *p = l->in;
@@ -116,7 +117,7 @@ static void fuse_send(tutti_lowering *l, int32_t i, int32_t previous, int32_t *l
                  is_stored(l, &p->steps[previous]) &&
                  same_slice(&p->slices[p->steps[previous].first_in], &p->slices[send->first_in]);
     int32_t to = again ? l->partner[previous] : producer(l, i);
-    if (to < 0 && again) to = previous; /* it leads a copy with several outputs */
+    if (to < 0 && again) to = previous; /* the previous send becomes a copy with several outputs */
     if (to < 0 || !may_move(l, send, &p->steps[to])) return;
     if (p->steps[to].kind == TUTTI_STEP_SEND && l->careful && tutti_lowers_with_ack(l, &p->steps[to])) return;
     join(l, i, to, last);

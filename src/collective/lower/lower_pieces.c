@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_pieces.c: the pieces of each step and their levels (see lower_impl.h).
  *
- * A level that is too low for what a step must come after means that the part does not fit into one sequence; it then
- * keeps its own. Messages of one stage that stand next to each other in a sequence do not wait for each other: that is
- * what lets all ranks tell first and wait afterwards. */
+ * If a step must come after something of a higher level, the part does not fit into one sequence, and keeps its own
+ * sequences. Consecutive messages of one stage in a sequence do not wait for each other, so that all ranks signal first
+ * and wait afterwards. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
 #include "lower_impl.h"
 
-/* A sequence so far, in levels: everything; everything before the messages that it ends with, and their stage. */
+/* Levels of a sequence so far: the highest; the highest before the messages at its end; and the stage of these
+ * messages. */
 typedef struct {
     int32_t top, before_run, run_stage;
 } progress;
 
 typedef struct {
     tutti_lowering *l;
-    int32_t *top;        /* a step: level at which it is complete */
+    int32_t *top;        /* for each step: level at which it is complete */
     progress *sequences; /* all -1 at first */
     bool fits;
 } levels;
@@ -85,7 +86,8 @@ static void add_recv(levels *v, int32_t i, int32_t floor)
     if (ack) add(v, signal, floor);
 }
 
-/* Does it read where a peer waits to hear of it? That peer waits on class 2 of the same stage. */
+/* Returns true if the step reads memory whose peer waits for an acknowledgement. That peer waits on class 2 of the same
+ * stage. */
 static bool reads_with_ack(const tutti_lowering *l, const tutti_step *s)
 {
     for (int32_t k = 0; k < s->nins; k++) {
@@ -95,8 +97,8 @@ static bool reads_with_ack(const tutti_lowering *l, const tutti_step *s)
     return false;
 }
 
-/* Local work stands as low as what it comes after allows; writing to a peer that must say `free` first waits for
- * that. */
+/* Adds local work at the lowest level that its predecessors allow. A write to a peer that must say `free` first waits
+ * for that signal. */
 static void add_local(levels *v, int32_t i, int32_t floor)
 {
     const tutti_lowering *l = v->l;
@@ -111,7 +113,7 @@ static void add_local(levels *v, int32_t i, int32_t floor)
     add(v, piece, floor);
 }
 
-/* The level that step i may not be below. */
+/* Returns the lowest level that step i may have. */
 static int32_t floor_of(levels *v, int32_t i)
 {
     const tutti_part *p = v->l->in;
