@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part_builder.c: grows one rank's part of a schedule in arrays. Growing arrays; the finished part owns them through
- * `storage`, so that whoever edits the pointers of a part (tests that mutate it) still gives everything back. */
+/* part_builder.c: builds one rank's part of a schedule in growing arrays. The finished part owns them through
+ * `storage`, so that code which edits the pointers of a part (tests that mutate it) still frees everything. */
 #include "part_builder.h"
 
 #include <stdlib.h>

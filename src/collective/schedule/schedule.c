@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c: creates, hashes and destroys schedules: header, and parts on demand.
  *
- * The hash runs over numbers in reading order (what the text form shows), not over memory: padding, array offsets and
- * far slices do not count, so a schedule and its parsed text have one hash. */
+ * The hash runs over numbers in reading order (those of the text form), not over memory: padding, array offsets and far
+ * slices do not count, so a schedule and its parsed text have one hash. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct tutti_schedule {
     tutti_schedule_header head;
     const tutti_schedule_ops *ops;
     void *state;
-    int32_t *host_of; /* what head.host_of points to */
+    int32_t *host_of; /* array of head.host_of */
 };
 
 tutti_schedule *tutti_schedule_create(const tutti_schedule_header *head, const tutti_schedule_ops *ops, void *state)
@@ -52,7 +52,7 @@ void tutti_schedule_destroy(tutti_schedule *s)
 
 static void add_number(tutti_hasher *h, int64_t value)
 {
-    unsigned char bytes[8]; /* little end first on every machine */
+    unsigned char bytes[8]; /* least significant byte first on every machine */
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)value >> (8 * i));
     tutti_hasher_add(h, bytes, sizeof bytes);
 }

@@ -54,7 +54,7 @@ tutti_status tutti_lex_expect(tutti_lexer *x, const char *word)
     return tutti_lex_fail(x, wanted);
 }
 
-/* Digits only; false if there are none or the value passes hi. */
+/* Reads digits only; false if there are none or the value exceeds hi. */
 static bool digits(const char *text, size_t length, int64_t hi, int64_t *out)
 {
     *out = 0;

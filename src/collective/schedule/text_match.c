@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_match.c: matches the i-th send on a channel with the i-th recv, and notes at both where the other end lies, for
- * lowering. An end without a partner notes nothing; the checker says what is wrong. */
+/* text_match.c: matches the i-th send on a channel with the i-th recv, and notes at both the slice of the other end,
+ * for lowering. An end without a partner notes nothing; the checker says what is wrong. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -49,7 +49,7 @@ void tutti_text_match(tutti_text *t)
     end_of_message *sends = collect(t, TUTTI_STEP_SEND, &nsends), *recvs = collect(t, TUTTI_STEP_RECV, &nrecvs);
     for (int64_t i = 0, k = 0; i < nsends && k < nrecvs;) {
         end_of_message a = sends[i], b = recvs[k];
-        a.step = b.step = 0; /* which channel comes first */
+        a.step = b.step = 0; /* compares channels only */
         int order = by_channel(&a, &b);
         if (order == 0) {
             t->ranks[sends[i].rank].builder.far[sends[i].step] = slice_of(t, &recvs[k]);

@@ -33,7 +33,7 @@ static void kept_part(const tutti_schedule_header *head, const void *state, int3
 
 /* ---- header ---- */
 
-/* more: characters beside those of every name. */
+/* more: characters that are allowed beside those of every name. */
 static tutti_status read_name(tutti_lexer *x, const char *more, char *out, size_t size)
 {
     bool ok = x->length > 0 && x->length < size && x->word[0] >= 'a' && x->word[0] <= 'z';
@@ -48,7 +48,7 @@ static tutti_status read_name(tutti_lexer *x, const char *more, char *out, size_
     return TUTTI_OK;
 }
 
-/* The host of each rank, behind `wire mixed`. */
+/* Reads the host of each rank, after `wire mixed`. */
 static tutti_status read_hosts(tutti_text *t, tutti_lexer *x)
 {
     const int32_t n = t->head.nranks;
@@ -107,7 +107,7 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
     }
 }
 
-/* The header's lines, all of them, in this order. */
+/* The header's lines, in this order; all are required. */
 static const char *const header_keys[] = {"algorithm", "collective", "ranks", "root",
                                           "slots",     "in-place",   "wire",  "determinism"};
 enum { NHEADER = sizeof header_keys / sizeof header_keys[0] };
@@ -127,7 +127,7 @@ static tutti_status read_header_line(tutti_text *t, tutti_lexer *x, int nread)
     return st;
 }
 
-/* The line behind the header that may stand there. */
+/* Reads the optional line after the header. */
 static tutti_status read_room(tutti_text *t, tutti_lexer *x)
 {
     if (t->head.wire != TUTTI_WIRE_TWO_SIDED)
@@ -202,7 +202,7 @@ static tutti_status sort_names(const char *file, tutti_text *t, tutti_failure *e
         int32_t n = rank->builder.part.nbuffers;
         if (!rank->seen)
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: rank %d of %d is missing", file, r, t->head.nranks);
-        rank->seen = false; /* the second reading begins anew */
+        rank->seen = false; /* prepares the second pass */
         rank->names = tutti_alloc(sizeof *rank->names * ((size_t)n + 1));
         for (int32_t i = 0; i < n; i++) {
             memcpy(rank->names[i].name, rank->builder.part.buffers[i].name, sizeof rank->names[i].name);
@@ -240,7 +240,7 @@ static tutti_status read_numbered_step(tutti_text *t, int32_t rank, tutti_lexer 
     return tutti_text_step(t, rank, x);
 }
 
-/* One line of one of the two readings. */
+/* Reads one line in one of the two passes. */
 static tutti_status read_line(tutti_text *t, tutti_lexer *x, int nread, bool steps, int32_t *rank)
 {
     if (nread <= NHEADER) return steps ? TUTTI_OK : read_header_line(t, x, nread);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_print.c: prints a schedule in its text form (docs/schedule-format.md).
  *
- * A slice of another rank is named by that rank's buffer, so the names of all ranks' buffers are gathered first, but
- * only where slices may lie elsewhere; parts are generated one at a time. */
+ * A slice of another rank is printed with that rank's name for the buffer. So the names of all ranks' buffers are
+ * gathered first, if slices may be remote; parts are generated one at a time. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 typedef struct {
     tutti_strbuf out;
     const tutti_part *part;
-    char (**names)[16]; /* a rank, a buffer; NULL: no slices lie elsewhere */
+    char (**names)[16]; /* for each rank and buffer; NULL: no slices are remote */
     int32_t *nnames;
-    int32_t *opens; /* of one sum: ( before each input */
+    int32_t *opens; /* for one sum: number of ( before each input */
     int32_t *starts;
     int32_t capacity;
 } printer;
@@ -36,7 +36,7 @@ static bool is_whole(const tutti_slice *s)
 
 static void print_slice(printer *p, const tutti_slice *s)
 {
-    const char *name = "?"; /* a slice of a buffer that is not there: the checker says so, parsing too */
+    const char *name = "?"; /* the buffer does not exist: the checker says so, and so does the parser */
     if (s->rank == p->part->rank) {
         if (s->buffer >= 0 && s->buffer < p->part->nbuffers) name = p->part->buffers[s->buffer].name;
     } else {
@@ -58,7 +58,8 @@ static void print_slices(printer *p, int32_t first, int32_t n)
     }
 }
 
-/* Postfix to parentheses: a fold joins the two topmost values; its ( stands before the first input of the older. */
+/* Turns postfix into parentheses: a fold joins the two topmost values; its ( stands before the first input of the
+ * older. */
 static void print_sum(printer *p, const tutti_step *s)
 {
     if (s->nins > p->capacity) {

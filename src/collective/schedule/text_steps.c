@@ -18,7 +18,7 @@ static int by_name(const void *key, const void *element)
     return strcmp(key, ((const tutti_text_name *)element)->name);
 }
 
-/* [rankN:]name[[fraction]] */
+/* Reads [rankN:]name[[fraction]]. */
 static tutti_status read_slice(tutti_text *t, int32_t rank, tutti_lexer *x, tutti_slice *out)
 {
     const char *text = x->word, *end = x->word + x->length;
@@ -66,7 +66,7 @@ static tutti_status add_input(tutti_text *t, int32_t rank, tutti_lexer *x)
     return st;
 }
 
-/* Outputs stand first in the text, last in the part: they are kept aside until the inputs are known. */
+/* Reads outputs, which come first in the text but last in the part: they are kept until the inputs are known. */
 static tutti_status read_outputs(tutti_text *t, int32_t rank, tutti_lexer *x, tutti_slice **outs, int32_t *n)
 {
     int32_t capacity = 0;
@@ -85,7 +85,7 @@ static bool clause(const tutti_lexer *x)
     return !x->length || tutti_lex_is(x, "after") || tutti_lex_is(x, "needs") || tutti_lex_is(x, "hint");
 }
 
-/* The open parenthesis number `depth` (0 = the line) holds one value more. */
+/* Counts one more value in the open parenthesis number `depth` (0 = the line). */
 static bool one_more(tutti_text *t, int32_t depth)
 {
     return ++t->open[depth] <= (depth ? 2 : 1);
