@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* light_tree.c: lightest arborescences and spanning trees, on the few nodes that machines have.
  *
- * Chu and Liu, Edmonds: every node takes its lightest arc in; a circle among these becomes one node, whose arcs in cost
- * what they cost more than the arc that they would replace; the solution of the smaller graph breaks each circle at one
- * node. */
+ * Chu and Liu, Edmonds: every node takes its lightest arc in. A circle among these arcs becomes one node; an arc into
+ * it costs its length minus that of the arc that it would replace. The solution of the smaller graph breaks each circle
+ * at one node. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,11 +11,11 @@
 #include "pack_impl.h"
 
 typedef struct {
-    int32_t src, dst, origin; /* origin: index in the level above */
+    int32_t src, dst, origin; /* origin: index in the larger graph */
     double length;
 } arrow;
 
-/* lightest[v] = the arrow into v; false: some node has none. */
+/* Sets lightest[v] to the arrow into v; false: some node has none. */
 static bool choose_lightest(const arrow *a, int32_t m, int32_t n, int32_t root, int32_t *lightest)
 {
     for (int32_t v = 0; v < n; v++) lightest[v] = -1;
@@ -29,7 +29,7 @@ static bool choose_lightest(const arrow *a, int32_t m, int32_t n, int32_t root, 
     return true;
 }
 
-/* Numbers nodes anew, circles as one; returns how many there are now. */
+/* Numbers nodes anew, each circle as one; returns the new number of nodes. */
 static int32_t contract(const arrow *a, const int32_t *lightest, int32_t n, int32_t root, int32_t *number, bool *circle)
 {
     int32_t *seen = tutti_alloc((size_t)n * sizeof *seen), next = 0;
@@ -47,7 +47,7 @@ static int32_t contract(const arrow *a, const int32_t *lightest, int32_t n, int3
     return next;
 }
 
-/* take[i], false at first: the arrow i is in the arborescence. */
+/* Sets take[i], false at first, for each arrow i of the arborescence. */
 static bool solve(const arrow *a, int32_t m, int32_t n, int32_t root, bool *take)
 {
     int32_t *lightest = tutti_alloc((size_t)n * sizeof *lightest), *number = tutti_alloc((size_t)n * sizeof *number);
@@ -68,7 +68,8 @@ static bool solve(const arrow *a, int32_t m, int32_t n, int32_t root, bool *take
             if (below[j]) take[b[j].origin] = entered[a[b[j].origin].dst] = true;
         free(b), free(below);
     }
-    /* below, every node outside the circles has its arc; in a circle all keep theirs but the one that is entered */
+    /* in the solution, every node outside the circles has its arc; nodes of a circle keep theirs, except the one that
+     * is entered */
     for (int32_t v = 0; v < n && ok; v++)
         if (v != root && !entered[v] && (circle[v] || fewer == n)) take[lightest[v]] = true;
     free(lightest), free(number), free(circle), free(entered);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* maxflow.c: Dinic, "Algorithm for solution of a problem of maximum flow in networks" (1970): blocking flows over the
- * levels of a breadth-first search. Arc i and its reverse stand at 2i and 2i + 1. */
+ * levels of a breadth-first search. Arc i is at 2i, its reverse at 2i + 1. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -8,15 +8,15 @@
 #include "maxflow.h"
 
 typedef struct {
-    int32_t to, next; /* next of the same tail, -1 = last */
-    int64_t left;     /* what may still be sent */
+    int32_t to, next; /* next: the next arc from the same tail, -1 = last */
+    int64_t left;     /* remaining capacity */
 } half;
 
 struct tutti_maxflow {
-    int32_t nnodes, narcs, capacity; /* capacity: room for arcs */
+    int32_t nnodes, narcs, capacity; /* capacity: number of arcs that there is room for */
     half *halves;
     int64_t *limits;                      /* capacity of each arc */
-    int32_t *first, *level, *now, *queue; /* of each node */
+    int32_t *first, *level, *now, *queue; /* for each node */
 };
 
 tutti_maxflow *tutti_maxflow_create(int32_t nnodes)
@@ -83,7 +83,7 @@ static bool find_levels(tutti_maxflow *f, int32_t source, int32_t sink)
     return f->level[sink] >= 0;
 }
 
-/* Sends up to `most` from v; as deep as there are levels. */
+/* Sends up to `most` from v; recursion is as deep as there are levels. */
 static int64_t push(tutti_maxflow *f, int32_t v, int32_t sink, int64_t most)
 {
     if (v == sink) return most;
@@ -96,7 +96,7 @@ static int64_t push(tutti_maxflow *f, int32_t v, int32_t sink, int64_t most)
         h->left -= part;
         f->halves[*e ^ 1].left += part;
         sent += part;
-        if (sent == most) return sent; /* this arc may carry more: it stays the next one to try */
+        if (sent == most) return sent; /* this arc may carry more, so it stays the next one to try */
     }
     return sent;
 }

@@ -66,7 +66,7 @@ void tutti_network_subset(const tutti_network *g, const int32_t *ranks, int32_t 
     free(number);
 }
 
-/* How many ranks are reached from rank 0, along arcs or against them. */
+/* Returns how many ranks can be reached from rank 0, along arcs or against them. */
 static int32_t nreached(const tutti_network *g, bool against)
 {
     bool *seen = tutti_alloc((size_t)g->nnodes * sizeof *seen), grown = true;

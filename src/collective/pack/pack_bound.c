@@ -2,9 +2,9 @@
 /* pack_bound.c: the greatest rate that trees packed into a network can have, exactly.
  *
  * Strength. A rate a/b fits iff b c(dP) >= a (|P| - 1) for every partition P. With g(S) = b c(dS) - 2a, twice the slack
- * is the least sum of g over the classes of a partition, plus 2a; that is max y(V) under y(S) <= g(S), found by the
- * greedy of Dilworth's truncation, one cut a node (Cunningham 1985; Barahona 1992). A partition that is violated gives
- * the next, smaller rate (Dinkelbach), until none is. */
+ * is the least sum of g over the classes of a partition, plus 2a. That sum is max y(V) under y(S) <= g(S), found by the
+ * greedy of Dilworth's truncation, one cut a node (Cunningham 1985; Barahona 1992). A violated partition gives the
+ * next, smaller rate (Dinkelbach), until none is violated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@
 #include "maxflow.h"
 #include "packers.h"
 
-/* Both ways. */
+/* Returns the capacity that both directions have. */
 static int64_t both(const tutti_network *g, int32_t u, int32_t v)
 {
     int64_t a = tutti_network_capacity(g, u, v), b = tutti_network_capacity(g, v, u);
     return a < b ? a : b;
 }
 
-/* min over v in S within {0..v} of g(S) - y(S \ v); side: the set. Nodes above v are one node with the sink. */
+/* Returns min over v in S within {0..v} of g(S) - y(S \ v); side: the set. Nodes above v are one node with the sink. */
 static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int64_t *y, tutti_ratio rate, bool *side)
 {
     tutti_maxflow *f = tutti_maxflow_create(v + 2);
@@ -40,7 +40,7 @@ static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int
     return cut - constant - 2 * rate.num;
 }
 
-/* part: the partition whose sum of g is least. */
+/* Sets part to the partition with the least sum of g. */
 static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32_t *part)
 {
     int64_t *y = tutti_alloc((size_t)n * sizeof *y);
@@ -50,14 +50,14 @@ static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32
         part[v] = v;
         memset(joined, 0, (size_t)n * sizeof *joined);
         for (int32_t u = 0; u <= v; u++)
-            if (side[u]) joined[part[u]] = true; /* tight sets that meet are tight together */
+            if (side[u]) joined[part[u]] = true; /* the union of tight sets that meet is tight */
         for (int32_t u = 0; u <= v; u++)
             if (joined[part[u]]) part[u] = v;
     }
     free(y), free(side), free(joined);
 }
 
-/* c(dP) / (|P| - 1); den 0 where P has one class. */
+/* Computes c(dP) / (|P| - 1); the denominator is 0 if P has one class. */
 static void value_of(const int64_t *c, int32_t n, const int32_t *part, int64_t *cut, int64_t *classes)
 {
     *cut = *classes = 0;
@@ -93,8 +93,8 @@ tutti_ratio tutti_packing_strength(const tutti_network *g, int32_t *part)
     return tutti_ratio_of(rate.num * unit, rate.den);
 }
 
-/* A rate x = a/b of every rank fits iff c+(S) >= x |S| for each S that misses a rank: with a source that gives each
- * rank x, every rank must get p x. The cut that stops a rank is the next S. */
+/* Computes the all-gather rate. A rate x = a/b of every rank fits iff c+(S) >= x |S| for each S that misses a rank:
+ * with a source that gives each rank x, every rank must get p x. The cut that limits a rank is the next S. */
 static tutti_ratio all_gather_rate(const tutti_network *g)
 {
     int64_t unit = tutti_network_unit(g), cut = 0, inside;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_chain.c: a chain of ranks as a tree, and the capacity that it leaves. */
+/* pack_chain.c: a chain of ranks as a tree, and its rate. */
 #include <math.h>
 #include <stdlib.h>
 

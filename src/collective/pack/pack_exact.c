@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_exact.c: packs directed trees that reach the bound, grown arc by arc.
  *
- * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Trees in work are pairs
- * (nodes R, how many m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over the trees
- * that have no node in X (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y not, for
+ * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Unfinished trees are
+ * kept as pairs (nodes R, number m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over
+ * the trees that have no node in X (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y
+ * not, for
  *   min(m1, c(x, y), maxflow(x, y) - sum of the other m),
  * where in the flow each other tree is a node of its own that x reaches with m and that reaches all of R (Berczi and
- * Frank; ForestColl). If that is less than m1, the tree goes on in two. Arcs near the root are tried first: shallow
+ * Frank; ForestColl). If that is less than m1, the tree splits in two. Arcs near the root are tried first, for shallow
  * trees. */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 typedef struct {
     int32_t root, nreached;
     int64_t many;
-    int32_t *chosen; /* way into each node; -1: root or not reached */
+    int32_t *chosen; /* way into each node; -1: it is the root or not reached */
     int32_t *depth;  /* -1 = not reached */
 } growing;
 
@@ -38,7 +39,7 @@ static void add_tree(forest *f, int32_t root, int64_t many)
     for (int32_t v = 0; v < f->w.nranks; v++) t->chosen[v] = -1, t->depth[v] = v == root ? 0 : -1;
 }
 
-/* The same tree again with `many` of its number. */
+/* Splits `many` copies of a tree off into a new entry. */
 static void divide(forest *f, int32_t tree, int64_t many)
 {
     size_t bytes = (size_t)f->w.nranks * sizeof(int32_t);
@@ -50,7 +51,7 @@ static void divide(forest *f, int32_t tree, int64_t many)
     old->many -= many;
 }
 
-/* How many of the tree may take the way. */
+/* Returns how many copies of the tree may take the way. */
 static int64_t allowed(const forest *f, int32_t tree, int32_t way)
 {
     const tutti_packing_way *e = &f->w.ways[way];
@@ -72,7 +73,7 @@ static int64_t allowed(const forest *f, int32_t tree, int32_t way)
     return spare < most ? spare : most;
 }
 
-/* The next way of the tree, near the root first, wide before narrow, and how many take it. */
+/* Returns the next way of the tree, near the root first, wide before narrow, and how many copies take it. */
 static int32_t next_way(const forest *f, int32_t tree, int64_t *many)
 {
     const growing *t = &f->trees[tree];
@@ -102,7 +103,7 @@ static void grow(forest *f)
         while (f->trees[tree].nreached < f->w.nranks) {
             int64_t many;
             int32_t way = next_way(f, tree, &many);
-            assert(way >= 0 && many > 0); /* the theorem; the demands were met */
+            assert(way >= 0 && many > 0); /* guaranteed by the theorem, because the demands were met */
             if (many < f->trees[tree].many) divide(f, tree, f->trees[tree].many - many);
             growing *t = &f->trees[tree];
             tutti_packing_way *e = &f->w.ways[way];
@@ -111,7 +112,7 @@ static void grow(forest *f)
         }
 }
 
-/* What each root's trees carry, in units of the network's, and whose trees there are. */
+/* Sets the rate of each root's trees, in units of the network's, and which ranks are roots. */
 static tutti_ratio demands(const tutti_network *g, const tutti_packing *made, int64_t *demand)
 {
     bool all = made->use != TUTTI_PACKING_BROADCAST;
@@ -121,7 +122,7 @@ static tutti_ratio demands(const tutti_network *g, const tutti_packing *made, in
     return share;
 }
 
-/* One way the trees of an all-gather; for an allreduce the same trees, both ways, at half the rate. */
+/* Packs the trees of an all-gather in one direction; an allreduce uses the same trees, both ways, at half the rate. */
 static tutti_status pack_directed(const tutti_network *g, tutti_packing *made, tutti_failure *err)
 {
     int64_t *demand = tutti_alloc((size_t)g->nranks * sizeof *demand), unit = tutti_network_unit(g);
@@ -144,7 +145,8 @@ static tutti_status pack_directed(const tutti_network *g, tutti_packing *made, t
     return st;
 }
 
-/* Reduce-scatters go against the arcs of the all-gather. */
+/* Returns true if each arc has an equal one back, as an allreduce needs: its reduce-scatter goes against the arcs of
+ * the all-gather. */
 static bool symmetric(const tutti_network *g)
 {
     for (int32_t i = 0; i < g->narcs; i++)

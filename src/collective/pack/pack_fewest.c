@@ -5,8 +5,9 @@
  *   such that sum x_i >= (1 - loss) rate
  *             sum over the trees on a link of x_i <= capacity,  0 <= x_i <= z_i times the weakest link of tree i
  *
- * Blink asks for the most rate with weights of whole links and loosens that step by step; this asks for what is wanted,
- * few trees. Without a solver trees are dropped one by one, the lightest first, while the others can carry the rate. */
+ * Blink maximises the rate with weights of whole links and relaxes that step by step; this program minimises the number
+ * of trees directly. Without a solver trees are dropped one by one, the lightest first, while the others can carry the
+ * rate. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ enum { MAX_SOLUTION = 1 << 20 };
 typedef struct {
     const tutti_network *g;
     const tutti_packing *from;
-    tutti_tree_loads l; /* of the first trees of `from`; rooms in its units */
-    double wanted;      /* units */
+    tutti_tree_loads l; /* loads of the first trees of `from`; room in its units */
+    double wanted;      /* in units */
 } choice;
 
 static int64_t load_on(const choice *c, int32_t tree, int32_t link)
@@ -54,7 +55,7 @@ static void end(choice *c)
     free(c->l.load), free(c->l.room);
 }
 
-/* What a tree may carry alone. */
+/* Returns the rate that a tree can carry alone. */
 static double carries(const choice *c, int32_t tree)
 {
     double least = INFINITY;
@@ -63,8 +64,8 @@ static double carries(const choice *c, int32_t tree)
     return least;
 }
 
-/* x: weights. Trees go, the lightest first, as long as the others can still carry what is wanted. False: they never
- * could. */
+/* Drops trees, the lightest first, while the others can still carry the wanted rate. x: weights. False: all together
+ * cannot carry it. */
 static bool choose_greedily(const choice *c, double *x)
 {
     int32_t n = c->l.ntrees;
@@ -105,8 +106,8 @@ static void add_links(tutti_strbuf *sb, const choice *c, const double *chosen, d
     }
 }
 
-/* The question in the LP format that solvers share; weights are shares of the rate. With trees chosen (weight > 0):
- * what is the most that they carry? Else: which ones? */
+/* Writes the question in the LP format that solvers share; weights are shares of the rate. With chosen trees (weight >
+ * 0) it asks for the most that they carry, else for the choice. */
 static char *question(const choice *c, const double *chosen)
 {
     tutti_strbuf sb = {0};
@@ -125,7 +126,7 @@ static char *question(const choice *c, const double *chosen)
     return tutti_strbuf_detach(&sb);
 }
 
-/* cbc's file: a line that says how it ended, then "number name value cost" a line. */
+/* Reads cbc's file: a line that says how it ended, then "number name value cost" lines. */
 static bool read_answer(const choice *c, const char *text, double *x, bool *proved)
 {
     const double whole = (double)tutti_packing_weight(c->from);
@@ -144,7 +145,7 @@ static bool read_answer(const choice *c, const char *text, double *x, bool *prov
     return sum >= c->wanted * (1 - 1e-6);
 }
 
-/* One question; x holds the chosen trees before and the answer after, chosen false: only the answer. */
+/* Asks one question. x holds the chosen trees before and the answer after; chosen false: only the answer. */
 static tutti_status ask_in(const choice *c, const tutti_fewest_options *o, const char *folder, bool chosen, double *x,
                            bool *proved, tutti_failure *err)
 {
@@ -165,7 +166,7 @@ static tutti_status ask_in(const choice *c, const tutti_fewest_options *o, const
     return st;
 }
 
-/* Which trees, then their best weights. */
+/* Asks which trees, then for their best weights. */
 static tutti_status ask(const choice *c, const tutti_fewest_options *o, double *x, bool *proved, tutti_failure *err)
 {
     char *folder = NULL;
@@ -182,7 +183,7 @@ static tutti_status ask(const choice *c, const tutti_fewest_options *o, double *
     return st;
 }
 
-/* Weights rounded down to units that are fine enough; shrunk by what the solver overdid. */
+/* Rounds weights down to fine units, and shrinks them if the solver overloaded a link. */
 static void to_packing(const choice *c, const double *x, tutti_packing *out)
 {
     int64_t finer = 1;

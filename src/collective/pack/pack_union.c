@@ -2,10 +2,10 @@
 /* pack_union.c: packs spanning trees of an undirected multigraph exactly, by matroid union.
  *
  * With the bound a/b every link becomes b times its capacity parallel edges, and a edge-disjoint spanning trees exist
- * (Tutte; Nash-Williams 1961). Edges come one by one; each finds the shortest chain e0, e1, ... in which e(i+1) lies on
- * the circle that e(i) closes in some tree, and the last one closes none in its tree; each then takes the place of the
- * next (Edmonds 1965; Roskind and Tarjan 1985). Parallel edges in one search are alike, so that a chain never visits
- * two of the same link and tree. */
+ * (Tutte; Nash-Williams 1961). Edges are added one by one. Each finds the shortest chain e0, e1, ... in which e(i+1)
+ * lies on the circle that e(i) closes in some tree, and the last one closes none in its tree; each then takes the place
+ * of the next (Edmonds 1965; Roskind and Tarjan 1985). In one search parallel edges are alike, so a chain never visits
+ * two edges of the same link and tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +14,18 @@
 
 enum { MAX_EDGES = 600 };
 
-/* links: pairs u < v. In tree t, holds[t * nlinks + l]: whether it has an edge of link l. Edges of a link differ only
- * in the tree that they are in, so an edge is (link, tree). */
+/* links: pairs u < v. holds[t * nlinks + l]: whether tree t has an edge of link l. Edges of a link differ only in their
+ * tree, so an edge is (link, tree). */
 typedef struct {
     int32_t n, nlinks, ntrees;
     const tutti_arc *links;
     bool *holds;
-    int32_t *queue, *from, *tree_of_entry; /* of a search: entries (link, tree), tree -1 = the new edge */
+    int32_t *queue, *from, *tree_of_entry; /* for a search: entries (link, tree), tree -1 = the new edge */
     bool *seen;
-    int32_t *parent_link, *order, *where; /* of a walk through a tree */
+    int32_t *parent_link, *order, *where; /* for a walk through a tree */
 } joined;
 
-/* Links on the way from u to v in the tree, the number of them; -1 = not connected. */
+/* Finds the links on the way from u to v in the tree; returns their number, -1 = not connected. */
 static int32_t way_between(joined *j, int32_t tree, int32_t u, int32_t v, int32_t *links)
 {
     const bool *has = j->holds + (size_t)tree * (size_t)j->nlinks;
@@ -48,7 +48,7 @@ static int32_t way_between(joined *j, int32_t tree, int32_t u, int32_t v, int32_
     return n;
 }
 
-/* Puts an edge of entry `at` into `tree`; what it pushes out goes where its successor in the chain was. */
+/* Puts the edge of entry `at` into `tree`; the edge that it replaces goes where its successor in the chain was. */
 static void shift(joined *j, int32_t at, int32_t tree)
 {
     while (at >= 0) {
@@ -59,7 +59,7 @@ static void shift(joined *j, int32_t at, int32_t tree)
     }
 }
 
-/* Finds room for one more edge of the link. */
+/* Finds a place for one more edge of the link. */
 static bool insert(joined *j, int32_t link)
 {
     int32_t head = 0, tail = 0, *circle = tutti_alloc((size_t)j->n * sizeof *circle);
@@ -88,7 +88,7 @@ static bool insert(joined *j, int32_t link)
     return placed;
 }
 
-/* The trees that are whole. */
+/* Writes the complete trees to the packing. */
 static void to_trees(const joined *j, tutti_packing *made)
 {
     bool *reached = tutti_alloc((size_t)j->n * sizeof *reached);
@@ -131,7 +131,7 @@ static void pack_links(joined *j, tutti_packing *made)
     j->tree_of_entry = tutti_alloc(cells * sizeof *j->tree_of_entry);
     j->parent_link = tutti_alloc(bytes), j->order = tutti_alloc(bytes), j->where = tutti_alloc(bytes);
     int64_t missing = (int64_t)j->ntrees * (j->n - 1);
-    for (int64_t turn = 0; missing; turn++) /* an edge of each link in turn: trees of different shapes */
+    for (int64_t turn = 0; missing; turn++) /* one edge of each link in turn, so that trees get different shapes */
         for (int32_t l = 0; l < j->nlinks && missing; l++)
             if (turn < j->links[l].capacity) missing -= insert(j, l);
     to_trees(j, made);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_weights.c: fractional packing by multiplicative weights, after Garg and Koenemann (FOCS 1998) as Blink uses it.
  *
- * Every link has a length, 1 / capacity at first. Again and again the lightest tree gets what its weakest link carries,
- * and its links grow by 1 + eps * carried / capacity. Divided by the worst overload the sum of all that is a packing.
- * The bound is known exactly, so it ends when the rate is near enough; where eps is too coarse for that it begins again
- * with half of it. */
+ * Every link has a length, 1 / capacity at first. In each step the lightest tree gets the rate that its weakest link
+ * carries, and its links grow by 1 + eps * carried / capacity. The sum of all rates, divided by the worst overload, is
+ * a packing. The bound is known exactly, so packing ends when the rate is near enough. If eps is too coarse for that,
+ * it begins again with half of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 enum { MAX_TREES = 4000, LOOK_EVERY = 64 };
 
 typedef struct {
-    int32_t *chosen; /* a way a rank */
+    int32_t *chosen; /* a way for each rank */
     double amount;
 } light;
 
 typedef struct {
     const tutti_ways *w;
-    const int32_t *back; /* of each way, the one against it: allreduce loads both; else NULL */
+    const int32_t *back; /* for each way, the one against it, because allreduce loads both; else NULL */
     int32_t root;
     double *length, *load;
     light *trees;
@@ -47,7 +47,7 @@ static void use_way(mixing *m, int32_t way, double amount, double eps)
     m->length[way] *= 1 + eps * amount / (double)m->w->ways[way].capacity;
 }
 
-/* One tree more. False: nothing connects, or there are too many trees. */
+/* Adds one tree. False: no tree connects the ranks, or there are too many trees. */
 static bool step(mixing *m, double eps, int32_t *chosen)
 {
     bool ok = m->back ? tutti_light_tree(m->w, m->length, m->root, chosen)
@@ -81,7 +81,7 @@ static void restart(mixing *m)
     m->ntrees = 0, m->total = 0;
 }
 
-/* Lengths grow without limit: only their ratios matter. */
+/* Scales lengths, which grow without limit; only their ratios matter. */
 static void rescale(mixing *m)
 {
     double most = 0;
@@ -94,7 +94,7 @@ static bool mix(mixing *m, double wanted, int32_t *chosen)
 {
     for (double eps = 0.1; eps > 1e-3; eps /= 2) {
         restart(m);
-        /* links of weight 1 grow by e about 1 / eps uses apart: after ln(m) / eps^2 uses each has had its share */
+        /* a link of weight 1 grows by e in about 1 / eps uses: after ln(m) / eps^2 uses each link has had its share */
         double rounds = 4 * log((double)m->w->nways + 2) / (eps * eps) * (double)m->w->nways;
         for (double i = 1; i < rounds; i++) {
             if (!step(m, eps, chosen)) break;
@@ -106,7 +106,7 @@ static bool mix(mixing *m, double wanted, int32_t *chosen)
     return false;
 }
 
-/* Amounts as multiples of a unit that is fine enough; rounded down, so that they fit. */
+/* Writes amounts as multiples of a fine unit, rounded down so that they fit. */
 static void to_packing(const mixing *m, tutti_packing *out)
 {
     double worst = overload(m), bound = tutti_ratio_value(out->bound);

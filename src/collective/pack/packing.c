@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing.c: grows and adds up a packing. */
+/* packing.c: builds packings and computes their totals. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static bool same_edge(const tutti_packing *p, const tutti_tree_edge *a, const tu
            (!a->nvia || !memcmp(p->via + a->first_via, p->via + b->first_via, (size_t)a->nvia * sizeof *p->via));
 }
 
-/* The same edges in any order. */
+/* Returns true if the trees have the same edges, in any order. */
 static bool same_tree(const tutti_packing *p, const tutti_packed_tree *a, const tutti_packed_tree *b)
 {
     if (a->root != b->root) return false;
@@ -120,7 +120,7 @@ double tutti_packing_rate(const tutti_packing *p)
 
 double tutti_packing_gap(const tutti_packing *p)
 {
-    int64_t rate, bound; /* crosswise */
+    int64_t rate, bound; /* cross-multiplied, so that both are whole */
     bool passes = __builtin_mul_overflow(tutti_packing_weight(p), p->unit.num, &rate) ||
                   __builtin_mul_overflow(rate, p->bound.den, &rate) ||
                   __builtin_mul_overflow(p->bound.num, p->unit.den, &bound);

@@ -104,7 +104,8 @@ tutti_status tutti_packing_check(const tutti_packing *p, const tutti_network *g,
     if (st == TUTTI_OK) st = check_roots(p, err);
     if (st == TUTTI_OK) st = check_loads(p, g, err);
     bool strict =
-        p->use != TUTTI_PACKING_ALLREDUCE || g->nnodes == g->nranks; /* else the truth may lie above the bound */
+        /* in the other case the true bound may be higher */
+        p->use != TUTTI_PACKING_ALLREDUCE || g->nnodes == g->nranks;
     if (st == TUTTI_OK && strict && tutti_packing_gap(p) < 0)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "a rate of %.9g passes the bound %.9g: the bound is wrong",
                         tutti_packing_rate(p), tutti_ratio_value(p->bound));

@@ -42,7 +42,7 @@ tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool dire
     return st;
 }
 
-/* From every rank, or from the root alone. */
+/* Makes one-hop trees from every rank, or from the root alone. */
 static void pack_one_hop(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_packing *out)
 {
     tutti_packing_init(out, use, g);
@@ -68,7 +68,8 @@ tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use us
     return st;
 }
 
-/* Which server each rank is in; how many there are, 1 where the topology has none or a server's ranks stand apart. */
+/* Finds the server of each rank; returns the number of servers, 1 if the topology has none or a server's ranks are not
+ * consecutive. */
 static int32_t find_servers(const tutti_topology *t, int32_t nranks, int32_t *server_of)
 {
     bool kinds = t->kind == TUTTI_TOPOLOGY_CLUSTER || t->kind == TUTTI_TOPOLOGY_PCIE ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packing_text.c: prints and reads a packing as text (docs/packing.md). The text may be anything: every number has a
- * range, and what the trees must be beyond their shape is the check's business. */
+ * range; tutti_packing_check checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "packing.h"
 
 #define MAX_NUMBER ((int64_t)1 << 50)
-#define MAX_TOTAL  ((int64_t)1 << 60) /* of all trees: their sum is no overflow */
+#define MAX_TOTAL  ((int64_t)1 << 60) /* limit of all weights together, so that their sum cannot overflow */
 
 char *tutti_packing_print(const tutti_packing *p)
 {
@@ -31,11 +31,11 @@ char *tutti_packing_print(const tutti_packing *p)
     return tutti_strbuf_detach(&sb);
 }
 
-/* A line in hand; blank lines and what follows # are skipped. */
+/* Position of the reader; it skips blank lines and text after #. */
 typedef struct {
     const char *name, *at, *end, *line_end;
     int line;
-    int64_t left; /* of MAX_TOTAL */
+    int64_t left; /* rest of MAX_TOTAL */
     tutti_failure *err;
 } reader;
 
@@ -49,7 +49,7 @@ static void skip_spaces(reader *r)
     while (r->at < r->line_end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r')) r->at++;
 }
 
-/* The next line that says something; false at the end. */
+/* Moves to the next line with text; false at the end. */
 static bool next_line(reader *r)
 {
     while (r->line_end < r->end || r->line == 0) {
@@ -77,7 +77,7 @@ static bool word(reader *r, const char *text)
     return true;
 }
 
-/* At least one space. */
+/* Skips at least one space, or returns false. */
 static bool space(reader *r)
 {
     const char *begin = r->at;
@@ -99,7 +99,7 @@ static bool line_is_over(reader *r)
 {
     skip_spaces(r);
     bool over = r->at == r->line_end;
-    if (over) { /* behind a comment */
+    if (over) { /* after a comment */
         const char *newline = memchr(r->line_end, '\n', (size_t)(r->end - r->line_end));
         r->line_end = newline ? newline : r->end;
     }
@@ -127,7 +127,7 @@ static tutti_status named_ratio(reader *r, const char *name, int64_t lowest, tut
     return TUTTI_OK;
 }
 
-/* "3>8>5": a rank, switches, a rank. */
+/* Reads "3>8>5": a rank, switches, a rank. */
 static tutti_status read_edge(reader *r, tutti_packing *p)
 {
     int32_t nodes[16], n = 0;

@@ -3,9 +3,10 @@
  * roots exchange in one hop, results go down.
  *
  * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server,
- * however unequal their numbers of ranks are. On a server all ranks are roots of equal shares: each NIC takes its part.
- * In a piece each server's root is once the one to which the others' sums go: the local trees, hung to it by one edge a
- * server, are one tree over all ranks, and a schedule on trees needs to know nothing of servers. */
+ * even if servers have different numbers of ranks. On a server all ranks are roots of equal shares, so each NIC carries
+ * its part. In a piece each server's root is once the collector of the others' sums. Its local tree and the other local
+ * trees, hung to it by one edge a server, are one tree over all ranks, so a schedule on trees needs to know nothing of
+ * servers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +18,17 @@
 enum { SHARES = 840 /* divisible by 1 .. 8 */ };
 
 typedef struct {
-    int32_t first, n;      /* its ranks stand together */
-    tutti_packing packing; /* of its links; no trees: one-hop ones */
-    int64_t weight;        /* of the packing */
+    int32_t first, n;      /* its ranks are consecutive: n of them from `first` */
+    tutti_packing packing; /* trees in its links; empty: one-hop trees */
+    int64_t weight;        /* total weight of the packing */
 } server;
 
-/* A piece of the vector: the tree and the root of each server. */
+/* The tree and the root of a server in a piece of the vector. */
 typedef struct {
     int32_t tree, root;
 } local;
 
-/* Emits the tree that these undirected edges make, from its root down. */
+/* Adds the tree that these undirected edges make, from its root down. */
 static void add_tree(tutti_packing *out, const int32_t *ends, int32_t root, int64_t weight)
 {
     int32_t n = out->nranks, *order = tutti_alloc((size_t)n * sizeof *order), reached = 1;
@@ -45,7 +46,7 @@ static void add_tree(tutti_packing *out, const int32_t *ends, int32_t root, int6
     free(order), free(seen);
 }
 
-/* Edges of one server's part of a piece, from `at`; returns where the next go. */
+/* Writes the edges of one server's part of a piece from `at` on; returns the next index. */
 static int32_t local_edges(const server *s, local l, int32_t *ends, int32_t at)
 {
     for (int32_t k = 0; k < s->n - 1; k++) {
@@ -59,13 +60,13 @@ static int32_t local_edges(const server *s, local l, int32_t *ends, int32_t at)
     return at;
 }
 
-/* Which tree and root a server has at this share, and the share where that ends. */
+/* Finds the tree and root of a server at a share; returns the share where they end. */
 static int32_t lookup(const server *s, int32_t at, local *l)
 {
     int32_t upto = SHARES;
     int64_t before = 0;
     l->root = (int32_t)((int64_t)at * s->n / SHARES);
-    for (int32_t r = 0; r <= s->n; r++) { /* where the next root begins */
+    for (int32_t r = 0; r <= s->n; r++) { /* r: where the next root begins */
         int32_t begins = (r * SHARES + s->n - 1) / s->n;
         if (begins > at && begins < upto) upto = begins;
     }
@@ -79,7 +80,7 @@ static int32_t lookup(const server *s, int32_t at, local *l)
     return upto;
 }
 
-/* A piece: one tree for each server that may collect; a broadcast or reduction has one root, and its server
+/* Adds a piece: one tree for each server that may collect. A broadcast or reduction has one root, whose server
  * collects. */
 static void add_piece(const server *s, int32_t nservers, const local *l, int64_t weight, tutti_packing *out)
 {
@@ -98,7 +99,7 @@ static void add_piece(const server *s, int32_t nservers, const local *l, int64_t
     free(ends);
 }
 
-/* Ranks of one server; TUTTI_OK with no trees: its links do not join them. */
+/* Packs trees for the ranks of one server; TUTTI_OK without trees: its links do not join them. */
 static tutti_status pack_server(const tutti_network *g, server *s, double loss, tutti_failure *err)
 {
     tutti_network own;

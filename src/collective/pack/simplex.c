@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simplex.c: the primal simplex method on a dense tableau (Dantzig 1947). The column that promises most enters; after
- * many steps without gain the first one does (Bland 1977), which cannot go round in circles. */
+/* simplex.c: the primal simplex method on a dense tableau (Dantzig 1947). The column with the largest gain enters;
+ * after many steps without gain the first one with any does (Bland 1977), which cannot cycle. */
 #include "simplex.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@
 static const double TINY = 1e-9;
 
 typedef struct {
-    int32_t nrows, width; /* columns, slack columns, right-hand side */
+    int32_t nrows, width; /* width: columns, slack columns, right-hand side */
     double *cell;         /* (nrows + 1) x width; the last row is the goal */
-    int32_t *basis;       /* the column that a row stands for */
+    int32_t *basis;       /* the column of each row's basic variable */
 } tableau;
 
 void tutti_lp_init(tutti_lp *lp, int32_t ncolumns)
@@ -59,7 +59,7 @@ static void tableau_fill(const tutti_lp *lp, tableau *t)
     for (int32_t c = 0; c < lp->ncolumns; c++) goal[c] = -lp->goal[c];
 }
 
-/* The column to enter, -1 = there is no gain left. */
+/* Returns the column to enter, -1 = there is no gain left. */
 static int32_t entering(const tableau *t, bool first)
 {
     const double *goal = t->cell + (size_t)t->nrows * (size_t)t->width;
@@ -72,7 +72,7 @@ static int32_t entering(const tableau *t, bool first)
     return best;
 }
 
-/* The row that limits column c, -1 = none does. */
+/* Returns the row that limits column c, -1 = none does. */
 static int32_t leaving(const tableau *t, int32_t c)
 {
     int32_t best = -1;

@@ -2,9 +2,9 @@
 /* ways.c: removes the switches of a network, one after the other, and keeps the routes through them.
  *
  * At a switch w each pair (u > w, w > t) may be joined to a way u > t by some amount. First all pairs get their
- * proportional share at once, which keeps a symmetric fabric symmetric (p one-hop trees through one switch); what that
- * leaves, or all of it where the demands would no longer be met, is joined pair by pair, each as much as the demands
- * allow (bisection). */
+ * proportional share at once, which keeps a symmetric fabric symmetric (p one-hop trees through one switch). The
+ * remaining capacity, or all of it if the shares would break the demands, is joined pair by pair, each as much as the
+ * demands allow (bisection). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 typedef struct {
     tutti_ways w; /* ways between nodes of any kind */
     int32_t nnodes;
-    const int64_t *demand; /* of each rank */
+    const int64_t *demand; /* for each rank */
     int64_t total;
 } splitting;
 
@@ -38,7 +38,7 @@ static void push_way(tutti_ways *w, const tutti_packing_way *way)
     w->ways[w->nways++] = *way;
 }
 
-/* Do all ranks still get the demands? */
+/* Returns true if all ranks still get the demands. */
 static bool met(const splitting *s)
 {
     tutti_maxflow *f = tutti_maxflow_create(s->nnodes + 1);
@@ -53,7 +53,7 @@ static bool met(const splitting *s)
     return all;
 }
 
-/* in > switch > out gets `amount` of a way of its own; the way's number. */
+/* Gives in > switch > out a way of its own with `amount`; returns the way's number. */
 static int32_t join(splitting *s, int32_t in, int32_t out, int64_t amount)
 {
     tutti_packing_way way = {s->w.ways[in].src, s->w.ways[out].dst, amount, s->w.nvia, 0};
@@ -72,7 +72,7 @@ static void set_joined(splitting *s, int32_t in, int32_t out, int32_t way, int64
     s->w.ways[in].capacity -= more, s->w.ways[out].capacity -= more, s->w.ways[way].capacity = amount;
 }
 
-/* Number of ways that end (or begin) at the node, and what they carry. */
+/* Lists the ways that end (or begin) at the node, with the sum of their capacities; returns their number. */
 static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list, int64_t *sum)
 {
     int32_t n = 0;
@@ -80,15 +80,15 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     for (int32_t i = 0; i < s->w.nways; i++) {
         const tutti_packing_way *way = &s->w.ways[i];
         if ((in ? way->dst : way->src) != node || !way->capacity) continue;
-        if (way->src == way->dst) continue; /* what turned back elsewhere leads nowhere */
+        if (way->src == way->dst) continue; /* a way that turned back at another switch is of no use */
         list[n++] = i;
         *sum += s->w.ways[i].capacity;
     }
     return n;
 }
 
-/* All pairs that do not turn back: c(in) c(out) / (what leaves elsewhere), rounded down; nothing is done where the
- * demands would suffer. */
+/* Joins all pairs that do not turn back by c(in) c(out) / (sum of other outgoing capacities), rounded down; does
+ * nothing if that would break the demands. */
 
 static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const int32_t *outs, int32_t nouts, int64_t sum)
 {
@@ -111,7 +111,7 @@ static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const in
     free(old);
 }
 
-/* As much of a pair as the demands allow. */
+/* Joins as much of a pair as the demands allow. */
 static void join_pair(splitting *s, int32_t in, int32_t out)
 {
     int64_t a = s->w.ways[in].capacity, b = s->w.ways[out].capacity, low = 0, high = a < b ? a : b;
@@ -136,7 +136,7 @@ static void split_off(splitting *s, int32_t node)
     int64_t sum_in, sum_out;
     int32_t nins = at_node(s, node, true, ins, &sum_in), nouts = at_node(s, node, false, outs, &sum_out);
     join_shares(s, ins, nins, outs, nouts, sum_out);
-    for (int turn = 0; turn < 2; turn++) /* those that turn back come last: they only give capacity up */
+    for (int turn = 0; turn < 2; turn++) /* pairs that turn back come last, because they only give capacity up */
         for (int32_t i = 0; i < nins; i++)
             for (int32_t k = 0; k < nouts; k++)
                 if ((s->w.ways[ins[i]].src == s->w.ways[outs[k]].dst) == turn) join_pair(s, ins[i], outs[k]);
@@ -145,7 +145,7 @@ static void split_off(splitting *s, int32_t node)
     free(ins), free(outs);
 }
 
-/* Ways between ranks only. */
+/* Keeps only ways between ranks. */
 static void keep_ranks(tutti_ways *w)
 {
     int32_t n = 0;
