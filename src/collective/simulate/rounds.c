@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling); what one that
- * ends leaves goes to the others, until the fullest link is what the stage waits for. With one channel a pair and no
- * collisions this is exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule: the
- * bytes of the fullest link at its full rate, or the work of the busiest core. */
+/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling). The share of a
+ * message that ends goes to the others, until the fullest link decides when the stage ends. With one channel a pair and
+ * no collisions this is exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule:
+ * the bytes of the fullest link at its full rate, or the work of the busiest core. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,13 +11,14 @@
 #include "events/token_buckets.h"
 #include "simulate_impl.h"
 
-/* Flows that end within this part of the time so far end together: a stage takes a bounded number of solutions. */
+/* Flows that end within this fraction of the time so far end together, so that a stage takes a bounded number of
+ * solutions. */
 static const double GRAIN = 0.05;
-/* Shares are not solved again for less than this part of the time. */
+/* Shares are not solved again for less than this fraction of the time. */
 static const double FINE = 1e-3;
 
-/* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is
- * shared. */
+/* Returns when the last flow ends if the shares stay; *least: the time of the fullest link for the rest, in whatever
+ * way it is shared. */
 static double last_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *least)
 {
     double last = 0;
@@ -32,7 +33,7 @@ static double last_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f
     return last;
 }
 
-/* On to when the next flows end, with the shares as they are; how long that takes. */
+/* Advances to the next ends of flows with the present shares; returns the time until then. */
 static double flows_advance(int64_t nflows, double now, tutti_max_min *f)
 {
     double next = INFINITY, step = 0;
@@ -46,7 +47,8 @@ static double flows_advance(int64_t nflows, double now, tutti_max_min *f)
     return step;
 }
 
-/* Whether no two flows share a link: then each has its narrowest one for itself, and nothing need be solved. */
+/* Returns true if no two flows share a link: then each has the rate of its narrowest link, and nothing need be
+ * solved. */
 static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *end_s)
 {
     int64_t looked = 0;
@@ -66,7 +68,7 @@ static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_max_m
     return apart;
 }
 
-/* When the last flow ends. What one leaves when it ends goes to the others, as long as that matters. */
+/* Returns when the last flow ends. Shares of ended flows go to the others, as long as that matters. */
 static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f)
 {
     double now = 0, least;
@@ -86,8 +88,8 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
     tutti_max_min f;
     tutti_filled out = {0, 0, INFINITY, 0};
     tutti_max_min_begin(t, net, flows, nflows, &f);
-    for (int64_t i = 0; i < nflows; i++)
-        if (flows[i].bytes > 0) tutti_max_min_add(&f, i, (double)flows[i].bytes); /* without links: stays where it is */
+    for (int64_t i = 0; i < nflows; i++) /* a route without links: the bytes stay where they are */
+        if (flows[i].bytes > 0) tutti_max_min_add(&f, i, (double)flows[i].bytes);
     for (int64_t i = 0; i < nflows; i++) {
         double latency = 0;
         for (int64_t h = f.first[i]; h < f.first[i + 1]; h++) {
@@ -102,7 +104,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
     return out;
 }
 
-/* The fullest link of all stages together. */
+/* Returns the time of the fullest link over all stages together. */
 static double link_bound(const tutti_fabric *net, const double *load, tutti_simulation *out)
 {
     double longest = 0;
@@ -125,7 +127,7 @@ tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage
     return out;
 }
 
-/* Of all stages, by the busiest rank. */
+/* Returns the work of the busiest rank over all stages. */
 static double longest_work(const tutti_traffic *traffic)
 {
     double longest = 0;
@@ -138,8 +140,8 @@ static double longest_work(const tutti_traffic *traffic)
     return longest;
 }
 
-/* By the rank that sends most. Of ranks that were not looked at each sends what the one does that is in its place among
- * those that were. */
+/* Returns the bytes of the rank that sends most. A rank whose part was not collected sends as much as the rank in its
+ * place among those that were. */
 static int64_t most_sent(const tutti_traffic *traffic)
 {
     int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nseen * sizeof *sent);
@@ -175,7 +177,7 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
     *lower = (tutti_lower){.link_s = link_bound(net, load, out),
                            .work_s = work_s,
                            .buckets = st ? NULL : tutti_token_buckets_create(traffic, t, net, &stages)};
-    if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft; /* a shaped link makes up for it */
+    if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft; /* a shaped link makes up for the waiting */
     out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, work_s);
     out->busy_s = fmax(0, out->lower_s - lower->wait_s);
     tutti_stages_release(&stages);
@@ -223,7 +225,7 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     free(rank_bytes);
 }
 
-/* Ranks that a lowered schedule lets into each other's memory must be of one host of the topology. */
+/* Checks that ranks which a lowered schedule lets into each other's memory are of one host of the topology. */
 static tutti_status maps_check(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
 {
     int32_t *sits = tutti_alloc((size_t)head->nranks * sizeof *sits),
@@ -289,7 +291,7 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
     st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, out, &lower, &traffic, err);
     const bool all_seen =
-        nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* else slices differ by an element */
+        nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* otherwise slices differ by an element */
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {
         tutti_token_buckets_destroy(lower.buckets);

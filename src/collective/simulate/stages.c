@@ -3,11 +3,11 @@
  * once: a ring's 2(p - 1) stages are one. Where the parts of some ranks stand for all, each kind's flows are laid out
  * for all ranks when it is solved.
  *
- * Who sends how many to one host at a time is counted here; where the topology has an incast those ports are slower in
- * that stage.
+ * The number of ranks that send to one host at a time is counted here. If the topology has an incast, those ports are
+ * slower in that stage.
  *
- * On a star such flows of one size need no solution: all ranks' links carry equally many, so each has the same share of
- * any. */
+ * On a star, even flows of one size need no solution: all ranks' links carry equally many flows, so every share is
+ * equal. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #include "../../base/arena.h"
 #include "simulate_impl.h"
 
-enum { MOST_TOGETHER = 8 << 20 }; /* flows of one stage: a second or two, and a GiB */
+enum { MOST_TOGETHER = 8 << 20 }; /* most flows of one stage: a second or two, and a GiB */
 
-/* What all stages have in common. */
+/* Data that all stages share. */
 typedef struct {
     const tutti_traffic *traffic;
     const tutti_topology *t;
     const tutti_fabric *net;
-    const int32_t *host_of; /* a rank */
+    const int32_t *host_of; /* for each rank */
 } ground;
 
 static bool are_equal(const tutti_flow *a, const tutti_flow *b, int64_t n)
@@ -80,7 +80,7 @@ static void find_kinds(const tutti_traffic *traffic, tutti_stages *out)
     free(slots);
 }
 
-/* The flows of a kind between all ranks. NULL: the traffic has them. */
+/* Lays out the flows of a kind between all ranks. NULL: the traffic has them. */
 static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind *k, int64_t *n)
 {
     const int64_t seen = k->end - k->begin, ways = traffic->nranks / traffic->nseen;
@@ -97,7 +97,8 @@ static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind 
     return flows;
 }
 
-/* Whether on a star, where some ranks stand for all, each sends and gets equally many flows, all of one size. */
+/* Returns true if, on a star where some ranks stand for all, each rank sends and gets equally many flows of one
+ * size. */
 static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const tutti_stage_kind *k)
 {
     const int64_t n = k->end - k->begin, each = n / traffic->nseen;
@@ -116,13 +117,13 @@ static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const
 
 /* ---- several senders to one host ---- */
 
-/* How many ranks have a flow to each place. Flows of a rank follow each other. */
+/* Counts the ranks that have a flow to each place. Flows of a rank are consecutive. */
 typedef struct {
-    int32_t *of, *last; /* a place: senders; the last one, + 1 */
+    int32_t *of, *last; /* for each place: number of senders; 1 + the last sender */
     int32_t most;
 } senders;
 
-/* at -1: it does not count. */
+/* at -1: the flow does not count. */
 static void count_sender(senders *s, int32_t at, int32_t src)
 {
     if (at < 0 || s->last[at] == src + 1) return;
@@ -141,7 +142,7 @@ static void senders_end(senders *s)
     free(s->last);
 }
 
-/* To one rank, of flows between hosts. */
+/* Returns the largest number of senders to one rank, among flows between hosts. */
 static int32_t fan_in_of(const ground *g, const tutti_flow *flows, int64_t n)
 {
     senders s = senders_begin(g->traffic->nranks);
@@ -153,7 +154,7 @@ static int32_t fan_in_of(const ground *g, const tutti_flow *flows, int64_t n)
     return s.most;
 }
 
-/* The network with ports as slow as so many senders make them; its links are the caller's. */
+/* Returns the network with the slower ports of several senders; the caller frees its links. */
 static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_t n)
 {
     tutti_fabric out = *g->net;
@@ -172,7 +173,8 @@ static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_
     return out;
 }
 
-/* As many pairs as end at a rank, or at one that is as many further on as stand for all, are who sends to it. */
+/* Returns the most senders to one rank. If some ranks stand for all, a rank has as many senders as there are pairs that
+ * end at it or at ranks moved on by whole distances. */
 static int32_t most_pairs(const tutti_traffic *traffic, const tutti_stage_kind *k)
 {
     int32_t most = 0, *n = tutti_alloc((size_t)traffic->nseen * sizeof *n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traffic.c: collects from all ranks' parts what a schedule moves and computes in each stage, for one element count.
  *
- * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host:
- * every byte read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is
- * what a core does there; copies have a rate of their own, and so have inputs in other ranks' memory. Network: what a
- * step reads or writes in the memory of another rank of its host goes the way of a message between the two, which for a
+ * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes; a copy counts as one addition. Host:
+ * every byte read or written counts. k inputs and m outputs are (k + m) times the bytes in one pass, because that is
+ * what a core does; copies have a rate of their own, and so have inputs in other ranks' memory. Network: when a step
+ * reads or writes memory of another rank of its host, the bytes go the way of a message between the two, which for a
  * copy is all its work; a signal is a message of no bytes. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "../compile/algorithms.h"
 #include "step_cost.h"
 
-/* One message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go one
- * behind the other, as one flow a path. */
+/* Adds one message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go
+ * one behind the other, as one flow a path. */
 static void flow_add(tutti_traffic *out, tutti_flow flow)
 {
     const tutti_flow *last = out->nflows ? &out->flows[out->nflows - out->npaths] : NULL;
@@ -44,9 +44,9 @@ static void stages_grow(tutti_traffic *out, int32_t nstages)
     out->nstages = nstages;
 }
 
-/* Inputs in memory of ranks on other cores that the step leaves shared: their ranks must call the lines back before
- * they write them again. An input whose rank is written by the same step moves with its line and costs no more than
- * local memory. */
+/* Returns the number of inputs in memory of ranks on other cores whose lines the step leaves shared: their ranks must
+ * fetch the lines back before they write them again. If the step also writes memory of the input's rank, the input
+ * moves with its line and costs no more than local memory. */
 static int32_t shared_inputs(const tutti_part *part, const tutti_step *step, int32_t ncores)
 {
     int32_t n = 0;
@@ -76,7 +76,7 @@ static void work_add(const tutti_part *part, const tutti_topology *t, const tutt
     }
 }
 
-/* Bytes that a step moves between its rank and the memory of others; false: it stays at home. */
+/* Adds the bytes that a step moves between its rank and the memory of others; false: it moves none. */
 static bool loads_add(const tutti_part *part, const tutti_step *step, int64_t bytes, tutti_traffic *out)
 {
     bool moved = false;
@@ -128,7 +128,7 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
     }
 }
 
-/* Counting sort: stages are small numbers and a ring has millions of messages. */
+/* Sorts by counting, because stages are small numbers and a ring has millions of messages. */
 static void flows_sort(tutti_traffic *out)
 {
     int64_t *at = tutti_alloc(((size_t)out->nstages + 1) * sizeof *at);
@@ -142,7 +142,7 @@ static void flows_sort(tutti_traffic *out)
     out->room = out->nflows;
 }
 
-/* Bytes that a rank's buffers take; `out` of a schedule in place is `in`. */
+/* Returns the bytes of a rank's buffers; `out` of a schedule in place is `in`. */
 static double part_footprint(const tutti_part *part, bool in_place, int64_t n)
 {
     double bytes = 0;
@@ -162,14 +162,14 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Of so many elements all slices of the part are whole, too. */
+/* Enlarges the unit so that all slices of this part are whole, too. */
 static void unit_grow(const tutti_part *part, tutti_traffic *out)
 {
     enum { MOST_BITS = 36 };
     int32_t last = 0;
     for (int32_t i = 0; i < part->nslices && out->unit; i++) {
         const int32_t of = part->slices[i].of;
-        if (of == last) continue; /* most are of one kind */
+        if (of == last) continue; /* most slices of a part have one denominator */
         last = of;
         out->unit = out->unit / common_divisor(out->unit, of) * of;
         if (out->unit >> MOST_BITS) out->unit = 0;
@@ -202,7 +202,7 @@ void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int
     flows_sort(out);
 }
 
-/* Hosts of q ranks each, one behind the other. */
+/* Returns q if hosts have q consecutive ranks each, else the number of ranks. */
 static int32_t ranks_a_host(const tutti_schedule_header *head)
 {
     int32_t q = 0;
@@ -212,7 +212,7 @@ static int32_t ranks_a_host(const tutti_schedule_header *head)
     return q;
 }
 
-/* By how many ranks its row rotates; all: it does not. */
+/* Returns the number of ranks by which its row rotates; all ranks: it does not rotate. */
 static int32_t rotation_of(const tutti_schedule_header *head)
 {
     const tutti_algorithm *row = tutti_algorithm_find(head->algorithm);

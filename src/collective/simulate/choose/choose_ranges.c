@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose_ranges.c: finds which algorithm is best for which sizes: winners at powers of 4, and the sizes where they
- * change, by bisection. Between two sizes only those compete that came near the winner at one of them. */
+ * change, by bisection. Between two sizes only contenders that came near the winner at one of them compete. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ typedef struct {
 
 typedef struct {
     int64_t n;
-    int winner; /* -1 = none can */
+    int winner; /* -1 = no contender can */
     double seconds[TUTTI_MAX_CANDIDATES];
 } probe;
 
-/* near: who competes, NULL = all. */
+/* near: contenders that compete, NULL = all. */
 static probe probe_at(const search *s, int64_t n, const bool *near)
 {
     probe p = {.n = n, .winner = -1};
@@ -58,13 +58,13 @@ static void contenders_near(const probe *a, const probe *b, int n, bool *near)
                   (a->seconds[i] < 1.5 * a->seconds[a->winner] || b->seconds[i] < 1.5 * b->seconds[b->winner]);
 }
 
-/* Between two sizes that were probed with everybody: every change of the winner. a's range is open. */
+/* Finds every change of the winner between two sizes at which all contenders were probed. a's range is still open. */
 static void refine(search *s, probe a, const probe *end)
 {
     bool near[TUTTI_MAX_CANDIDATES];
     contenders_near(&a, end, s->all->n, near);
     while (a.winner != end->winner) {
-        probe lo = a, hi = *end; /* lo has a's winner, hi another */
+        probe lo = a, hi = *end; /* at lo the winner is a's, at hi another */
         while (hi.n - lo.n > 1 && hi.n - lo.n > lo.n / 256) {
             probe middle = probe_at(s, lo.n + (hi.n - lo.n) / 2, near);
             if (middle.winner == a.winner)

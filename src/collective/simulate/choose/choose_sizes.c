@@ -9,7 +9,8 @@
 #include "../simulate_impl.h"
 #include "choose_impl.h"
 
-/* Who sends to all others at once is seldom the fastest of many ranks, and takes longest to look at. */
+/* Returns true if many ranks send to all others at once: such a schedule is seldom the fastest, and takes longest to
+ * simulate. */
 static bool has_too_many(const tutti_contender *c)
 {
     enum { MOST_SEEN = 1 << 19, MOST_AT_A_TIME = 1 << 19 };
@@ -25,7 +26,7 @@ static bool has_too_many(const tutti_contender *c)
     return at_a_time > MOST_AT_A_TIME;
 }
 
-/* A candidate of all sizes. */
+/* Fills one candidate for all sizes. */
 static void take_line(const tutti_contender *from, int at, const int64_t *n, int nsizes, const tutti_topology *t,
                       tutti_choice *out)
 {

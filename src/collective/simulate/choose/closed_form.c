@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closed_form.c: formulas of the algorithms' times: steps, bytes and additions in the alpha-beta-gamma model, one row
- * each, from the papers. Only parameters are read from the table of compilers, nothing from a compiled schedule: that
- * both agree is a test.
+ * each, from the papers. Only parameters are read from the table of compilers, nothing from a compiled schedule; a test
+ * compares both.
  *
  * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of
  * GDRAA). hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the
  * p/k masters in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo.
- * bruck: Bruck et al. 1997. split-rail and torus: rings along the two directions of a grid; of them every rank carries
+ * bruck: Bruck et al. 1997. split-rail and torus: rings along the two directions of a grid, in which every rank carries
  * 2(p-1)/p. recursive-doubling, binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel
  * and Manber 1988. double-tree: Sanders, Speck and Traeff 2009. ps: Li et al. 2014, servers on the ranks' own hosts. */
 #include <math.h>
@@ -17,8 +17,8 @@
 #include "tutti/compile.h"
 
 typedef struct {
-    double nsteps, bytes, added; /* bytes and added: factors of the vector */
-    double nmessages;            /* that one rank handles in all */
+    double nsteps, bytes, added; /* bytes and added are factors of the vector */
+    double nmessages;            /* messages that one rank handles in all */
 } cost;
 
 static cost plus(cost a, cost b)
@@ -26,7 +26,7 @@ static cost plus(cost a, cost b)
     return (cost){a.nsteps + b.nsteps, a.bytes + b.bytes, a.added + b.added, a.nmessages + b.nmessages};
 }
 
-/* (p - 1) / p */
+/* Returns (p - 1) / p. */
 static double most_of(int32_t p)
 {
     return (double)(p - 1) / p;
@@ -62,11 +62,11 @@ static bool cost_parameter_servers(tutti_collective c, int32_t p, const int32_t 
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
-    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy that is shown */
+    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy into scratch */
     return c == TUTTI_ALLREDUCE;
 }
 
-/* As direct; the input's other slices are shown, and the own sum twice: in scratch and in the output. */
+/* Costs as direct; the copies are the input's other slices, and the own sum in scratch and in the output. */
 static bool cost_two_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -86,14 +86,15 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, const int32_t *
 {
     (void)param;
     cost reduce = {log2(p), most_of(p), most_of(p), log2(p)}, gather = {log2(p), most_of(p), 0, log2(p)};
-    /* alone, the reduce-scatter brings its blocks home from the bit-reversed ranks; nothing moves below 4 ranks */
+    /* a reduce-scatter alone brings its blocks to their owners from the bit-reversed ranks; nothing moves below 4
+     * ranks */
     cost home = p > 2 ? (cost){1, 1.0 / p, 0, 1} : (cost){0, 0, 0, 0};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? plus(reduce, home) : gather;
     return c <= TUTTI_ALL_GATHER && !(p & (p - 1));
 }
 
-/* A ring over n ranks: the sum of a range (a part of the vector), each member getting its slice; slices to all of
- * them. */
+/* A ring over n ranks: sums a range (a part of the vector) so that each member gets its slice; brings all slices to all
+ * members. */
 static cost ring_scatter(int32_t n, double range)
 {
     return (cost){n - 1, most_of(n) * range, most_of(n) * range, n - 1};
@@ -104,7 +105,7 @@ static cost ring_gather(int32_t n, double range)
     return (cost){n - 1, most_of(n) * range, 0, n - 1};
 }
 
-/* Groups of k and, if k does not divide p, a smaller one, whose slices are larger, at the same time: 2(k - 1)
+/* Groups of k, and a smaller group if k does not divide p, whose slices are larger; all at the same time: 2(k - 1)
  * stages. */
 static cost to_or_from_master(int32_t p, int32_t k, bool sums)
 {
@@ -144,7 +145,7 @@ static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param,
     return c <= TUTTI_ALL_GATHER;
 }
 
-/* Two ways at once share the one link that a rank of a star has: no closed form. */
+/* With two ways at once, both share the one link that a rank of a star has: no closed form. */
 static bool cost_torus(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     int32_t rows = param[0], columns = param[1], ways = param[2];
@@ -159,7 +160,7 @@ static bool cost_swing(tutti_collective c, int32_t p, const int32_t *param, cost
 }
 
 /* Up: in stage s the blocks of more than 2^s ranks halve; a block of 2^s takes the slices of the next smaller one, of
- * 2^g, whose ranks each have 2^(s - g) messages to send. Down: the same without sums. */
+ * 2^g, whose ranks each send 2^(s - g) messages. Down: the same without sums. */
 static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -178,15 +179,15 @@ static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_ALLREDUCE;
 }
 
-/* Messages of a step that moves `count` slices: a run may pass the last slice, and be cut where sums end (0:
- * nowhere). */
+/* Returns the messages of a step that moves `count` slices: a run may pass the last slice, and may be cut where sums
+ * end (0: nowhere). */
 static int32_t runs_of(int32_t count, int32_t cut)
 {
     return cut ? 2 + (count > 2) : 1 + (count > 1);
 }
 
-/* In the round of bit s, runs of up to 2^s blocks; the first of a run is a message, the rest one, or two past rank
- * p. */
+/* In the round of bit s a rank sends runs of up to 2^s blocks; the first block of a run is a message, the rest one, or
+ * two if it passes rank p. */
 static cost bruck_blocks(int32_t p)
 {
     cost out = {0, 0, 1.0 / p / p, 0}; /* the own block is copied */
@@ -219,7 +220,7 @@ static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost
     return c <= TUTTI_ALL_GATHER || c == TUTTI_ALL_TO_ALL;
 }
 
-/* Whole vectors; who folds its input costs a step before and after. What is shown first is a copy. */
+/* Whole vectors in each step; a rank that folds its input costs a step before and after. The first sum is a copy. */
 static bool cost_recursive_doubling(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -240,9 +241,9 @@ static bool cost_dissemination(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_BARRIER;
 }
 
-/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others, in a gather with
- * all but its own part of the largest interval (if several parts meet at a link they must be equal for a closed form).
- * Inner ranks of a gather copy their own slice. */
+/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others. In a gather it
+ * gets all of the largest interval but its own part. (If several parts meet at a link they must be equal for a closed
+ * form.) Inner ranks of a gather copy their own slice. */
 static bool cost_tree(tutti_collective c, int32_t p, int32_t radix, cost *out)
 {
     cost up = {0}, gather = {.added = p > radix ? 1.0 / p : 0};
@@ -269,7 +270,7 @@ static bool cost_binomial(tutti_collective c, int32_t p, const int32_t *param, c
     return cost_tree(c, p, 2, out);
 }
 
-/* An allreduce is the k-ary halving-doubling, for heads of runs that first serve the others of their run. */
+/* An allreduce is the k-ary halving-doubling, in which heads of runs first serve the others of their run. */
 static bool cost_knomial(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     int32_t k = param[0], core = 1, digits = 0;
@@ -282,8 +283,8 @@ static bool cost_knomial(tutti_collective c, int32_t p, const int32_t *param, co
     return true;
 }
 
-/* In each stage some rank sends or receives two chunks, of n / 2c each; but where the tree has one rank more than a
- * power of two, its topmost inner rank has one child, and with nothing else under way only one chunk moves. */
+/* In each stage some rank sends or receives two chunks, of n / 2c each. Exception: if the tree has one rank more than a
+ * power of two, its topmost inner rank has one child, and if nothing else is under way only one chunk moves. */
 static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
 {
     bool single = p > 2 && !((p - 1) & (p - 2)) && (p == 3 || c == 1);
@@ -291,8 +292,9 @@ static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
     return (cost){stages, chunks / (2 * c), chunks / (2 * c), chunks};
 }
 
-/* Chunks that some rank sends or receives in a stage of an allreduce of 2^nlevels ranks: one that is inner at a level
- * of one tree, and a leaf of the other, on its way up and down; the root; the rank that is a leaf of both. */
+/* Returns the most chunks that a rank sends or receives in a stage of an allreduce of 2^nlevels ranks. The candidates
+ * are a rank that is inner at a level of one tree and a leaf of the other, on its way up and down; the root; and the
+ * rank that is a leaf of both. */
 static int32_t double_tree_chunks(int32_t stage, int32_t nlevels, int32_t c)
 {
 #define MOVES(since) (stage >= (since) && stage < (since) + c)
@@ -318,7 +320,7 @@ static bool cost_double_tree(tutti_collective c, int32_t p, const int32_t *param
     *out = (cost){.nsteps = 2 * nlevels + nchunks - 1, .added = once.added};
     for (int32_t s = 0; s < (int32_t)out->nsteps; s++) out->nmessages += double_tree_chunks(s, nlevels, nchunks);
     out->bytes = out->nmessages / (2 * nchunks);
-    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* else leaves lie on two levels: no closed form */
+    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* otherwise leaves lie on two levels: no closed form */
 }
 
 static const struct {
@@ -344,7 +346,7 @@ static const struct {
     {"ps", cost_parameter_servers},
 };
 
-/* Values of the parameters, as they would be compiled. */
+/* Sets the values of the parameters as they would be compiled. */
 static bool read_parameters(const char *text, tutti_collective collective, int32_t nranks, tutti_compile_request *q)
 {
     const tutti_algorithm *a = tutti_algorithm_find(text);
@@ -359,10 +361,10 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
 {
     tutti_compile_request q;
     size_t length = strcspn(algorithm, ",");
-    if (t->figure[TUTTI_FIGURE_INCAST] > 0) return false; /* no paper has it */
+    if (t->figure[TUTTI_FIGURE_INCAST] > 0) return false; /* no paper models incast */
     if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR || !read_parameters(algorithm, collective, nranks, &q))
         return false;
-    if (t->figure[TUTTI_FIGURE_BURST] > 0) return false; /* papers have wires */
+    if (t->figure[TUTTI_FIGURE_BURST] > 0) return false; /* papers have links without shaping */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cost c = {0};
         bool named = strlen(rows[i].algorithm) == length && !strncmp(rows[i].algorithm, algorithm, length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contenders.c: lists the schedules that a policy compares: rows that serve the collective, their variants, and what
- * the topology suggests. */
+/* contenders.c: lists the schedules that a policy compares: rows that serve the collective, their variants, and those
+ * that the topology suggests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ const tutti_policy *tutti_policy_at(int i)
     return &policies[i];
 }
 
-/* The row as the policy has it, with or without parameters; NULL: it may not be taken. */
+/* Returns the row as the policy names it, with or without parameters; NULL: the policy excludes it. */
 static const char *allowed(const tutti_policy *policy, const char *row)
 {
     for (int i = 0; policy->rows[i]; i++) {
@@ -46,7 +46,7 @@ static bool is_known(const tutti_contenders *all, const char *algorithm)
     return false;
 }
 
-/* As an executor would for these ranks; nothing to do where nobody maps another's memory. */
+/* Lowers as an executor would for these ranks; does nothing if no rank maps another's memory. */
 static tutti_status lower(const tutti_schedule *s, const tutti_compile_request *q, tutti_schedule **out,
                           tutti_failure *err)
 {
@@ -80,7 +80,7 @@ static void contender_close(tutti_contender *c)
     c->lowered = c->compiled = NULL;
 }
 
-/* Whatever becomes of it. */
+/* Adds a contender, even if it cannot be made; it then has the refusal. */
 static void contender_ask(tutti_contenders *all, const char *text, int64_t most_steps, const tutti_compile_request *q)
 {
     tutti_contender *c = &all->list[all->n++];
@@ -91,7 +91,7 @@ static void contender_ask(tutti_contenders *all, const char *text, int64_t most_
     snprintf(c->refusal, sizeof c->refusal, "%.199s", err.text);
 }
 
-/* variant: parameters, NULL = what stands initially. A variant that is no other or cannot be had is left out. */
+/* variant: parameters, NULL = the initial ones. A variant that equals another or cannot be made is left out. */
 static void contender_add(tutti_contenders *all, const tutti_algorithm *a, const char *variant, int64_t most_steps,
                           const tutti_compile_request *q)
 {
@@ -107,7 +107,7 @@ static void contender_add(tutti_contenders *all, const tutti_algorithm *a, const
     all->n += !superfluous;
 }
 
-/* Ranks on a host (server, switch) if the topology groups them and they follow each other; else 0. */
+/* Returns the number of ranks on a host (server, switch) if the topology groups consecutive ranks; else 0. */
 static int32_t group_size(const tutti_topology *t, int32_t nranks)
 {
     int32_t k = 1, first = tutti_topology_group_of(t, 0);
@@ -126,7 +126,7 @@ static bool has_parameter(const tutti_algorithm *a, const char *name)
     return false;
 }
 
-/* Parameters that mean something on this topology. */
+/* Adds variants whose parameters follow from this topology. */
 static void add_suggested(tutti_contenders *all, const tutti_algorithm *a, int64_t most_steps,
                           const tutti_compile_request *q)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuts.c: least cuts of a network by max-flow. A rate that all ranks have at once is found from cut to cut
- * (Dinkelbach): the cut that stops a rate gives the next, smaller one, until none does. */
+ * (Dinkelbach): a cut that limits a rate gives the next, smaller one, until no cut does. */
 #include "cuts.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ void tutti_cuts_release(tutti_cuts *cuts)
     tutti_fabric_release(&cuts->net);
 }
 
-/* Capacities in units, times `factor`; two more nodes. */
+/* Makes a solver with capacities in units, times `factor`, and two extra nodes. */
 static tutti_maxflow *solver_of(const tutti_cuts *cuts, int64_t factor, bool reversed)
 {
     const tutti_fabric *net = &cuts->net;
@@ -44,7 +44,7 @@ static tutti_maxflow *solver_of(const tutti_cuts *cuts, int64_t factor, bool rev
     return f;
 }
 
-/* What leaves (or enters, reversed) the nodes of a side. */
+/* Returns the capacity out of (or, reversed, into) the nodes of a side. */
 static int64_t leaving(const tutti_cuts *cuts, const bool *side, bool reversed)
 {
     int64_t sum = 0;
@@ -56,7 +56,7 @@ static int64_t leaving(const tutti_cuts *cuts, const bool *side, bool reversed)
     return sum;
 }
 
-/* The best cut around one rank, or around all but one: what is looked at when flows would take too long. */
+/* Returns the best cut around one rank, or around all but one, when flows would take too long. */
 static tutti_cut cut_of_singles(const tutti_cuts *cuts, int32_t root, bool out)
 {
     const tutti_fabric *net = &cuts->net;
@@ -113,7 +113,8 @@ tutti_cut tutti_cuts_least(const tutti_cuts *cuts)
 {
     tutti_cut out = tutti_cuts_from(cuts, 0, true), in = tutti_cuts_from(cuts, 0, false);
     bool inward = in.bytes_per_s < out.bytes_per_s;
-    for (int32_t v = 0; v < cuts->net.nnodes; v++) in.side[v] = !in.side[v]; /* what enters it leaves the others */
+    /* the cut into a set is the cut out of the others */
+    for (int32_t v = 0; v < cuts->net.nnodes; v++) in.side[v] = !in.side[v];
     free(inward ? out.side : in.side);
     return inward ? in : out;
 }
@@ -146,7 +147,7 @@ int32_t tutti_cut_nranks(const tutti_cuts *cuts, const tutti_cut *cut)
     return n;
 }
 
-/* Does a source that gives every rank num/den reach each sink with all of it? If not, side is what holds it back. */
+/* Returns true if each sink gets num/den from every rank at once. If not, side is the set that limits the rate. */
 static bool rate_fits(const tutti_cuts *cuts, int64_t num, int64_t den, int32_t to, bool reversed, bool *side)
 {
     int32_t p = cuts->net.nranks;

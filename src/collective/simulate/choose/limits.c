@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c: the lower bounds L1 to L7 of a collective's time on a topology.
  *
- * L1. A rank learns from k others by handling k messages, which costs a round of its latency and k times soft; to learn
- * from
- *     all p, the product of (k + 1) over the rounds must reach p. The cheapest such rounds, and no less than the
- *     longest of the shortest ways. L2. What must get out of a set of ranks, whoever adds on the way. L4. Everybody's
- *     slice to everybody: ForestColl's rate (Zhao et al.), attained by packed trees. L5. Edmonds 1973. L7. Sums are
- *     work of the ranks. */
+ *   L1  A rank learns from k others by handling k messages, which costs a round of its latency and k times soft. To
+ *       learn from all p, the product of (k + 1) over the rounds must reach p. The bound is the cheapest such rounds,
+ *       and at least the longest of the shortest ways.
+ *   L2  Bytes that must leave a set of ranks, even if switches add on the way.
+ *   L4  Every rank's slice goes to all ranks: ForestColl's rate (Zhao et al.), attained by packed trees.
+ *   L5  Edmonds 1973.
+ *   L7  Sums are work of the ranks. */
 #include "choose.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ const char *tutti_limit_kind_name(tutti_limit_kind k)
     return "?";
 }
 
-/* Cheapest rounds in which one of p ranks can hear of all: cost[m] for m ranks, from below. */
+/* Returns the cost of the cheapest rounds in which one of p ranks can hear of all: cost[m] for m ranks, from below. */
 static double rounds_cost(int32_t p, double wire, double soft)
 {
     double *cost = tutti_alloc(((size_t)p + 1) * sizeof *cost);
@@ -37,7 +38,7 @@ static double rounds_cost(int32_t p, double wire, double soft)
             int32_t before = (m + k) / (k + 1); /* ceil(m / (k + 1)) */
             double seconds = (before > 1 ? cost[before] : 0) + wire + soft * k;
             if (seconds >= cost[m] && wire + soft * k > cost[m])
-                break; /* more messages cost more than the best already */
+                break; /* more messages cost more than the best so far */
             cost[m] = fmin(cost[m], seconds);
         }
     }
@@ -46,7 +47,7 @@ static double rounds_cost(int32_t p, double wire, double soft)
     return least;
 }
 
-/* Shortest ways from one node by latency (Bellman and Ford; few nodes are far). */
+/* Computes shortest ways from one node by latency (Bellman and Ford; ways have few hops). */
 static double farthest_from(const tutti_fabric *net, int32_t from, double *shortest_hop)
 {
     double *at = tutti_alloc((size_t)net->nnodes * sizeof *at), farthest = 0;
@@ -83,7 +84,7 @@ double tutti_limit_latency(const tutti_cuts *cuts, const tutti_topology *t)
     return fmax(farthest + soft, p <= 4096 ? rounds_cost(p, nearest, soft) : 0);
 }
 
-/* "120 GB/s out of ranks 0-3 (gpu0>gpu4 ...)" */
+/* Writes "120 GB/s out of ranks 0-3 (gpu0>gpu4 ...)". */
 static void cut_say(const tutti_cuts *cuts, const tutti_cut *cut, bool in, tutti_limit *out)
 {
     int32_t p = cuts->net.nranks, *part = tutti_alloc((size_t)p * sizeof *part);
@@ -96,7 +97,7 @@ static void cut_say(const tutti_cuts *cuts, const tutti_cut *cut, bool in, tutti
     free(part);
 }
 
-/* Everybody's slice to everybody (to < 0) or to one; reversed: from. */
+/* Returns the time in which every rank's slice goes to all (to < 0) or to one; reversed: from one. */
 static double slices_cross(const tutti_cuts *cuts, int32_t to, bool reversed, double bytes, tutti_limit *out)
 {
     tutti_cut cut = tutti_cuts_gather(cuts, to, reversed);
@@ -106,7 +107,7 @@ static double slices_cross(const tutti_cuts *cuts, int32_t to, bool reversed, do
     return seconds;
 }
 
-/* All of the vector out of, or into, some set. */
+/* Returns the time in which all of the vector leaves, or enters, some set. */
 static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double bytes, tutti_limit *out)
 {
     tutti_cut cut = c == TUTTI_ALLREDUCE ? tutti_cuts_least(cuts) : tutti_cuts_from(cuts, 0, c == TUTTI_BROADCAST);
@@ -116,7 +117,7 @@ static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double 
     return seconds;
 }
 
-/* Blocks between each rank, or each group, and the others. */
+/* Returns the time of the blocks between each rank, or each group, and the others. */
 static double blocks_cross(const tutti_cuts *cuts, const tutti_topology *t, double bytes, tutti_limit *out)
 {
     int32_t p = cuts->net.nranks, *part = tutti_alloc((size_t)p * sizeof *part);
@@ -162,7 +163,7 @@ double tutti_limit_in_network(const tutti_cuts *cuts, tutti_collective c, double
     return out->seconds = 0;
 }
 
-/* As much goes into every switch as out of it: then trees can be packed as if it were not there. */
+/* Returns true if as much goes into every switch as out of it: then trees can be packed as if it were not there. */
 static bool is_balanced(const tutti_fabric *net)
 {
     double *more = tutti_alloc((size_t)net->nnodes * sizeof *more), most = 0;
@@ -175,7 +176,7 @@ static bool is_balanced(const tutti_fabric *net)
     return most < 1;
 }
 
-/* L4: what scattering and gathering slices takes at best. */
+/* L4: the best time of scattering and gathering slices. */
 static void slices_limit(const tutti_cuts *cuts, tutti_collective c, double bytes, tutti_limit *out)
 {
     const bool packs = cuts->exact && is_balanced(&cuts->net);

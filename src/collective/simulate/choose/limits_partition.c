@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits_partition.c: the lower bound L3: what must cross between the parts of a partition of the ranks.
+/* limits_partition.c: the lower bound L3: bytes that must cross between the parts of a partition of the ranks.
  *
  * An allreduce among k parts needs 2 (k - 1) messages from part to part for every element: the first part that knows
  * all has heard k - 1 others, and each further part needs one more. Reduce, reduce-scatter, all-gather and broadcast
  * need k - 1, an all-to-all all blocks between different parts. Every message leaves a part, so the time is at least
- * all of them over the sum of what can leave each part (a max-flow: through switches, whoever shares them). With single
+ * all of them over the sum of the rates out of each part (a max-flow, because parts may share switches). With single
  * ranks behind one switch that is Patarasuk and Yuan's bound (2009). On a network without switches and with equal rates
  * both ways the best partition is that of Tutte and Nash-Williams (1961), which packed trees attain: the bound is
  * exact. */
@@ -17,7 +17,7 @@
 
 enum { MAX_STRENGTH_NODES = 64, MAX_GROUPED = 4096 };
 
-/* Vectors that cross between parts, all together. */
+/* Returns the number of vectors that cross between parts, all together. */
 static double crossing(tutti_collective c, int32_t p, const int32_t *part, int32_t nparts)
 {
     double pairs = 0;
@@ -59,7 +59,7 @@ void tutti_limit_ranks(int32_t nranks, const int32_t *part, int32_t which, char 
     }
 }
 
-/* Numbers the parts 0, 1, ... in order of their first rank; returns how many. */
+/* Numbers the parts 0, 1, ... in order of their first rank; returns their number. */
 static int32_t parts_number(int32_t p, int32_t *part)
 {
     int32_t n = 0;
@@ -74,7 +74,7 @@ static int32_t parts_number(int32_t p, int32_t *part)
     return n;
 }
 
-/* Tries a partition; keeps it in out if it takes longer than what is there. */
+/* Tries a partition; keeps it in `out` if its bound is larger. */
 static void partition_try(const tutti_cuts *cuts, tutti_collective c, double bytes, int32_t *part, const char *what,
                           tutti_limit *out)
 {
@@ -93,7 +93,7 @@ static void partition_try(const tutti_cuts *cuts, tutti_collective c, double byt
     }
 }
 
-/* Every rank alone: above the ranks that flows are for, what its own links carry. */
+/* Tries every rank alone. If there are too many ranks for flows, it uses the rates of each rank's own links. */
 static void singles_try(const tutti_cuts *cuts, tutti_collective c, double bytes, int32_t *part, tutti_limit *out)
 {
     const tutti_fabric *net = &cuts->net;
@@ -110,7 +110,7 @@ static void singles_try(const tutti_cuts *cuts, tutti_collective c, double bytes
     snprintf(out->where, sizeof out->where, "single ranks, %.4g GB/s leave %d of them", leaves / 1e9, (int)net->nranks);
 }
 
-/* The least cut as a partition of two. */
+/* Tries the least cut as a partition of two. */
 static void least_cut_try(const tutti_cuts *cuts, tutti_collective c, double bytes, int32_t *part, tutti_limit *out)
 {
     tutti_cut cut = tutti_cuts_least(cuts);
@@ -119,7 +119,7 @@ static void least_cut_try(const tutti_cuts *cuts, tutti_collective c, double byt
     free(cut.side);
 }
 
-/* Rates are equal both ways and there are no switches: the partition of least strength. */
+/* Tries the partition of least strength, if rates are equal both ways and there are no switches. */
 static bool strength_try(const tutti_cuts *cuts, const tutti_topology *t, tutti_collective c, double bytes,
                          int32_t *part, tutti_limit *out)
 {

@@ -2,12 +2,13 @@
 /* tree_rate.c: the best rate of an allreduce over trees: a linear program over the cuts of the network, which are added
  * as they are needed.
  *
- * Columns: b_e and r_e, what link e has for handing out and for summing up, together at most its capacity; x_v, the
- * part whose trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it can
- * be entered by all that is rooted outside: sum of x outside U <= b(into U). With switches, which do not copy, that
- * still holds if into each goes as much as out of it (Bang-Jensen, Frank and Jackson 1995), which is a row for each.
- * Summing up is the mirror. The program starts with single ranks; a max-flow to each rank finds the sets that its
- * answer violates. Each answer is an upper bound of the rate, and the first one that violates nothing is the rate. */
+ * Columns: b_e and r_e, the capacity of link e for handing out and for summing up, together at most its capacity; x_v,
+ * the part whose trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it
+ * lets in everything that is rooted outside: sum of x outside U <= b(into U). With switches, which do not copy, that
+ * still holds if into each goes as much as out of it (Bang-Jensen, Frank and Jackson 1995), which is a row for each
+ * switch. Summing up is the mirror image. The program starts with single ranks; a max-flow to each rank finds the sets
+ * that its answer violates. Each answer is an upper bound of the rate, and the first one that violates nothing is the
+ * rate. */
 #include "tree_rate.h"
 
 #include <math.h>
@@ -18,22 +19,22 @@
 #include "../../pack/simplex.h"
 
 enum { MAX_ROUNDS = 80, MAX_ROWS = 700 };
-static const double FINE = 1e7; /* flows count in this part of the largest capacity */
+static const double FINE = 1e7; /* flows count in this fraction of the largest capacity */
 
 typedef struct {
     const tutti_fabric *net;
-    double largest; /* capacity of a link; columns count in parts of it */
+    double largest; /* largest capacity of a link; columns count in fractions of it */
     tutti_lp lp;
     double *z, value;
 } search;
 
-/* Columns of link l: what it has for a phase. Then come the ranks' parts. */
+/* Returns the column of link l for a phase. The ranks' parts follow these columns. */
 static int32_t column_of(const tutti_fabric *net, int32_t l, bool handing_out)
 {
     return handing_out ? l : net->nlinks + l;
 }
 
-/* The row of a set of nodes: handing out enters it, summing up leaves it. */
+/* Adds the row of a set of nodes: handing out enters it, summing up leaves it. */
 static void set_add(search *s, const bool *in, bool handing_out)
 {
     const tutti_fabric *net = s->net;
@@ -46,7 +47,7 @@ static void set_add(search *s, const bool *in, bool handing_out)
         if (!in[v]) row[2 * net->nlinks + v] = 1;
 }
 
-/* Out of a switch goes no more than into it, or summing up the other way round. */
+/* Adds the row of a switch: no more goes out than in (handing out), or no more in than out (summing up). */
 static void switch_add(search *s, int32_t node, bool handing_out)
 {
     double *row = tutti_lp_row(&s->lp, 0);
@@ -82,8 +83,8 @@ static void search_begin(const tutti_cuts *cuts, search *s)
     free(in);
 }
 
-/* Flow from a source that gives each rank its x to every rank, over what the phase has; sets that hold it back become
- * rows. */
+/* Computes the flow from a source that gives each rank its x to every rank, over the phase's capacities; sets that
+ * limit it become rows. */
 static bool violated_add(search *s, bool handing_out)
 {
     const tutti_fabric *net = s->net;
@@ -101,7 +102,7 @@ static bool violated_add(search *s, bool handing_out)
         tutti_maxflow_arc(f, n, v, own);
         all += own;
     }
-    int64_t enough = all - (int64_t)net->nlinks - net->nranks; /* each was rounded */
+    int64_t enough = all - (int64_t)net->nlinks - net->nranks; /* each capacity was rounded */
     for (int32_t v = 0; v < net->nranks && s->lp.nrows < MAX_ROWS; v++) {
         if (tutti_maxflow_solve(f, n, v, all) >= enough) continue;
         tutti_maxflow_cut(f, reached);

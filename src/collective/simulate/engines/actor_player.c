@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 struct tutti_actor_sequence {
-    int32_t at, end; /* steps of the rank */
+    int32_t at, end; /* at: current step; end: end of the sequence's steps */
     enum { IDLE, QUEUED, TRAVELS, ARRIVES, WANTS_CORE, WORKS } phase;
-    int32_t left;  /* parts that travel */
-    double turn_s; /* QUEUED: of its turn that is left */
-    double due;    /* ARRIVES, WORKS: over then */
+    int32_t left;  /* number of parts that travel */
+    double turn_s; /* QUEUED: rest of its turn */
+    double due;    /* ARRIVES, WORKS: time of the end */
 };
 typedef tutti_actor_sequence sequence;
 
@@ -74,7 +74,7 @@ static void load(tutti_actor_player *q, sequence *s, const tutti_actor_step *ste
         q->wire->load(q->with, &q->p->loads[step->at + i], (int32_t)(s - q->sequences));
 }
 
-/* On the wire; what needs nobody is over. */
+/* Gives a message to the wire; a signal, which waits for no receiver, is then over. */
 static void post(tutti_actor_player *q, sequence *s)
 {
     const tutti_actor_step *step = &q->steps[s->at];
@@ -99,7 +99,8 @@ static void enqueue(tutti_actor_player *q, sequence *s)
     if (s->turn_s <= 0) post(q, s);
 }
 
-/* Of the sequences that are in a phase and, idle, could begin a message, the one of the earliest stage. */
+/* Returns the sequence of the earliest stage among those in a phase; for idle ones, among those that could begin a
+ * message. */
 static sequence *earliest(const tutti_actor_player *q, int phase)
 {
     sequence *first = NULL;
@@ -113,7 +114,7 @@ static sequence *earliest(const tutti_actor_player *q, int phase)
     return first;
 }
 
-/* What begins without a message: all that can. False: nothing did. */
+/* Begins all steps that can begin and are no message. False: none did. */
 static bool begin_others(tutti_actor_player *q)
 {
     bool began = false;
@@ -134,7 +135,7 @@ static bool begin_others(tutti_actor_player *q)
     return began;
 }
 
-/* The message of a lane whose stage is the earliest; a later one that had its turn waits. */
+/* Returns the message of a lane with the earliest stage; a later one whose turn had begun waits. */
 static sequence *next_turn(const tutti_actor_player *q, int lane)
 {
     sequence *first = NULL;
@@ -154,7 +155,7 @@ static void lanes_go_on(tutti_actor_player *q, double now)
     }
 }
 
-/* Who has had his turn is posted. */
+/* Posts the messages whose turn is over. */
 static bool lanes_post(tutti_actor_player *q)
 {
     bool posted = false;
@@ -166,7 +167,7 @@ static bool lanes_post(tutti_actor_player *q)
     return posted;
 }
 
-/* What is due by now is over. */
+/* Ends the steps that are due by now. */
 static bool take_due(tutti_actor_player *q, double now)
 {
     bool took = false;
@@ -182,7 +183,7 @@ static bool take_due(tutti_actor_player *q, double now)
     return took;
 }
 
-/* The core goes to the earliest stage of those that want it. */
+/* Gives the core to the earliest stage among the steps that want it. */
 static bool work(tutti_actor_player *q, double now)
 {
     if (q->core_s > now + q->p->head->precision_s) return false;

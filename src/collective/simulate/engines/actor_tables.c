@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_tables.c: the tables of lines, routes and links of a problem. A way is kept once for each pair of ranks that
- * uses it; a pair's second, other way is its alias 1. */
+/* actor_tables.c: the tables of lines, routes and links of a problem. A route is kept once for each pair of ranks that
+ * uses it; a pair's second, different route is its alias 1. */
 #include "actor_tables.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "../../../base/arena.h"
 
-/* Where the name stands, or would: open addressing, a power of two. */
+/* Returns the place of a name in the table, or the free place for it: open addressing, a power of two. */
 static int64_t slot_of(const tutti_numbering *a, const int32_t key[3])
 {
     uint64_t h = (uint32_t)key[0] * 0x9e3779b97f4a7c15u ^ (uint32_t)key[1] * 0xc2b2ae3d27d4eb4fu ^
@@ -34,7 +34,7 @@ static void numbering_grow(tutti_numbering *a)
     free(old.keys), free(old.values);
 }
 
-/* Its number; `next` where it has none yet. */
+/* Returns its number; a new name gets `next`. */
 static int32_t number_of(tutti_numbering *a, const int32_t key[3], int32_t next)
 {
     if (a->n * 2 >= a->room) numbering_grow(a);
@@ -83,7 +83,7 @@ static void hops_add(tutti_actor_tables *a, const int32_t *links, int nhops)
     a->nhops += nhops;
 }
 
-/* The alias whose way is that of the channel. */
+/* Returns the alias whose route is that of the channel. */
 static int32_t alias_of(tutti_actor_tables *a, int32_t src, int32_t dst, int32_t channel, double *latency_s)
 {
     int32_t links[TUTTI_MAX_HOPS];
@@ -125,7 +125,8 @@ int32_t tutti_actor_line_of(tutti_actor_tables *a, int32_t src, int32_t dst, int
 void tutti_actor_load_add(tutti_actor_tables *a, int32_t src, int32_t dst, int64_t bytes)
 {
     double latency_s;
-    alias_of(a, src, dst, 0, &latency_s); /* the first way of memory: ranks that map each other have but one */
+    alias_of(a, src, dst, 0, &latency_s); /* the route of memory accesses: ranks that map each other's memory have only
+                                           * one */
     a->loads = tutti_grow(a->loads, a->nloads, &a->load_room, sizeof *a->loads);
     a->loads[a->nloads++] = (tutti_actor_load){src, dst, (double)bytes, latency_s};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_writer.c: writes a schedule on a network as a problem for the event player or SimGrid. Part by part: steps in
- * the order of their sequences straight into the file, lines and routes into tables that follow them. Puts are bytes of
- * the signal behind them on their channel, as on a wire that keeps its order. */
+/* actor_writer.c: writes a schedule on a network as a problem for the event player or SimGrid, part by part. Steps go
+ * in the order of their sequences straight into the file, lines and routes into tables that follow them. Bytes of puts
+ * count as bytes of the next signal on their channel, as on a wire that keeps its order. */
 #include "actor_writer.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@ typedef struct {
     int64_t n, nmessages;
     tutti_actor_tables tables;
     tutti_actor_rank *ranks;
-    double *put; /* a line: bytes that wait for its signal */
+    double *put; /* for each line: bytes that wait for its signal */
     int32_t put_room;
     int32_t *deps;
     int64_t ndeps, dep_room, nsteps;
-    int32_t *order, *place; /* of one part: steps by sequence; where each then stands */
+    int32_t *order, *place; /* for one part: steps by sequence; place of each step in that order */
     int32_t order_room;
 } writer;
 
@@ -37,7 +37,7 @@ static int32_t message(writer *w, int32_t src, int32_t dst, int32_t channel, boo
     return line;
 }
 
-/* What the step moves between its rank's memory and that of others becomes loads. */
+/* Turns the bytes that a step moves between its rank's memory and that of others into loads. */
 static void add_loads(writer *w, const tutti_part *part, const tutti_step *step, int64_t bytes, tutti_actor_step *out)
 {
     out->at = (int32_t)w->tables.nloads;
@@ -90,7 +90,7 @@ static void step_make(writer *w, const tutti_part *part, const tutti_step *step,
     }
 }
 
-/* Steps by sequence, in program order inside of each: counting sort. */
+/* Orders steps by sequence, in program order inside of each: counting sort. */
 static void order_find(writer *w, const tutti_part *part)
 {
     int32_t nsequences = 0;

@@ -17,7 +17,7 @@
 static const char NAME[] = "tutti-simgrid";
 enum { MOST_ANSWER = 1 << 26 };
 
-/* Its path; "" = it is nowhere. */
+/* Finds the program's path; "" = there is none. */
 static void find_program(char out[PATH_MAX])
 {
     const char *given = getenv("TUTTI_SIMGRID");
@@ -27,7 +27,7 @@ static void find_program(char out[PATH_MAX])
         snprintf(out, PATH_MAX, "%s", tutti_program_exists(given) ? given : "");
         return;
     }
-    static const char *const places[] = {"", "../libexec/tutti/"}; /* in a build folder, and where it is installed */
+    static const char *const places[] = {"", "../libexec/tutti/"}; /* for a build folder, and for an installation */
     const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
     if (n > 0) own[n] = 0;
     char *name = n > 0 ? strrchr(own, '/') : NULL;

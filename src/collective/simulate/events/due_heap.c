@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* due_heap.c: a heap of events by their times. What is due moves up or down until its parent comes before it and its
+/* due_heap.c: a heap of events by their times. An entry moves up or down until its parent comes before it and its
  * children do not. */
 #include "flows.h"
 
@@ -13,7 +13,7 @@ static bool is_before(tutti_due a, tutti_due b)
     return a.when != b.when ? a.when < b.when : a.of < b.of;
 }
 
-/* Puts it where i is, or below. */
+/* Puts the entry at i or below. */
 static void sink(tutti_due_heap *h, int64_t i, tutti_due it)
 {
     for (int64_t child; (child = 2 * i + 1) < h->n; i = child) {

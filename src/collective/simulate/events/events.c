@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c: the event player: the ranks' players, whose next times lie in a heap, and the flows of their messages,
- * whichever comes first. */
+/* events.c: the event player: the ranks' players, whose next times lie in a heap, and the flows of their messages. It
+ * plays whichever comes next. */
 #include "events.h"
 
 #include <errno.h>
@@ -18,21 +18,21 @@
 #include "../simulate_impl.h"
 #include "flows.h"
 
-/* A message that was sent, or somebody who wants one. */
+/* A message that was sent, or a receive that wants one. */
 typedef struct {
-    int32_t rank, tag; /* tag -1: nobody hears of it */
-    int32_t next;      /* of its queue, -1 = none */
+    int32_t rank, tag; /* tag -1: no rank is told */
+    int32_t next;      /* next post of its queue, -1 = none */
     double bytes;
 } post;
 
 typedef struct {
-    int32_t first, last; /* posts; -1 = none */
+    int32_t first, last; /* indices of posts; -1 = none */
 } queue;
 
 typedef struct {
-    queue sent, wanted; /* by line */
-    int32_t left;       /* parts of the first of sent that travel; 0 = it does not */
-    int32_t arrived;    /* signals that nobody has taken yet */
+    queue sent, wanted; /* both in the order of the line */
+    int32_t left;       /* parts of the first sent message that travel; 0 = it does not travel */
+    int32_t arrived;    /* signals that no wait has taken yet */
 } line;
 
 typedef struct {
@@ -41,20 +41,20 @@ typedef struct {
 
 typedef struct events {
     const tutti_actor_problem *p;
-    tutti_flows *flows; /* of each line nparts, then the loads */
+    tutti_flows *flows; /* nparts routes of each line, then the loads */
     tutti_actor_player *players;
     struct end {
         struct events *events;
         int32_t rank;
-    } * ends; /* what players hand to the wire */
+    } * ends; /* ends that players must be told of */
     line *lines;
-    ended *load_of; /* a load that travels */
+    ended *load_of; /* for each load that travels */
     post *posts;
     int32_t nposts, post_room, free_post;
-    ended *over; /* that players have not heard of */
+    ended *over; /* ends that players have not been told of */
     int32_t nover, over_room;
-    tutti_due_heap next; /* of ranks */
-    double *due;         /* a rank: the newest of its times there */
+    tutti_due_heap next; /* next times of ranks */
+    double *due;         /* for each rank: the newest of its times in the heap */
     double now;
     int32_t nopen;
 } events;
@@ -99,7 +99,7 @@ static double part_bytes(const events *e, double bytes, int32_t part)
     return (double)(n * (part + 1) / nparts - n * part / nparts);
 }
 
-/* Somebody who wants a message hears of each part at its end, and the sender of the last. */
+/* Ends a part: a receive is told of each part when it ends, the sender of the last part. */
 static void line_ended(events *e, int32_t at)
 {
     line *l = &e->lines[at];
@@ -115,7 +115,7 @@ static void line_ended(events *e, int32_t at)
     l->arrived++;
 }
 
-/* Signals that lie there go to those who wait. */
+/* Gives signals that have arrived to the waits. */
 static void hand_over(events *e, int32_t at)
 {
     line *l = &e->lines[at];
@@ -125,7 +125,7 @@ static void hand_over(events *e, int32_t at)
     }
 }
 
-/* The next message of a line, if it can travel. */
+/* Starts the next messages of a line that can travel. */
 static void line_go(events *e, int32_t at)
 {
     const int32_t nparts = e->p->head->nparts;
@@ -184,7 +184,7 @@ static void rank_go(events *e, int32_t rank, double *rank_s)
     if (rank_s) rank_s[rank] = e->now;
 }
 
-/* On to what comes next. False: nothing ever does. */
+/* Moves on to the next event. False: there is none. */
 static bool advance(events *e, double *rank_s)
 {
     while (e->next.n && e->next.at[0].when != e->due[e->next.at[0].of]) tutti_due_heap_drop(&e->next);
@@ -209,13 +209,13 @@ static bool advance(events *e, double *rank_s)
     return true;
 }
 
-/* False: it hangs. */
+/* Plays to the end. False: the schedule hangs. */
 static bool play(events *e, double *rank_s)
 {
     for (int32_t r = 0; r < e->p->head->nranks; r++) rank_go(e, r, rank_s);
     bool goes_on = true;
     while (goes_on && (e->nopen || e->nover)) {
-        for (int32_t i = 0; i < e->nover; i++) { /* grows while ranks go on */
+        for (int32_t i = 0; i < e->nover; i++) { /* nover grows while ranks go on */
             const ended of = e->over[i];
             tutti_actor_player_ended(&e->players[of.rank], of.tag, e->now);
             rank_go(e, of.rank, rank_s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.c: flows of messages with max-min shares of the links. What begins or ends soon after shares were found waits
- * until they are found anew: the new one stands still, what the old one had is nobody's. That is at most a small part
- * of what the new one takes, or of what those under way have left, and a solution then serves many. */
+/* flows.c: flows of messages with max-min shares of the links. When a message begins or ends soon after shares were
+ * computed, nothing changes until they are computed anew: a new message stands still, and an ended one's share stays
+ * unused. That is at most a small part of the time of the new message, or of the rest of those under way, and one
+ * solution then serves many messages. */
 #include "flows.h"
 
 #include <math.h>
@@ -10,30 +11,30 @@
 #include "../../../base/arena.h"
 #include "max_min.h"
 
-/* Bytes that are fewer than this are rounding. */
+/* Fewer bytes than this are rounding errors. */
 static const double CRUMB = 1e-6;
-/* Of what a message takes, or has left: how long shares are kept. */
+/* Time for which shares are kept, as a fraction of a message's time, or of the rest of those under way. */
 static const double GRAIN = 1e-3;
-/* So much more than who began last who began first gets of a link that both share. */
+/* Extra share that the earliest message gets of a link that it shares with the latest. */
 static const double ADVANTAGE = 0.25;
 
 struct tutti_flows {
     tutti_fabric net;
     tutti_max_min shares;
-    double *latency; /* a route */
-    double *ends;    /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are
-               * found */
-    tutti_due_heap next; /* of those that end, by their places in shares.active */
+    double *latency; /* for each route */
+    double *ends;    /* for each route: time of its end with the present shares; INFINITY: it has none yet. Bytes are
+                      * updated when shares are computed */
+    tutti_due_heap next; /* ends of flows; each entry is an index into shares.active */
     double now;
-    double found_s;  /* when shares were found last */
-    double left_s;   /* that those under way had left then, on average */
-    double find_by;  /* when they are to be found anew; INFINITY: all under way have theirs */
-    int32_t *loaded; /* a link: how many are under way over it */
-    int64_t first;   /* ends first, at first_s; INFINITY: none does, as shares are */
+    double found_s;  /* time at which shares were last computed */
+    double left_s;   /* mean remaining time of those under way at that moment */
+    double find_by;  /* time to compute them anew; INFINITY: all under way have theirs */
+    int32_t *loaded; /* for each link: number of flows under way on it */
+    int64_t first;   /* the flow that ends first, at first_s; INFINITY: none ends with the present shares */
     double first_s;
-    int64_t ended; /* a message that has ended and was not taken yet; -1 = none is known */
-    bool prefers;  /* who began earlier */
-    int64_t *after, *before, oldest, youngest, n; /* routes by when their messages began; -1 = none */
+    int64_t ended;                                /* a message that has ended and was not taken yet; -1 = none */
+    bool prefers;                                 /* earlier messages get larger shares */
+    int64_t *after, *before, oldest, youngest, n; /* list of routes by the beginning of their messages; -1 = none */
 };
 
 tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n)
@@ -113,13 +114,14 @@ static void let_out(tutti_flows *f, int64_t route)
     f->n--;
 }
 
-/* Shares are to be found anew, so long after the last time at most. */
+/* Makes shares be computed anew, at most GRAIN * after_s after the last time. */
 static void change(tutti_flows *f, double after_s)
 {
     f->find_by = fmin(f->find_by, fmax(f->now, f->found_s + GRAIN * after_s));
 }
 
-/* One more, or less, on the links of a route; seconds that bytes take there if each shares its links evenly. */
+/* Adds `more` flows (or removes them) on the links of a route; returns the seconds that `bytes` take if each link is
+ * shared evenly. */
 static double load(tutti_flows *f, int64_t route, int32_t more, double bytes)
 {
     double slowest = 0;
@@ -182,7 +184,7 @@ bool tutti_flows_end_by(tutti_flows *f, double by)
 {
     if (by <= f->now) return f->ended >= 0;
     while (f->ended < 0) {
-        const bool ends_now = f->first_s <= f->now; /* that needs no shares */
+        const bool ends_now = f->first_s <= f->now; /* it ends at once and needs no shares */
         if (f->now >= f->find_by && !ends_now) find_shares(f);
         const double until = ends_now ? f->first_s : fmin(f->first_s, f->find_by);
         if (until > by || until == INFINITY) return false;

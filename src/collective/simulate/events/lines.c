@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c: the time of an exchange as a line over sizes, fixed part and bytes. One simulation where all slices are
- * whole, or two on a host, whose caches hold small vectors. */
+/* lines.c: the time of an exchange as a line over sizes, fixed part and bytes. It needs one simulation at a size where
+ * all slices are whole, or two on a host, whose caches hold small vectors. */
 #include "flows.h"
 
 #include <math.h>
@@ -9,10 +9,9 @@
 #include "../simulate_impl.h"
 #include "token_buckets.h"
 
-static const int64_t FIRST_GUESS =
-    1 << 20; /* elements of a rank: most units divide their product with a power of two */
+static const int64_t FIRST_GUESS = 1 << 20; /* elements of a rank: most units divide it times a power of two */
 
-/* Steps that are looked at: those of the compiled parts, of which a lowered one has as many or more. */
+/* Checks the number of steps to look at, counted in the compiled parts; lowered parts have as many or more. */
 static tutti_status check_steps(const tutti_schedule *s, int32_t nseen, tutti_failure *err)
 {
     const int32_t nranks = tutti_schedule_head(s)->nranks;
@@ -30,7 +29,7 @@ static double elements_at(int size)
     return TUTTI_LINE_SMALLEST * exp2((double)size / TUTTI_LINE_DOUBLES);
 }
 
-/* What shaped links save of so many elements. */
+/* Returns the time that shaped links save at n elements. */
 static double saved_at(const tutti_time_line *line, double n)
 {
     int k = 0;
@@ -40,7 +39,7 @@ static double saved_at(const tutti_time_line *line, double n)
     return least_s + (line->saved_s[k] - least_s) * (n - below) / (elements_at(k) - below);
 }
 
-/* At a multiple of what all slices are whole of. */
+/* Simulates at a size at which all slices are whole. */
 static tutti_status find_part(const tutti_schedule *s, const tutti_topology *t, tutti_time_line_part *out,
                               double *bytes_an_element, double saved_s[TUTTI_LINE_SIZES], tutti_failure *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.c: the mapper: places ranks on seats so that the busiest links carry less. Simulated annealing over swaps of two
- * seats (a seat may be empty). What is lowered is the sum over stages and links of (load / lower bound)^4: close to the
- * fullest link, yet every swap that relieves one of several full links counts. A swap changes the routes of two ranks'
- * messages only, so it costs their hops. Worse seatings are taken with a probability that falls to nothing
+ * seats (a seat may be empty). The search lowers the sum over stages and links of (load / lower bound)^4: it is close
+ * to the fullest link, yet every swap that relieves one of several full links counts. A swap changes the routes of two
+ * ranks' messages only, so it costs their hops. Worse seatings are accepted with a probability that falls to nothing
  * (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with equal messages (a ring's) are one
  * pattern with a weight. */
 #include "../simulate.h"
@@ -17,13 +17,13 @@
 #include "../simulate_impl.h"
 
 typedef struct {
-    tutti_topology plain; /* seats as ranks: routes from seat to seat */
+    tutti_topology plain; /* topology whose ranks are the seats: gives routes from seat to seat */
     tutti_fabric net;
     tutti_traffic traffic;
-    int32_t npatterns, nseats, *pattern_of; /* pattern of a stage, -1 = nothing moves */
-    double *weight;                         /* stages of a pattern */
-    double *lower;                          /* seconds, a pattern */
-    tutti_flow *flows;                      /* of patterns only; flow.stage = pattern */
+    int32_t npatterns, nseats, *pattern_of; /* pattern_of: pattern of a stage, -1 = nothing moves */
+    double *weight;                         /* for each pattern: its number of stages */
+    double *lower;                          /* for each pattern: seconds */
+    tutti_flow *flows;                      /* flows of patterns only; flow.stage = pattern */
     int64_t nflows, *first, *mine;          /* flows of rank r: mine[first[r] .. first[r + 1]) */
     int32_t *seat, *rank_of;                /* -1 = empty */
     double *load;                           /* [pattern * nlinks + link], seconds */
@@ -35,7 +35,7 @@ static double fourth(double x)
     return x * x * x * x;
 }
 
-/* Equal stages get one pattern. */
+/* Finds the patterns of stages. */
 static void patterns_find(board *b)
 {
     uint64_t *hash = tutti_alloc((size_t)b->traffic.nstages * sizeof *hash);
@@ -68,12 +68,12 @@ static void patterns_find(board *b)
     free(hash);
 }
 
-/* Flows by rank, and what no seating goes below. */
+/* Lists flows by rank, and computes the lower bound of each pattern. */
 static void ranks_index(board *b)
 {
     int32_t p = b->traffic.nranks;
     double fastest = 0, *leaves = tutti_alloc((size_t)b->net.nnodes * sizeof *leaves);
-    double widest = 0; /* one message goes one way */
+    double widest = 0; /* one message uses one route */
     for (int32_t l = 0; l < b->net.nlinks; l++) {
         leaves[b->net.links[l].src] += b->net.links[l].bytes_per_s;
         if (b->net.links[l].src < b->nseats) widest = fmax(widest, b->net.links[l].bytes_per_s);
@@ -100,7 +100,7 @@ static void ranks_index(board *b)
     free(leaves), free(sent), free(next);
 }
 
-/* Puts a flow on its route, or takes it off. */
+/* Adds a flow to the links of its route, or removes it. */
 static void flow_put(board *b, const tutti_flow *f, double sign)
 {
     int32_t links[TUTTI_MAX_HOPS];
@@ -113,7 +113,7 @@ static void flow_put(board *b, const tutti_flow *f, double sign)
     }
 }
 
-/* The flows of ranks r and q (-1: none), those between them once. */
+/* Adds or removes the flows of ranks r and q (-1: none), each flow between them once. */
 static void ranks_put(board *b, int32_t r, int32_t q, double sign)
 {
     for (int64_t i = b->first[r]; i < b->first[r + 1]; i++) flow_put(b, &b->flows[b->mine[i]], sign);
@@ -141,7 +141,7 @@ static void board_fill(board *b)
     for (int64_t i = 0; i < b->nflows; i++) flow_put(b, &b->flows[i], 1);
 }
 
-/* Exact load of the seating at hand. */
+/* Computes the exact load of the present seating. */
 static tutti_map_load board_load(board *b)
 {
     tutti_map_load out = {0, 0};
@@ -240,7 +240,7 @@ static void anneal(board *b, const tutti_map_options *options, int32_t *best, tu
     }
 }
 
-/* Seats and load of the best placement that the kind has, if it beats *least. */
+/* Finds the best placement of the kind, if it beats *least. */
 static void starts_try(board *b, const tutti_topology *t, tutti_map_load *least, int32_t *best)
 {
     int32_t p = b->traffic.nranks;

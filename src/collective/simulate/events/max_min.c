@@ -52,7 +52,7 @@ void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *ne
 bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes)
 {
     if (s->first[flow] == s->first[flow + 1]) return false;
-    if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow; /* else its last message's place is still there */
+    if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow; /* if not, its last message is still listed */
     s->rest[flow] = bytes;
     s->share[flow] = 0;
     return true;
@@ -74,7 +74,7 @@ void tutti_max_min_release(tutti_max_min *s)
     free(s->active);
 }
 
-/* Smallest share, for a weight of one, that any link can still give. */
+/* Returns the smallest share, for a weight of one, that any link can still give. */
 static double level_find(const tutti_max_min *s)
 {
     double level = INFINITY;
@@ -85,7 +85,7 @@ static double level_find(const tutti_max_min *s)
     return level;
 }
 
-/* Gives `level` to the flows through links that have no more than that for each; returns how many. */
+/* Gives `level` to the flows through links that have no more than that for each; returns their number. */
 static int64_t level_fix(double level, tutti_max_min *s)
 {
     int64_t fixed = 0;
@@ -97,7 +97,8 @@ static int64_t level_fix(double level, tutti_max_min *s)
         for (int64_t h = s->first[i]; h < s->first[i + 1]; h++)
             full |= s->left[s->hops[h]] / s->weighing[s->hops[h]] <= limit;
         if (full)
-            s->share[i] = -level * s->weight[i], fixed++; /* negative: counted below, so that one level is one state */
+            s->share[i] = -level * s->weight[i], fixed++; /* negative until counted below, so that all flows of a level
+                                                           * see one state */
     }
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
@@ -112,7 +113,7 @@ static int64_t level_fix(double level, tutti_max_min *s)
     return fixed;
 }
 
-/* Those that have ended are under way no more. */
+/* Removes ended flows from the list of those under way. */
 static void drop_ended(tutti_max_min *s)
 {
     int64_t kept = 0;
@@ -139,7 +140,7 @@ static void count_waiting(const tutti_fabric *net, tutti_max_min *s)
         }
 }
 
-/* What ports lose to those that send into them at a time. */
+/* Reduces the rates of ports into which several ranks send. */
 static void slow_ports(tutti_max_min *s)
 {
     for (int32_t i = 0; i < s->nused; i++) s->coming[s->used[i]] = 0;

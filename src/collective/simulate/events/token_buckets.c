@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_buckets.c: plays stages over links that are shaped by token buckets. The stages one after the other, with what
- * each link's bucket holds, in seconds of the link. */
+/* token_buckets.c: plays stages over links that are shaped by token buckets, one after the other, with the content of
+ * each link's bucket in seconds of the link. */
 #include "token_buckets.h"
 
 #include <math.h>
@@ -10,19 +10,20 @@
 #include "../../../base/arena.h"
 #include "flows.h"
 
-/* One is that of so many which follow each other: what the first finds empty its successors find as it was left. */
+/* Number of consecutive invocations that are averaged: the first finds empty buckets, later ones find them as they were
+ * left. */
 enum { INVOCATIONS = 8 };
 
 struct tutti_token_buckets {
     int32_t nstages, nlinks;
-    double *waits_s, *local_s; /* a stage */
-    int32_t *kind;             /* a stage; -1: nothing moves in it */
-    double *transfer_s;        /* a kind, over wires */
-    double *busy_s;            /* a kind's links, at their rates */
-    double *most_s;            /* a link; 0: it is a wire */
+    double *waits_s, *local_s; /* for each stage */
+    int32_t *kind;             /* for each stage: its kind; -1: nothing moves in it */
+    double *transfer_s;        /* for each kind: its transfer time without shaping */
+    double *busy_s;            /* for each kind: busy time of its links at their rates */
+    double *most_s;            /* for each link: the most that its bucket holds; 0: it is not shaped */
 };
 
-/* Ports of the switch: the last node of a star and of a cluster; inside of hosts nothing is shaped. */
+/* Returns true for ports of the switch, the last node of a star and of a cluster; nothing inside hosts is shaped. */
 static bool is_shaped(const tutti_fabric *net, int32_t link)
 {
     return net->links[link].src == net->nnodes - 1 || net->links[link].dst == net->nnodes - 1;
@@ -73,7 +74,8 @@ static void fill(const tutti_token_buckets *b, double seconds, double *has_s)
     for (int32_t l = 0; l < b->nlinks; l++) has_s[l] = fmin(b->most_s[l], has_s[l] + seconds);
 }
 
-/* What a stage's transfer takes: as much shorter as the fullest link of those that are left has less. */
+/* Returns the time of a stage's transfer, shortened in proportion to the rest of the fullest link after buckets are
+ * used. */
 static double transfer(const tutti_token_buckets *b, int32_t kind, double scale, double *has_s)
 {
     const double *busy_s = &b->busy_s[(size_t)kind * (size_t)b->nlinks];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// actor_zone.cc: the shim to SimGrid's C++ interface: routes are looked up in ours instead of computed, so that both engines load the same
-// links. NetZoneImpl is a class of SimGrid's kernel and promises nothing between versions; the build asks for the one that this was
-// written for.
+// actor_zone.cc: the shim to SimGrid's C++ interface. It looks routes up in our topology instead of computing them, so
+// that both engines load the same links. NetZoneImpl is a class of SimGrid's kernel and promises nothing between
+// versions; the build asks for the version that this file was written for.
 //
-// Latencies. SimGrid lets messages that share a link have bytes in inverse proportion to their latencies, as TCP does. Where that is not
-// asked for (head.tcp) its links have none, and who waits for a message adds its latency (actor_player.c): shares are then max-min fair.
+// Latencies. SimGrid gives messages that share a link bytes in inverse proportion to their latencies, as TCP does.
+// Unless that is asked for (head.tcp) its links have no latency, and the rank that waits for a message adds it
+// (actor_player.c): shares are then max-min fair.
 #include "actor_zone.h"
 
 #include <simgrid/Exception.hpp>
@@ -28,10 +29,10 @@ using simgrid::kernel::routing::Route;
 
 namespace {
 
-// A host is rank * naliases + alias; the alias of the sender says which way.
+// A host is rank * naliases + alias; the alias of the sender selects the route.
 class Network final : public NetZoneImpl {
     const tutti_actor_problem *problem;
-    std::vector<simgrid::kernel::resource::StandardLinkImpl *> links; // the last: where nothing takes time
+    std::vector<simgrid::kernel::resource::StandardLinkImpl *> links; // the last one takes no time
 
     const tutti_actor_pair *find(int32_t src, int32_t alias, int32_t dst) const
     {
@@ -82,7 +83,7 @@ public:
     }
 };
 
-// What a message is said to hold, and where that goes; nobody looks at either.
+// Dummy content of a message and its destination; nothing reads them.
 char payload;
 void *nowhere;
 
@@ -93,7 +94,7 @@ struct tutti_zone {
     sg4::Engine *engine;
     Network *network;
     std::vector<sg4::Mailbox *> boxes; // line * nparts + part
-    bool carried;                      // messages that need the host of an alias go by actors of their own
+    bool carried;                      // actors of their own carry messages that need the host of an alias
 
     int32_t nparts() const { return problem->head->nparts; }
     sg4::Mailbox *box(int32_t line, int32_t part) const { return boxes[static_cast<size_t>(line) * nparts() + part]; }
@@ -162,7 +163,7 @@ void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32
         actors.push_back(sg4::Actor::create("r", z->host(r, 0), [=] {
             try {
                 play(with, z, r, set);
-            } catch (const simgrid::Exception &) { // somebody else hangs and is ended, and this one waited for it
+            } catch (const simgrid::Exception &) { // an actor that hangs was ended, and this one waited for it
             }
         }));
     }
@@ -172,7 +173,8 @@ void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32
     z->engine->run();
 }
 
-// A flow that begins at another host than its sender's: somebody there sends it. The last of a message tells the sender.
+// Carries flows that begin at another host than their sender's: an actor there sends them. The last flow of a message
+// tells the sender.
 static void carry(tutti_zone *z, int32_t line, double bytes, sg4::Mailbox *told)
 {
     const tutti_actor_line *l = &z->problem->lines[line];

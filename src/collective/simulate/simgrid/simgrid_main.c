@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simgrid_main.c: tutti-simgrid PROBLEM ANSWER: plays the problem of a file (actor_problem.h) in SimGrid and writes
- * when each rank was through. It is a program of its own so that nothing of tutti needs SimGrid, and so that a deadline
- * can end it. Exit code 0: the answer holds times, or words; 2: usage; 1: no answer could be written. */
+ * when each rank has ended. It is a program of its own so that tutti does not need SimGrid, and so that a deadline can
+ * end it. Exit code 0: the answer holds times, or words; 2: usage; 1: no answer could be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -18,11 +18,11 @@
 
 typedef struct {
     const tutti_actor_problem *problem;
-    uint8_t *done; /* a step, of all ranks */
-    double *end_s; /* a rank: when it was through; < 0: it is not */
+    uint8_t *done; /* for each step of all ranks */
+    double *end_s; /* for each rank: when it ended; < 0: it has not */
 } tutti_play;
 
-/* A rank's end of the network. */
+/* What a rank needs to use the network. */
 typedef struct {
     tutti_zone *zone;
     tutti_wait_set *set;
@@ -54,8 +54,8 @@ static void load_from(void *with, const tutti_actor_load *load, int32_t tag)
 
 static const tutti_actor_wire wire = {.send = send_on, .receive = receive_on, .signal = signal_on, .load = load_from};
 
-/* A rank, as an actor. Where nothing is due and nothing travels it never goes on: SimGrid sees who that leaves
- * waiting. */
+/* Plays a rank as an actor. If nothing is due and nothing travels it never goes on; SimGrid then sees the waiting
+ * actors. */
 static void rank_play(void *with, tutti_zone *zone, int32_t rank, tutti_wait_set *set)
 {
     const tutti_play *play = with;
@@ -88,7 +88,7 @@ static int refuse(FILE *answer, const char *words)
     return finish(answer);
 }
 
-/* The first step of the first rank that is not through. */
+/* Names the first step that is not done of the first rank that has not ended. */
 static void say_hang(const tutti_play *play, char out[200])
 {
     const tutti_actor_problem *p = play->problem;

@@ -118,7 +118,7 @@ static void tell_json(const tutti_choice *choice, tutti_strbuf *out)
     }
 }
 
-/* How many of the figures that the times rest on are measured. */
+/* Counts how many of the figures that the times use are measured. */
 static void tell_provenance(const tutti_topology *t, tutti_strbuf *out)
 {
     int count[TUTTI_FROM_RECALLED + 1] = {0};

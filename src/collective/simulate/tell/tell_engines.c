@@ -50,7 +50,7 @@ static void tell_json(const tutti_engine_row *row, int e, tutti_strbuf *out)
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Each reason once, with the first algorithm that it stands for where it is not that of all. */
+/* Writes each reason once, with the first algorithm that it holds for, unless it holds for all. */
 static void tell_reasons(const tutti_engine_row *rows, int nrows, int e, tutti_strbuf *out)
 {
     for (int i = 0; i < nrows; i++) {

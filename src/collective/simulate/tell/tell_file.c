@@ -11,7 +11,7 @@
 
 enum { MOST_FIGURES = 1 << 24 };
 
-/* A file may say any stage; what is timed keeps figures of each rank in each of them. */
+/* Checks the stages: a file may name any stage, and timing keeps figures of each rank for each stage. */
 static tutti_status check_stages(const tutti_schedule *s, const char *path, tutti_failure *err)
 {
     int32_t last = 0;
@@ -26,7 +26,7 @@ static tutti_status check_stages(const tutti_schedule *s, const char *path, tutt
                       tutti_schedule_head(s)->nranks);
 }
 
-/* Where ranks map each other's memory, what runs is lowered for that. */
+/* Simulates the schedule, lowered if ranks map each other's memory. */
 static tutti_status simulate(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
                              tutti_failure *err)
 {

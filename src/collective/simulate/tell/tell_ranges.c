@@ -53,7 +53,7 @@ enum { MOST_SIZES = 32, MOST_CURVES = 64 };
 typedef struct {
     double bytes[MOST_SIZES];
     int chosen[MOST_SIZES], nsizes, ncurves;
-    char name[MOST_CURVES][TUTTI_ALGORITHM_TEXT]; /* of a row, without parameters */
+    char name[MOST_CURVES][TUTTI_ALGORITHM_TEXT]; /* name of a row, without parameters */
     double seconds[MOST_CURVES][MOST_SIZES];
 } curves;
 
