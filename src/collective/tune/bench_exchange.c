@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_exchange.c: times an exchange on every rank, for `tutti coll bench`.
  *
- * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to
- * each other: as many input and output streams, as long, from and to registered memory, in the executor's blocks.
- * Rounds of both take turns, so that a neighbour on the machine hurts both alike; the faster of ordinary and streaming
- * stores is the bound. */
+ * The bound is the time of ranks that move the same bytes with the same loops and never signal each other: as many
+ * input and output streams, equally long, from and to registered memory, in the executor's blocks. Rounds of both take
+ * turns, so that other load on the machine slows both alike; the faster of ordinary and streaming stores is the
+ * bound. */
 #include "bench_exchange.h"
 
 #include <stdio.h>
@@ -32,13 +32,13 @@ typedef struct {
     tutti_part part;
     const tutti_device *device;
     tutti_region *in[MOST_INPUTS], *out;
-    int nin, streams_in; /* inputs of one rank at most; of all ranks together */
+    int nin, streams_in; /* most inputs of one rank; inputs of all ranks together */
     tutti_exchange *x;
 } bench;
 
 /* --- setting up --- */
 
-/* Between hosts by the figures that a star has without measurement. */
+/* Chooses the algorithm; between hosts it uses the assumed figures of a star. */
 static tutti_status choose(const tutti_compile_request *q, int64_t n, const tutti_group *g,
                            char name[TUTTI_ALGORITHM_TEXT], tutti_failure *err)
 {
@@ -90,7 +90,7 @@ static tutti_status bind(bench *b, tutti_failure *err)
 {
     tutti_place places[MOST_INPUTS];
     tutti_status st = TUTTI_OK;
-    int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* of a matrix: one row, one column */
+    int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* for a matrix: one row and one column */
     size_t bytes = (size_t)(held + 1) * sizeof(float);
     for (int k = 0; k < b->nin && !st; k++) {
         st = tutti_device_create_region(b->device, b->group, "bench input", bytes, &b->in[k], err);
@@ -223,8 +223,9 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 
 /* --- timing --- */
 
-/* Where stream k of the bound lies: a sum over ranks takes this rank's share of everybody's vector, as the exchange
- * does; what only moves, or lies on another host, one share after the other of our own. */
+/* Returns where stream k of the bound lies. A sum over ranks reads this rank's share of each rank's vector, as the
+ * exchange does. A stream that only moves, or whose rank is on another host, takes the shares of this rank's own vector
+ * in turn. */
 static float *stream_at(const bench *b, tutti_region *region, int k, bool everybodys)
 {
     const int64_t share = b->n / b->nranks;
@@ -232,7 +233,7 @@ static float *stream_at(const bench *b, tutti_region *region, int k, bool everyb
     return theirs ? theirs + share * b->rank : own_memory(b, region) + share * (k % b->nranks);
 }
 
-/* The loop of the bound: as many streams as the exchange has, each a rank's share long. */
+/* Runs the loop of the bound: as many streams as the exchange has, each as long as a rank's share. */
 static void run_bound(const bench *b, bool stream)
 {
     const float *in[MOST_STREAMS];
@@ -264,7 +265,7 @@ static void run_bound(const bench *b, bool stream)
 
 typedef enum { RUN_EXCHANGE, RUN_BOUND, RUN_STREAMING_BOUND, NRUNS } run_kind;
 
-/* Seconds an iteration, of the slowest rank. */
+/* Measures seconds an iteration, of the slowest rank. */
 static tutti_status time_round(bench *b, run_kind kind, long iterations, double *seconds, tutti_failure *err)
 {
     tutti_status st = tutti_group_barrier(b->group, "bench round", err);
@@ -289,7 +290,7 @@ static double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Iterations of a round; every rank computes it from the same gathered figure. */
+/* Finds the iterations of a round; every rank computes it from the same gathered figure. */
 static tutti_status calibrate(bench *b, run_kind kind, long *iterations, tutti_failure *err)
 {
     double seconds;
@@ -326,7 +327,7 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
                .nranks = tutti_group_nranks(group)};
     tutti_bench_result result = {.wrong = -1};
     b.n = what->bytes / (long long)sizeof(float);
-    if (is_matrix(&b)) b.n *= b.nranks; /* bytes: of one rank's row */
+    if (is_matrix(&b)) b.n *= b.nranks; /* the case gives the bytes of one rank's row */
     if (what->collective == TUTTI_BARRIER) b.n = 0;
     tutti_status st = make_schedule(&b, result.algorithm, err);
     if (!st) st = bind(&b, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c: fits alpha, beta and gamma of this host to measured exchanges. Order matters: a figure is found with those
- * before it in place. The memory figure is the rate that all cores reach together, hence it needs as many ranks as
- * cores; the caches must be exceeded fourfold, or its fit says nothing. `remote` needs inputs that their ranks have
- * just written, as gradients are: read again and again, lines would lie in both caches and cost nothing. */
+/* tune.c: fits alpha, beta and gamma of this host to measured exchanges. Order matters: each figure is fitted with the
+ * earlier ones in place. The memory figure is the rate that all cores reach together, so it needs as many ranks as
+ * cores; vectors must exceed the caches fourfold, or the fit says nothing. `remote` needs inputs that their ranks have
+ * just written, as gradients are: lines that are only read again and again would lie in both caches and cost
+ * nothing. */
 #include "tune.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@
 
 enum { SMALL_BYTES = 1 << 18, LEAST_LARGE_BYTES = 1 << 25 };
 
-/* The schedule simulated with the figures so far: what is not latency is traffic / rate. */
+/* Simulates the schedule with the figures so far; all time but latency is traffic / rate. */
 static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology *t, tutti_simulation *out,
                                   tutti_failure *err)
 {
@@ -27,7 +28,7 @@ static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology
     return st;
 }
 
-/* Three digits: more would look as if they were known. */
+/* Rounds to three digits, because more would look as if they were known. */
 static double rounded(double v)
 {
     char text[32];
@@ -35,8 +36,8 @@ static double rounded(double v)
     return strtod(text, NULL);
 }
 
-/* The time of `case` with this figure infinitely fast is what it does not explain; the rest is proportional to 1 /
- * figure. */
+/* Fits a rate. The time of `case` with this figure infinitely fast is the part that the figure does not explain; the
+ * rest is proportional to 1 / figure. */
 static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, const tutti_topology *t, double *value,
                              tutti_failure *err)
 {
@@ -44,7 +45,7 @@ static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, cons
     tutti_topology other = *t;
     other.figure[figure] = 1e18;
     tutti_status st = simulate_case(c, &other, &without, err);
-    other.figure[figure] = 1e8; /* so slow that nothing else counts */
+    other.figure[figure] = 1e8; /* so slow that no other figure counts */
     if (!st) st = simulate_case(c, &other, &slow, err);
     double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
     double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;
@@ -131,7 +132,7 @@ tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows,
                                      .n = sizes[i] / TUTTI_ELEMENT_BYTES};
                 tutti_simulation sim;
                 tutti_failure refusal = {0};
-                if (simulate_case(&c, t, &sim, &refusal)) continue; /* it cannot serve this */
+                if (simulate_case(&c, t, &sim, &refusal)) continue; /* the algorithm cannot serve this case */
                 tutti_status st = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, true, &c.measured_s, err);
                 if (st) return st;
                 rows[(*nrows)++] = (tutti_tune_check){c.algorithm, nranks, c.n, sim.seconds, c.measured_s};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_time.c: measures the time of one exchange between threads of this process. All ranks begin together; rank 0's
- * clock counts; of many short blocks of invocations the lower quartile is taken: a block that was interrupted says
- * nothing about the machine.
+/* tune_time.c: measures the time of one exchange between threads of this process. All ranks begin together, and rank
+ * 0's clock counts. The result is the lower quartile of many short blocks of invocations: a block that was interrupted
+ * says nothing about the machine.
  *
- * With `touch`, a rank rewrites its input before each invocation, as kernels do; of that time only what it takes more
- * than in private memory counts: lines that other cores have read must be called back (here 1.3 GB/s against 70), and a
- * step pays for it wherever it happens. Inputs are zeros: sums of sums stay finite however often they are repeated. */
+ * With `touch`, a rank rewrites its input before each invocation, as kernels do. Of that time only the excess over
+ * private memory counts: lines that other cores have read must be fetched back (here 1.3 GB/s against 70), and a step
+ * pays for it wherever it happens. Inputs are zeros, so sums of sums stay finite however often they are repeated. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct {
     const tutti_schedule *schedule;
     bool touch;
     int64_t n;
-    int invocations; /* of a block */
+    int invocations; /* number in a block */
     double block_s[NBLOCKS];
     tutti_region *region;
     float *zeros;
@@ -43,7 +43,7 @@ static tutti_status block_run(rank_run *r, int invocations, double *seconds)
     float *own = tutti_region_base(r->region, tutti_group_rank(r->group));
     double start = tutti_clock_s();
     for (int i = 0; i < invocations && !st; i++) {
-        if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false); /* memset may bypass the caches */
+        if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false); /* memset might bypass the caches */
         tutti_exchange_start(r->exchange, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         st = tutti_exchange_wait(r->exchange, &r->err);
     }
@@ -51,7 +51,7 @@ static tutti_status block_run(rank_run *r, int invocations, double *seconds)
     return st;
 }
 
-/* How many invocations fill a block: rank 0 measures a few and tells the others. */
+/* Finds how many invocations fill a block: rank 0 measures a few and tells the others. */
 static tutti_status invocations_find(rank_run *r)
 {
     double seconds = 0;
