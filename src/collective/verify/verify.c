@@ -20,7 +20,7 @@ typedef struct {
     tutti_verify_matrix *m;
     int row;
     const tutti_algorithm *a;
-    int first_collective; /* that the row serves */
+    int first_collective; /* the first collective that the row serves */
 } lister;
 
 static bool is_there(const tutti_verify_matrix *m, const tutti_verify_case *c, const tutti_schedule_header *h)
@@ -45,14 +45,14 @@ static void add(tutti_verify_matrix *m, const tutti_verify_case *c)
     m->cases[m->ncases++] = *c;
 }
 
-/* One request in all wire classes, if the row serves it and it is not there yet. */
+/* Lists one request in all wire classes, if the row serves it and it is not listed yet. */
 static bool list_request(const lister *l, const char *algorithm, const tutti_compile_request *q)
 {
     tutti_schedule *s = NULL;
     if (tutti_schedule_compile(algorithm, q, &s, NULL) != TUTTI_OK) return false;
     const tutti_schedule_header *h = tutti_schedule_head(s);
     tutti_verify_case c = {.row = l->row, .request = *q, .nsteps = tutti_compile_steps(s)};
-    c.request.slots = h->slots; /* 0 where nothing is summed */
+    c.request.slots = h->slots; /* 0 if nothing is summed */
     snprintf(c.algorithm, sizeof c.algorithm, "%s", h->algorithm);
     bool again = is_there(l->m, &c, h);
     bool heavy = c.nsteps > TUTTI_VERIFY_STEPS, left_out = heavy && q->nranks != TUTTI_VERIFY_MOST;
@@ -70,7 +70,7 @@ static bool list_request(const lister *l, const char *algorithm, const tutti_com
     return true;
 }
 
-/* Canonical sums are asked for with as many slots as the next power of two. */
+/* Returns the slots of canonical sums: the next power of two. */
 static int32_t slots_for(int32_t p)
 {
     int32_t slots = 1;
@@ -78,7 +78,7 @@ static int32_t slots_for(int32_t p)
     return slots;
 }
 
-/* Everything with these parameters at p ranks; false = the row serves nothing of it. */
+/* Lists all requests with these parameters at p ranks; false = the row serves none of them. */
 static bool list_forms(const lister *l, const char *algorithm, int32_t p, const tutti_topology *topology)
 {
     bool served = false;
@@ -135,7 +135,7 @@ void tutti_verify_release(tutti_verify_matrix *m)
     *m = (tutti_verify_matrix){0};
 }
 
-/* Hosts of different sizes: rank r of p is on host floor(4 r^2 / p^2), or as many as there are. */
+/* Lowers for hosts of different sizes: rank r of p is on host floor(MOST_HOSTS * r^2 / p^2). */
 static tutti_status lower_mixed(const tutti_schedule *s, int32_t p, tutti_schedule **out, tutti_failure *err)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)p);
