@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_dial.c: makes the connections to a peer: its addresses one after the other, until one shows the peer's token.
  *
- * Nothing blocks. Between two ranks one dials, which one follows from their numbers so that nobody dials more than
- * others. A peer that refuses is asked again: a crowd of strangers may have filled its queue. */
+ * Nothing blocks. Between two ranks one dials; the numbers of the ranks decide which, so that no rank dials more than
+ * others. A peer that refuses is dialed again, because a crowd of strangers may have filled its queue. */
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -15,8 +15,8 @@
 
 static const int64_t ANSWER_NS = 2000000000, PAUSE_NS = 50000000;
 
-/* Silence of 2 s is asked about, five questions without an answer are an end. TCP_USER_TIMEOUT would also end
- * connections to a process that is stopped and goes on later; tcp_wire.c looks for bytes that nobody acknowledges. */
+/* Silence of 2 s leads to a question; five questions without an answer end the connection. TCP_USER_TIMEOUT would also
+ * end connections to a process that is stopped and goes on later; tcp_wire.c looks for unacknowledged bytes instead. */
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here)
 {
     const struct {
@@ -26,7 +26,7 @@ void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here)
                    {IPPROTO_TCP, TCP_KEEPIDLE, 2},
                    {IPPROTO_TCP, TCP_KEEPINTVL, 1},
                    {IPPROTO_TCP, TCP_KEEPCNT, 5}};
-    /* A socket that takes none of them still works. */
+    /* A socket that refuses these options still works. */
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
     const char *congestion = w->settings.congestion ? w->settings.congestion : is_here ? "reno" : NULL;
@@ -39,7 +39,7 @@ static const tcp_way *way_of(const tcp_connection *c)
     return &p->ways[(c->index % p->nrails + c->way - 1) % p->nways];
 }
 
-/* Why this way does not lead there; on to the next. */
+/* Notes why this way failed, and tries the next. */
 static void give_up(tcp_connection *c, const char *why)
 {
     char address[64];
@@ -51,7 +51,8 @@ static void give_up(tcp_connection *c, const char *why)
     tutti_tcp_dial(c, tutti_clock_ns());
 }
 
-/* From the interface that was asked for. Without the right to bind to a device the address alone decides. */
+/* Makes the socket leave from the interface that was asked for. Without the right to bind to a device the address alone
+ * decides. */
 static bool leave_from(const tcp_wire *w, int fd, const tcp_way *way)
 {
     struct sockaddr_storage from;
@@ -79,7 +80,7 @@ void tutti_tcp_dial(tcp_connection *c, int64_t now_ns)
 {
     const tcp_peer *p = &c->w->peers[c->rank];
     c->since_ns = now_ns;
-    if (c->way == p->nways) { /* after a pause from the beginning */
+    if (c->way == p->nways) { /* begins again after a pause */
         c->way = 0;
         return;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_frame.c: heads of TCP frames: what they may say, and checksums of heads and bytes (xxh3, 32 of its bits) if they
- * were asked for.
+/* tcp_frame.c: heads of TCP frames: validates them, and makes checksums of heads and bytes (xxh3, 32 of its bits) if
+ * they were asked for.
  *
- * The head is judged before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes
- * and network cards, so it does not find what breaks in their memory. */
+ * The head is validated before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes
+ * and network cards, so it does not find errors in their memory. */
 #include "../../base/hash.h"
 #include "tcp_impl.h"
 

@@ -2,9 +2,9 @@
 /* tcp_interfaces.c: lists the network interfaces and addresses of this host, orders those of a peer, and describes the
  * connections in use.
  *
- * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: networks that
- * both are on before others, faster before slower. A wrong one (a bridge that has the same address on every host) does
- * no harm, because who answers must show the peer's token. */
+ * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: common
+ * networks before others, faster before slower. A wrong address (a bridge that has the same one on every host) does no
+ * harm, because the host that answers must show the peer's token. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -39,7 +39,7 @@ static int count_bits(const uint8_t *mask, int nbytes)
     return bits;
 }
 
-/* False: no address to be reached at. */
+/* Returns false if peers cannot use the address. */
 static bool read_address(const struct ifaddrs *a, tcp_address *out)
 {
     *out = (tcp_address){0};
@@ -63,7 +63,7 @@ static bool read_address(const struct ifaddrs *a, tcp_address *out)
     return true;
 }
 
-/* Its place among the names of a list with commas, -1: it is not there. */
+/* Returns its index among the names of a list with commas, -1: it is not in the list. */
 static int place_in(const char *list, const char *name)
 {
     const size_t length = strlen(name);
@@ -84,7 +84,8 @@ static bool is_there(const struct ifaddrs *all, const char *name, size_t n)
     return false;
 }
 
-/* A list that is half right is a mistake too: bytes would go another way than was asked for. */
+/* Returns true if all interfaces of the list exist. A list that is half right is an error too, because bytes would go
+ * another way than the user asked for. */
 static bool are_there(const struct ifaddrs *all, const char *list)
 {
     bool any = false;
@@ -112,7 +113,7 @@ static tutti_status fail_unknown(const char *wanted, const struct ifaddrs *all, 
     return TUTTI_ERR_USAGE;
 }
 
-/* Inserts by key, which falls from the first to the last. */
+/* Inserts by key, in descending order. */
 static void insert(tcp_address *out, uint32_t *n, const tcp_address *a, int64_t *keys, int64_t key)
 {
     uint32_t at = *n;
@@ -178,7 +179,7 @@ static bool same_network(const tcp_address *a, const tcp_address *b)
     return rest == 0 || (a->bytes[whole] ^ b->bytes[whole]) >> (8 - rest) == 0;
 }
 
-/* The fastest address of ours on the network of `to`, -1: none is. */
+/* Returns the fastest own address on the network of `to`, -1: none is. */
 static int find_own(const tcp_card *own, const tcp_address *to)
 {
     int best = -1;
@@ -210,7 +211,7 @@ static void add_loopback(tcp_peer *p)
     p->ways[p->nways++] = (tcp_way){six, -1};
 }
 
-/* On a network of ours before others, then by the slower of both ends. */
+/* Ranks ways: those on a common network first, then by the slower of both ends. */
 static int64_t rank_way(const tcp_card *own, const tcp_way *way)
 {
     if (way->own < 0) return 0;
@@ -218,7 +219,7 @@ static int64_t rank_way(const tcp_card *own, const tcp_way *way)
     return 1 + (int64_t)(mine < theirs ? mine : theirs);
 }
 
-/* Inserts by key, which falls from `first` to the last. */
+/* Inserts by key, in descending order from `first` on. */
 static void add_way(tcp_peer *p, const tcp_way *way, int first, int64_t *keys, int64_t key)
 {
     if (p->nways == TUTTI_TCP_MOST_ADDRESSES) return;
@@ -227,7 +228,8 @@ static void add_way(tcp_peer *p, const tcp_way *way, int first, int64_t *keys, i
     p->ways[at] = *way, keys[at] = key;
 }
 
-/* Several interfaces were asked for: the best way over each comes first, and the connections are dealt out on these. */
+/* If several interfaces were asked for, the best way over each comes first, and the connections are dealt out on
+ * these. */
 static void part_rails(const tcp_card *own, tcp_peer *p)
 {
     p->nrails = 0;
@@ -237,7 +239,7 @@ static void part_rails(const tcp_card *own, tcp_peer *p)
         while (k < p->nrails && way.own >= 0 &&
                strcmp(own->addresses[p->ways[k].own].name, own->addresses[way.own].name) != 0)
             k++;
-        if (way.own < 0 || k < p->nrails) continue; /* over none of ours, or one that has its way */
+        if (way.own < 0 || k < p->nrails) continue; /* over no own interface, or over one that has its way already */
         for (int j = i; j > p->nrails; j--) p->ways[j] = p->ways[j - 1];
         p->ways[p->nrails++] = way;
     }
@@ -252,7 +254,7 @@ void tutti_tcp_find_ways(const tcp_wire *w, tcp_peer *p)
     const int first = p->nways;
     for (uint32_t i = 0; i < to->naddresses; i++) {
         const tcp_way way = {to->addresses[i], find_own(own, &to->addresses[i])};
-        if (!p->is_here && is_ours(own, &way.to)) continue; /* the same on every host: a bridge's */
+        if (!p->is_here && is_ours(own, &way.to)) continue; /* every host has this address: it is a bridge's */
         add_way(p, &way, first, keys, p->is_here ? 0 : rank_way(own, &way));
     }
     if (w->settings.interfaces) part_rails(own, p);
@@ -279,7 +281,7 @@ void tutti_tcp_address_text(const tcp_address *a, char out[64])
     if (!inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->bytes, out, 64)) snprintf(out, 64, "?");
 }
 
-/* --- what is used --- */
+/* --- addresses in use --- */
 
 static bool read_sockaddr(const struct sockaddr_storage *from, tcp_address *out)
 {
@@ -287,7 +289,7 @@ static bool read_sockaddr(const struct sockaddr_storage *from, tcp_address *out)
     *out = (tcp_address){.family = from->ss_family == AF_INET ? 4 : 6};
     if (from->ss_family == AF_INET) {
         memcpy(out->bytes, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
-    } else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) { /* the listener's socket is for both */
+    } else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) { /* the listener's socket serves both families */
         out->family = 4;
         memcpy(out->bytes, six->sin6_addr.s6_addr + 12, 4);
     } else {
@@ -303,7 +305,7 @@ static void name_address(const tcp_card *own, tcp_address *a)
     if (!a->name[0]) snprintf(a->name, sizeof a->name, "lo");
 }
 
-/* The address that this connection leaves from. */
+/* Finds the address that this connection leaves from. */
 static bool find_used(const tcp_wire *w, const tcp_connection *c, tcp_address *out)
 {
     struct sockaddr_storage name;

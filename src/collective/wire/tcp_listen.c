@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_listen.c: listens for the connections of peers, and drops strangers.
  *
- * Who has connected has a fixed place and 40 bytes in which to show the token of this process; the rest of what he
- * sends is not read. When all places are taken the oldest goes, so that a crowd which says nothing cannot keep a peer
- * out: a peer speaks as soon as it is connected. The port is closed as soon as all peers have come. */
+ * A caller has a fixed place and 40 bytes in which to show the token of this process; further bytes are not read. When
+ * all places are taken the oldest caller is dropped, so that a silent crowd cannot keep a peer out: a peer speaks as
+ * soon as it is connected. The port is closed when all peers have come. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const int64_t PATIENCE_NS = 5000000000;
 
 /* --- the port --- */
 
-/* Both families, where the system has both. */
+/* Opens the port for both families, if the system has both. */
 static int open_port(int family, int port)
 {
     const tcp_address any = {.family = family == AF_INET6 ? 6 : 4};
@@ -81,7 +81,7 @@ void tutti_tcp_drop_silent_callers(tcp_wire *w, int64_t now_ns)
         if (w->callers[i].source.fd >= 0 && now_ns - w->callers[i].since_ns > PATIENCE_NS) drop(&w->callers[i]);
 }
 
-/* Its place is free then. NULL: there is none. */
+/* Drops the oldest caller and returns its place. NULL: there is no caller. */
 static tcp_caller *drop_oldest(tcp_wire *w)
 {
     tcp_caller *oldest = NULL;
@@ -106,7 +106,7 @@ void tutti_tcp_accept(tcp_wire *w)
         if (fd < 0) {
             const int problem = errno;
             if (problem != EMFILE && problem != ENFILE) return;
-            if (drop_oldest(w)) continue; /* strangers go first */
+            if (drop_oldest(w)) continue; /* strangers are dropped first */
             snprintf(w->trouble, sizeof w->trouble, "%s here (ulimit -n)", strerror(problem));
             return;
         }
@@ -119,9 +119,9 @@ void tutti_tcp_accept(tcp_wire *w)
     }
 }
 
-/* --- who calls --- */
+/* --- callers --- */
 
-/* Looks at every byte, whether or not the first differ: time tells nothing. */
+/* Compares every byte, whether or not the first differ, so that the time reveals nothing. */
 static bool has_token(const tcp_wire *w, const tcp_hello *h)
 {
     unsigned differ = 0;
@@ -129,7 +129,7 @@ static bool has_token(const tcp_wire *w, const tcp_hello *h)
     return differ == 0;
 }
 
-/* The connection that this hello is of; NULL: of none. */
+/* Returns the connection of this hello; NULL: it fits none. */
 static tcp_connection *find_connection(tcp_wire *w, const tcp_hello *h)
 {
     if (h->magic != TUTTI_TCP_MAGIC || h->version != TUTTI_TCP_VERSION || !has_token(w, h)) return NULL;
@@ -159,7 +159,7 @@ static void judge(tcp_wire *w, tcp_caller *caller)
 {
     const tcp_hello *h = &caller->hello;
     tcp_connection *c = find_connection(w, h);
-    if (!c) { /* another version hears ours, others nothing */
+    if (!c) { /* a caller with another version gets an answer, other strangers none */
         if (h->magic == TUTTI_TCP_MAGIC && h->version != TUTTI_TCP_VERSION) (void)answer(w, caller->source.fd, h, NULL);
         drop(caller);
         return;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_messages.c: puts, words and reads as frames.
  *
- * A put is one frame, or pieces that the connections of the peer take in turns. Words and what asks go over the first
- * connection; they say after which put they come, so nothing else orders the connections. A read is answered from the
- * owner's memory by whoever drives the owner's wire, in pieces as a put is. */
+ * A put is one frame, or pieces that the connections of the peer take in turns. Words and requests go over the first
+ * connection; they say after which put they come, so nothing else orders the connections. The thread that drives the
+ * owner's wire answers a read from the owner's memory, in pieces as a put is. */
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
 #include "tcp_impl.h"
 
 enum {
-    SHORT = 1 << 17,        /* bytes that are not worth cutting */
-    MOST_PIECE = 1 << 20,   /* so that connections of unequal speed end together */
-    SUMMED_PIECE = 1 << 18, /* its checksum is made while it is in the second cache */
+    SHORT = 1 << 17,        /* puts of up to this size are not cut */
+    MOST_PIECE = 1 << 20,   /* size of a piece, so that connections of unequal speed end together */
+    SUMMED_PIECE = 1 << 18, /* size of a piece with a checksum, which is made while the piece is in the second-level
+                             * cache */
     PIECE_UNIT = 1 << 16,
     MOST_UNSENT =
-        1 << 19 /* in the kernel, of a connection whose users choose late: the link must not wait for us to be woken */
+        1 << 19 /* unsent bytes in the kernel for users that choose late: the link must not wait until this process
+                 * wakes up */
 };
 
 /* --- sending --- */
 
-/* Bytes of a frame. */
+/* Returns the bytes of a frame. */
 static size_t piece_of(const tcp_wire *w, const tcp_peer *p, size_t nbytes)
 {
     size_t piece = nbytes;
@@ -31,7 +33,7 @@ static size_t piece_of(const tcp_wire *w, const tcp_peer *p, size_t nbytes)
     return w->checksum && piece > SUMMED_PIECE ? SUMMED_PIECE : piece;
 }
 
-/* The one that has least to send, of equal ones the next in turn. */
+/* Returns the connection with the least to send, and among equal ones the next in turn. */
 static tcp_connection *connection_of(tcp_peer *p, size_t turn)
 {
     tcp_connection *best = &p->connections[turn % (size_t)p->nconnections];
@@ -40,7 +42,7 @@ static tcp_connection *connection_of(tcp_peer *p, size_t turn)
     return best;
 }
 
-/* All bytes of a put or an answer; first: the head of the first piece. */
+/* Posts all bytes of a put or an answer; first: the head of the first piece. */
 static void post_pieces(tcp_wire *w, tcp_peer *p, const tcp_head *first, const char *from, tcp_flight **flight)
 {
     const size_t nbytes = first->nbytes, piece = piece_of(w, p, nbytes);
@@ -53,7 +55,8 @@ static void post_pieces(tcp_wire *w, tcp_peer *p, const tcp_head *first, const c
         if (put) head.number = ++p->order.sent;
         tcp_connection *c = connection_of(p, turn++);
         tutti_tcp_seal(w, &head, from + at);
-        tutti_tcp_post(c, &head, from + at, flight, put && c->index == 0); /* its word goes with it */
+        /* the put's word follows on this connection */
+        tutti_tcp_post(c, &head, from + at, flight, put && c->index == 0);
         at += head.nbytes;
     } while (at < nbytes && p->connections[0].state == TUTTI_TCP_UP);
 }
@@ -63,7 +66,7 @@ static bool is_lost(const tcp_wire *w, int rank)
     return w->wire.broken[rank][0] != '\0';
 }
 
-/* NULL: over already. To a peer that broke nothing is ever over. */
+/* Returns the flight; NULL: it is over already. A put to a peer that broke is never over. */
 static tutti_put *launched(const tcp_wire *w, int rank, tcp_flight *f)
 {
     if (f && --f->nparcels > 0) return &f->base;
@@ -81,14 +84,14 @@ tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const voi
     tcp_wire *w = (tcp_wire *)base;
     tcp_peer *p = &w->peers[rank];
     tcp_flight *f = NULL;
-    (void)direct; /* always */
+    (void)direct; /* all puts are received in place */
     const tcp_head first = {.kind = TUTTI_TCP_PUT, .address = address, .nbytes = nbytes};
     if (!p->left && !is_lost(w, rank)) post_pieces(w, p, &first, from, &f);
     return launched(w, rank, f);
 }
 
-/* Of the 4 MB that a socket takes by itself, a tenth of a second at 300 Mbit/s, whoever comes later would wait for
- * all. */
+/* Limits the unsent bytes of a socket. A socket takes 4 MB by itself, a tenth of a second at 300 Mbit/s, for which
+ * later frames would wait. */
 static void make_shallow(tcp_connection *c)
 {
     if (c->is_shallow || c->state != TUTTI_TCP_UP) return;
@@ -109,7 +112,7 @@ bool tutti_tcp_has_room(tutti_wire *base, int rank)
     return room;
 }
 
-/* A frame without bytes. */
+/* Posts a frame without bytes. */
 static void post_word(tcp_wire *w, int rank, const tcp_head *h)
 {
     tcp_peer *p = &w->peers[rank];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_pin.c: sends long messages without a copy (MSG_ZEROCOPY, de Bruijn and Dumazet, netdev 2.1, 2017).
  *
- * It pays only where a network card reads the pages: over loopback and between namespaces the kernel copies after all,
- * and says so (SO_EE_CODE_ZEROCOPY_COPIED). So the first long send of a connection asks, and the answer is taken for
- * good. */
+ * It pays only if a network card reads the pages: over loopback and between namespaces the kernel copies after all, and
+ * reports it (SO_EE_CODE_ZEROCOPY_COPIED). So the first long send of a connection asks, and the answer counts for all
+ * later ones. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <time.h>
 
-#include <linux/errqueue.h> /* wants struct timespec */
+#include <linux/errqueue.h> /* needs struct timespec */
 
 #include "tcp_impl.h"
 
@@ -21,7 +21,8 @@ bool tutti_tcp_may_pin(tcp_connection *c, size_t nbytes)
     if (c->pinning == TUTTI_TCP_PIN_UNKNOWN &&
         setsockopt(c->source.fd, SOL_SOCKET, SO_ZEROCOPY, &(int){1}, sizeof(int)) != 0)
         c->pinning = TUTTI_TCP_PIN_NO;
-    if (c->pinning == TUTTI_TCP_PIN_ASKED) return asked == TUTTI_TCP_ZEROCOPY_ON; /* its answer first */
+    /* wait for the kernel's answer to the first send */
+    if (c->pinning == TUTTI_TCP_PIN_ASKED) return asked == TUTTI_TCP_ZEROCOPY_ON;
     return c->pinning != TUTTI_TCP_PIN_NO;
 }
 
@@ -29,9 +30,10 @@ ssize_t tutti_tcp_send_pinned(tcp_connection *c, tcp_parcel *p, const char *from
 {
     const uint32_t at = c->next_pin % TUTTI_TCP_MOST_PINNED;
     if (c->pinned[at] || c->pinning == TUTTI_TCP_PIN_NO)
-        return send(c->source.fd, from, nbytes, flags); /* no number is free */
+        return send(c->source.fd, from, nbytes, flags); /* no number of a call is free */
     ssize_t n = send(c->source.fd, from, nbytes, flags | MSG_ZEROCOPY);
-    if (n < 0 && errno == ENOBUFS) return send(c->source.fd, from, nbytes, flags); /* net.core.optmem_max */
+    /* net.core.optmem_max is exhausted */
+    if (n < 0 && errno == ENOBUFS) return send(c->source.fd, from, nbytes, flags);
     if (n <= 0) return n;
     if (c->pinning == TUTTI_TCP_PIN_UNKNOWN) c->pinning = TUTTI_TCP_PIN_ASKED;
     c->pinned[at] = p;

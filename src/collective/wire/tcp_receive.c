@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_receive.c: receives frames from sockets: a head, then its bytes to where they belong, in one call with the next
+/* tcp_receive.c: receives frames from sockets: a head, then its bytes into their place, in one call with the next
  * head. */
 #include <errno.h>
 #include <sys/uio.h>
 
 #include "tcp_impl.h"
 
-enum { MOST_BYTES = 8 << 20 }; /* at a time: others want their turn */
+enum { MOST_BYTES = 8 << 20 }; /* bytes at a time, so that other connections get their turn */
 
 /* --- frames --- */
 
-/* Where the bytes of a frame belong; false: nowhere. */
+/* Finds the place of a frame's bytes; false: there is none. */
 static bool find_place(tcp_connection *c)
 {
     tcp_wire *w = c->w;
@@ -32,7 +32,7 @@ static void end_frame(tcp_connection *c)
     tutti_tcp_settle(c->w, c->rank, &h);
 }
 
-/* c->in is whole. */
+/* Begins a frame when c->in is complete. */
 static void begin_frame(tcp_connection *c)
 {
     const tcp_head *h = &c->in;
@@ -52,14 +52,15 @@ static void begin_frame(tcp_connection *c)
     if (c->left == 0) end_frame(c);
 }
 
-/* --- out of the socket --- */
+/* --- reading the socket --- */
 
 static ssize_t receive_some(tcp_connection *c, size_t *wanted)
 {
     struct iovec parts[2] = {{c->to, c->left}, {&c->next_in, sizeof c->next_in}};
     struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
     *wanted = c->left;
-    if (c->left && !c->to) return recv(c->source.fd, NULL, c->left, MSG_DONTWAIT | MSG_TRUNC); /* thrown away */
+    /* discards bytes without a place */
+    if (c->left && !c->to) return recv(c->source.fd, NULL, c->left, MSG_DONTWAIT | MSG_TRUNC);
     if (c->left) {
         *wanted += sizeof c->next_in;
         return recvmsg(c->source.fd, &m, MSG_DONTWAIT);
@@ -75,7 +76,7 @@ static void take(tcp_connection *c, size_t n)
         if (c->to) c->to += n;
         return;
     }
-    if (c->left) { /* and of the next head what is there */
+    if (c->left) { /* the rest belongs to the next head */
         n -= c->left;
         if (c->to) c->to += c->left;
         c->left = 0;
@@ -90,7 +91,7 @@ static void take(tcp_connection *c, size_t n)
 
 static void lose(tcp_connection *c, int problem)
 {
-    if (c->w->peers[c->rank].left) /* after its bye */
+    if (c->w->peers[c->rank].left) /* a peer that has said bye has left */
         tutti_tcp_end(c, true);
     else if (c->left)
         tutti_tcp_break(c, problem, "closed with %zu of %llu bytes still to come", c->left,
@@ -112,8 +113,8 @@ bool tutti_tcp_receive(tcp_connection *c)
         }
         bytes += (size_t)n;
         take(c, (size_t)n);
-        if ((size_t)n < wanted) break;             /* there was no more */
-        if (c->left == 0 && c->in_got == 0) break; /* a word perhaps, for which somebody waits */
+        if ((size_t)n < wanted) break;             /* the socket was empty */
+        if (c->left == 0 && c->in_got == 0) break; /* it may have been a word, for which a thread waits */
     }
     return bytes > 0;
 }

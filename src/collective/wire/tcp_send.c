@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_send.c: sends frames into sockets: heads and bytes together, from where the bytes lie.
+/* tcp_send.c: sends frames into sockets: heads and bytes together, directly from their place.
  *
- * A frame goes at once if nothing waits before it; what the socket has no room for is kept as a parcel and goes on when
- * there is room. A short put is held until its word comes, or until somebody drives the wire: both then cost one call
- * and, on a card that cuts packets, the other end is woken once. Sent one after the other the first packets of a put
- * would come alone and wake it for nothing. */
+ * A frame goes at once if nothing waits before it. If the socket has no room, the rest is kept as a parcel and goes on
+ * when there is room. A short put is held until its word comes, or until a thread drives the wire. Both then cost one
+ * call, and on a card that cuts packets the other end wakes up once. Sent separately, the first packets of a put would
+ * arrive alone and wake it for nothing. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "tcp_impl.h"
 
-enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 /* bytes: a packet that the card cuts */ };
+enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 /* MOST_HELD: bytes of a packet that the card cuts */ };
 
 /* --- the end of parcels --- */
 
@@ -63,10 +63,11 @@ void tutti_tcp_push(tcp_connection *c)
 {
     if (c->first) tutti_tcp_flush(c);
     mark_corked(c, false);
-    (void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* sends what was held back */
+    /* this also sends what was held back */
+    (void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 
-/* Bytes that went, 0: there is no room, -1: the connection is over. */
+/* Returns the bytes that were sent, 0: there is no room, -1: the connection is over. */
 static ssize_t send_parts(tcp_connection *c, struct iovec *parts, size_t nparts, bool more)
 {
     const struct msghdr m = {.msg_iov = parts, .msg_iovlen = nparts};
@@ -82,7 +83,7 @@ static ssize_t send_parts(tcp_connection *c, struct iovec *parts, size_t nparts,
     return -1;
 }
 
-/* What of a parcel has not gone: 0, 1 or 2 parts. */
+/* Lists the unsent parts of a parcel: 0, 1 or 2. */
 static size_t list_parts(tcp_parcel *p, struct iovec *out)
 {
     const size_t head = sizeof p->head;
@@ -99,7 +100,7 @@ static bool is_gone(const tcp_parcel *p)
     return p->gone == sizeof p->head + p->nbytes;
 }
 
-/* So many more bytes have gone of what waits. */
+/* Marks n more bytes of the waiting parcels as sent. */
 static void count_gone(tcp_connection *c, size_t n)
 {
     c->queued -= n;
@@ -114,7 +115,7 @@ static void count_gone(tcp_connection *c, size_t n)
     }
 }
 
-/* The first parcel, alone: the kernel reads its bytes until it says that it has done so. */
+/* Sends the first parcel alone: the kernel reads its bytes until it reports that it has finished. */
 static ssize_t send_first_pinned(tcp_connection *c)
 {
     tcp_parcel *p = c->first;
@@ -135,7 +136,7 @@ static ssize_t send_some(tcp_connection *c)
     for (tcp_parcel *p = c->first; p && n + 2 <= MOST_PARTS; p = p->next) {
         n += list_parts(p, parts + n);
         more = p->pins || p->head.kind == TUTTI_TCP_PUT;
-        if (p->pins) break; /* its bytes in a call of their own */
+        if (p->pins) break; /* pinned bytes go in a call of their own */
     }
     return send_parts(c, parts, n, more);
 }
@@ -165,7 +166,8 @@ static void keep(tcp_connection *c, const tcp_head *head, const void *from, size
     p->pins = gone == 0 && tutti_tcp_may_pin(c, nbytes);
     if (flight && !*flight) {
         *flight = tutti_alloc(sizeof **flight);
-        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* the poster's hold */
+        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* one more, which the posting function
+                                                                           * holds */
     }
     if (flight) p->flight = *flight, p->flight->nparcels++;
     if (c->last)
@@ -185,7 +187,7 @@ void tutti_tcp_post(tcp_connection *c, const tcp_head *head, const void *from, t
     if (!held && !c->first && c->state == TUTTI_TCP_UP && !tutti_tcp_may_pin(c, nbytes)) {
         struct iovec parts[2] = {{(void *)(uintptr_t)head, sizeof *head}, {(void *)(uintptr_t)from, nbytes}};
         const ssize_t n = send_parts(c, parts, nbytes ? 2 : 1, more);
-        if (n < 0) return; /* the caller sees that it broke */
+        if (n < 0) return; /* the caller sees that the connection broke */
         gone = (size_t)n;
         if (gone == sizeof *head + nbytes) return;
     }

@@ -33,7 +33,7 @@ bool tutti_tcp_read_ports(const char *text, int *first, int *last)
     return *end == '\0' && end != text && a > 0 && b >= a && b <= 65535;
 }
 
-/* Whether the system lets us have it. */
+/* Checks that the system lets this process use the algorithm. */
 static tutti_status try_congestion(const char *name, tutti_failure *err)
 {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -30,7 +30,7 @@ void tutti_tcp_end(tcp_connection *c, bool over)
 {
     if (c->corked) c->w->ncorked--;
     c->corked = false;
-    if (c->source.fd >= 0) close(c->source.fd); /* and out of the epoll set */
+    if (c->source.fd >= 0) close(c->source.fd); /* this also removes it from the epoll set */
     c->source.fd = -1;
     c->state = TUTTI_TCP_OVER;
     tutti_tcp_drop_parcels(c, over);
@@ -70,7 +70,7 @@ static tutti_status open_socket_set(tcp_wire *w, tutti_failure *err)
     return st ? st : tutti_tcp_listen(w, err);
 }
 
-/* All that was sent has arrived. */
+/* Returns true if all sent bytes have arrived. */
 static bool is_quiet(const tcp_wire *w)
 {
     for (int r = 0; r < w->wire.nranks; r++)
@@ -96,8 +96,8 @@ static void say_bye(tcp_wire *w)
 
 static bool progress(tutti_wire *base);
 
-/* A socket that is closed with bytes unread resets the connection, and what is on its way may be lost: all has arrived
- * before. */
+/* Closing a socket with unread bytes resets the connection, which may lose bytes on their way. So everything must have
+ * arrived before. */
 static void close_wire(tutti_wire *base, double flush_s)
 {
     tcp_wire *w = (tcp_wire *)base;
@@ -165,8 +165,8 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
     if (++p->nup == p->nconnections && --w->nawaited == 0) tutti_tcp_stop_listening(w);
 }
 
-/* With one network between two ranks one connection carries as much as several (docs/wires.md); of several that were
- * asked for each gets its own. */
+/* With one network between two ranks one connection carries as much as several (docs/wires.md). If several networks
+ * were asked for, each gets a connection. */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {
     const uint32_t own = w->card.nconnections, theirs = p->card->nconnections, more = own > theirs ? own : theirs;
@@ -196,7 +196,7 @@ static tutti_status connect_peer(tutti_wire *base, int rank, const void *address
     return TUTTI_OK;
 }
 
-/* What has gone wrong with the connections of a peer. */
+/* Returns what has gone wrong with the connections of a peer. */
 static const char *why_not(const tcp_wire *w, const tcp_peer *p)
 {
     for (int k = 0; k < p->nconnections; k++)
@@ -220,8 +220,8 @@ static int awaited(tutti_wire *base, const char **why)
 
 /* --- progress --- */
 
-/* A host that has gone without a word acknowledges nothing. One whose process is stopped does: its window closes, and
- * it answers when it is asked about that. */
+/* Ends a connection without acknowledgements: its host has vanished. A host with a stopped process still acknowledges:
+ * its window closes, and it answers probes of the window. */
 static void watch_connection(tcp_connection *c)
 {
     struct tcp_info info;
@@ -262,7 +262,7 @@ static bool handle_connection(tcp_connection *c, uint32_t events)
 static bool handle(tcp_wire *w, const struct epoll_event *e)
 {
     tcp_source *s = e->data.ptr;
-    if (s->fd < 0) return false; /* it went while others of this round were handled */
+    if (s->fd < 0) return false; /* the connection ended while other events were handled */
     switch (s->role) {
     case TUTTI_TCP_LISTENER: tutti_tcp_accept(w); return true;
     case TUTTI_TCP_CALLER: tutti_tcp_hear(w, (tcp_caller *)(void *)s); return true;
@@ -291,7 +291,7 @@ static int descriptor(tutti_wire *base)
     return ((tcp_wire *)base)->poll;
 }
 
-/* The set tells by itself; what is held back must not wait. */
+/* The epoll set reports everything by itself; only held bytes must be sent. */
 static bool arm(tutti_wire *base)
 {
     tcp_wire *w = (tcp_wire *)base;
@@ -309,7 +309,7 @@ static tutti_status enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_w
     return TUTTI_OK;
 }
 
-/* Bytes that are on their way to it are thrown away. */
+/* Forgets memory; bytes on their way to it are discarded. */
 static void forget(tutti_wire_memory *m)
 {
     const tcp_wire *w = m->own;

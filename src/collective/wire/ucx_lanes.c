@@ -2,10 +2,10 @@
 /* ucx_lanes.c: finds which transports UCX uses and whether they move bytes without the other side, from UCX's printed
  * tables.
  *
- * UCX keeps shared memory from endpoints that handle errors of their peers: there "no transport" is what UCX_TLS=sm
- * gives. So ranks of one host that all have a transport which copies between processes (CMA, KNEM, XPMEM) meet without
- * it; who dies is named by rank 0's connections, as always. All others meet with it: over TCP or verbs an end must not
- * pass for silence. */
+ * UCX does not use shared memory for endpoints that handle errors of their peers: with UCX_TLS=sm they get "no
+ * transport". So ranks of one host that all have a transport which copies between processes (CMA, KNEM, XPMEM) connect
+ * without error handling; rank 0's connections name a dead rank, as always. All others connect with it, because over
+ * TCP or verbs an end must not look like silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ enum { MOST_TRANSPORT = 32 };
 static const char *const between_processes[] = {"cma", "knem", "xpmem"};
 enum { NBETWEEN = sizeof between_processes / sizeof between_processes[0] };
 
-/* The transport of a line such as "resource 3 : md 3 dev 1 flags -- cma/memory" or "lane[2]: 3:cma/memory.0 md[3] -> ..
- * rma_bw#0"; NULL: it has none. */
+/* Returns the transport of a line such as "resource 3 : md 3 dev 1 flags -- cma/memory" or "lane[2]: 3:cma/memory.0
+ * md[3] -> .. rma_bw#0"; NULL: it has none. */
 static const char *transport_of(const char *line, char out[MOST_TRANSPORT])
 {
     const char *slash = strchr(line, '/'), *from = slash;
@@ -43,7 +43,7 @@ static bool is_tcp(const char *transport)
     return !strcmp(transport, "tcp");
 }
 
-/* Of UCX's transports those of network cards: "rc_verbs", "dc_mlx5", "ud_verbs", "ugni_rdma", "srd". */
+/* Returns true for UCX's transports of network cards: "rc_verbs", "dc_mlx5", "ud_verbs", "ugni_rdma", "srd". */
 static bool is_card(const char *transport)
 {
     static const char *const begins[] = {"rc_", "dc_", "ud_", "ugni", "srd"};
@@ -77,7 +77,7 @@ static uint64_t host_of_ours(void)
     return tutti_hasher_finish(h);
 }
 
-/* Whether the context has a transport that is so. */
+/* Returns true if the context has a transport for which is_so holds. */
 static bool has(const ucx_wire *w, bool (*is_so)(const char *transport))
 {
     char *text = NULL, name[MOST_TRANSPORT];
@@ -121,7 +121,8 @@ static void add_name(char *names, size_t room, const char *name)
     snprintf(names + at, room - at, "%s%s", at ? "+" : "", name);
 }
 
-/* The network device of a line such as "lane[0]:  3:tcp/eth0.0 md[1]": UCX counts its own devices behind the point. */
+/* Finds the network device of a line such as "lane[0]:  3:tcp/eth0.0 md[1]", where UCX's device number follows the
+ * point. */
 static bool device_of(const char *line, const char *transport, char out[80])
 {
     const char *from = strchr(line, '/');

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_messages.c: puts, words and reads as active messages of UCP.
  *
- * A put is one or more messages whose headers say where the bytes belong. Where a transport moves bytes of one side's
- * making (ucx_lanes.c) it is one message, and the target's transport fetches the bytes straight from the source into
+ * A put is one or more messages whose headers give the place of the bytes. If a transport moves bytes one-sidedly
+ * (ucx_lanes.c), the put is one message, and the target's transport fetches the bytes straight from the source into
  * their place: UCX's rendezvous, one-sided get, by CMA in shared memory. Over TCP that rendezvous is words and
- * messages, so there a direct put is one message, received in place, and the others go in pieces that need no answer
- * before they go and are copied to their place while they are in the cache. Over links with queues the answers of the
- * rendezvous wait behind the data of the other direction: 64 MB over two hosts of two ranks at 300 Mbit/s took 2.5 s
- * with it and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the same.
- * Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to that one
- * have landed, so no order of UCX's lanes matters, and no flush is waited for. A read is a word that is answered by a
- * direct message from the owner's memory, which whoever drives the owner's wire sends: its owner copies nothing, and
- * the answer is received in place.
+ * messages. So there a direct put is one message, received in place. Other puts go in pieces that need no answer first
+ * and are copied to their place while they are in the cache. Over links with queues the answers of the rendezvous wait
+ * behind the data of the other direction: 64 MB over two hosts of two ranks at 300 Mbit/s took 2.5 s with it and takes
+ * 1.85 s in pieces (./dev bench hosts); over loopback both take the same. Puts to a peer are numbered. A word says
+ * after which put it comes, and waits at the target until all up to that one have landed, so no order of UCX's lanes
+ * matters, and no flush is needed. A read is a word that is answered by a direct message from the owner's memory, sent
+ * by the thread that drives the owner's wire: the owner copies nothing, and the answer is received in place.
  *
  * Rejected: ucp_put_nbx and ucp_get_nbx. In UCX 1.13 they are one-sided for memory that UCX itself allocated, or that a
- * card has registered; for memory of ours UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in
- * both generations of its protocols: a put with a sleeping target does not end, and when the sender has died meanwhile,
- * the target's answer to it ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"): a dead
- * rank would take others with it instead of being named. Over TCP a get copies on both sides: 100 MB between two
- * processes of a busy machine took 125 to 295 ms, a direct put 51 to 74 ms. Fetching has one more virtue: nothing is
- * ever written into memory that its owner has given up. */
+ * card has registered. For other memory UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in
+ * both generations of its protocols. A put with a sleeping target does not end. If the sender has died meanwhile, the
+ * target's answer to it ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"): a dead rank
+ * would take others with it instead of being named. Over TCP a get copies on both sides: 100 MB between two processes
+ * of a busy machine took 125 to 295 ms, a direct put 51 to 74 ms. Fetching also means that nothing is ever written into
+ * memory that its owner has given up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +29,16 @@
 enum {
     FRAGMENT = 1 << 16, /* bytes of a message */
     WORTH_FETCHING =
-        1 << 13 /* of a put: 4 KB take 2.9 us fetched, 0.9 copied; 16 KB 3.9 and 8.8 (ucx_perftest, EPYC Zen 4) */
+        1 << 13 /* size from which a put is fetched: 4 KB take 2.9 us fetched, 0.9 copied; 16 KB 3.9 and 8.8
+                 * (ucx_perftest, EPYC Zen 4) */
 };
 
 typedef struct {
-    tutti_put base; /* first */
+    tutti_put base; /* first member */
     ucx_wire *w;
     int rank;
-    int64_t nflying; /* messages */
-    ucx_head head[]; /* one a message: UCX reads it until it is over */
+    int64_t nflying; /* messages under way */
+    ucx_head head[]; /* one for each message: UCX reads it until the message is over */
 } ucx_flight;
 
 /* A message from a peer that is being received into place. */
@@ -81,14 +81,14 @@ static void land(void *request, ucs_status_t status, void *arg)
     if (f->base.abandoned) free(f);
 }
 
-/* How the bytes of a put or an answer go: UCP's flags. */
+/* How the bytes of a put or an answer travel: UCP's flags. */
 typedef enum {
     AS_UCX_LIKES = 0, /* whole; received in place if long */
     IN_PIECES = UCP_AM_SEND_FLAG_EAGER,
     FETCHED = UCP_AM_SEND_FLAG_RNDV,
 } ucx_manner;
 
-/* Nothing goes to a peer that broke; it may have no endpoint any more. */
+/* Sends nothing to a peer that broke, because it may have no endpoint any more. */
 static void send_message(ucx_flight *f, const ucx_head *head, const void *from, size_t nbytes, ucx_manner manner)
 {
     if (is_broken(f)) {
@@ -121,12 +121,12 @@ static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const voi
         send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, manner);
     }
     f->base.flying = f->nflying > 0;
-    if (f->base.flying || is_broken(f)) return &f->base; /* under way; or never over */
+    if (f->base.flying || is_broken(f)) return &f->base; /* it is under way, or will never be over */
     free(f);
     return NULL;
 }
 
-/* Whether a put is fetched by the target's transport, straight into its place. */
+/* Returns true if the target's transport fetches a put straight into its place. */
 static bool is_fetched(const ucx_peer *p, size_t nbytes)
 {
     return p->one_sided && nbytes >= WORTH_FETCHING;
@@ -203,7 +203,7 @@ static void take_word(ucx_wire *w, const ucx_head *h)
     serve_ripe(w, h->rank);
 }
 
-/* Its bytes lie where they belong. */
+/* Notes that the bytes are in their place. */
 static void settle(ucx_wire *w, const ucx_head *h, size_t nbytes)
 {
     if (h->kind == TUTTI_UCX_ANSWER) {
@@ -236,7 +236,7 @@ static void receive_into_place(ucx_wire *w, const ucx_head *h, void *to, void *d
     if (!UCS_PTR_IS_PTR(request)) end_arrival(NULL, UCS_PTR_STATUS(request), length, a);
 }
 
-/* Where the bytes of a put or an answer belong; NULL: nowhere, so its word must not be believed. */
+/* Returns the place of the bytes of a put or an answer; NULL: there is none, so the message must not be trusted. */
 static void *place_of(const ucx_wire *w, const ucx_head *h, size_t length)
 {
     if (h->kind == TUTTI_UCX_PUT) return tutti_wire_memory_find(w->memories, h->address, length);
@@ -265,7 +265,7 @@ ucs_status_t tutti_ucx_take(void *arg, const void *header, size_t header_length,
 {
     ucx_wire *w = arg;
     ucx_head h;
-    if (header_length != sizeof h) return UCS_OK; /* nobody of ours */
+    if (header_length != sizeof h) return UCS_OK; /* the message is not from this library */
     memcpy(&h, header, sizeof h);
     if (h.rank < 0 || h.rank >= w->wire.nranks || !w->peers[h.rank].endpoint) return UCS_OK;
     switch ((ucx_kind)h.kind) {

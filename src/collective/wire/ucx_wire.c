@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_wire.c: the wire over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are its
- * own).
+/* ucx_wire.c: the wire over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are UCX's
+ * own variables).
  *
- * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. What
- * travels: ucx_messages.c. */
+ * One context and one worker a group, and an endpoint a peer, made from worker addresses that the group exchanged. Its
+ * messages: ucx_messages.c. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "../../base/clock.h"
 #include "ucx_impl.h"
 
-enum { MOST_STEPS = 256 }; /* of progress at a time: others want the lock */
+enum { MOST_STEPS = 256 }; /* steps of progress at a time, because other threads want the lock */
 static const double MOST_DROP_S = 0.1;
 
 static tutti_status fail_ucs(const ucx_wire *w, const char *what, ucs_status_t status, tutti_failure *err)
@@ -37,17 +37,18 @@ static tutti_status init_context(ucx_wire *w, const ucp_config_t *config, tutti_
     return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "ucp_init", status, err);
 }
 
-/* UCX's TCP ends the process where a send from the caller's memory has gone in part and the rest fails:
- * uct_tcp_ep_sendv completes it twice (1.13 was run; the lines stand in 1.12 to 1.21), so a peer that dies while it is
- * sent to would take us with it. What leaves by TCP goes through UCX's buffers instead, of the size of its largest
- * messages: with its own 8 KiB, 64 MB over four hosts took half as long again. Who sets one of these variables keeps
- * UCX's ways. */
+/* Returns true if the user sets one of these variables; then UCX keeps its ways. UCX's TCP ends the process if a send
+ * from the caller's memory has gone in part and the rest fails: uct_tcp_ep_sendv completes it twice (seen in 1.13; the
+ * lines are in 1.12 to 1.21). A peer that dies while it is sent to would so end this process. So bytes that leave by
+ * TCP go through UCX's buffers, which are as large as its largest messages: with UCX's own 8 KiB, 64 MB over four hosts
+ * took half as long again. */
 static bool asks_for_its_own(void)
 {
     return getenv("UCX_ZCOPY_THRESH") || getenv("UCX_TCP_TX_SEG_SIZE") || getenv("UCX_TCP_RX_SEG_SIZE");
 }
 
-/* Of a transport's settings: before 1.17 by their names alone. A UCX that has it not is slower, and no worse. */
+/* Sets a transport's setting, which before 1.17 is named without the transport. A UCX without the setting is only
+ * slower. */
 static void set_buffers_of_tcp(ucx_wire *w, ucp_config_t *config)
 {
     unsigned major, minor, release;
@@ -56,7 +57,7 @@ static void set_buffers_of_tcp(ucx_wire *w, ucp_config_t *config)
     (void)w->ucx.ucp_config_modify(config, with_transport ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
 }
 
-/* TUTTI_NET_IF is of every wire; who sets UCX's own variable knows better. */
+/* TUTTI_NET_IF holds for every wire, but UCX's own variable goes first. */
 static ucs_status_t choose_devices(const ucx_wire *w, ucp_config_t *config)
 {
     const char *interfaces = getenv("TUTTI_NET_IF");
@@ -136,7 +137,7 @@ static void close_endpoints(ucx_wire *w, double until)
     for (int r = 0; r < w->wire.nranks; r++) close_endpoint(w, r, until);
 }
 
-/* UCX ends what is under way on an endpoint that is closed by force. */
+/* UCX ends everything under way on an endpoint that is closed by force. */
 static void drop_peer(tutti_wire *base, int rank)
 {
     ucx_wire *w = (ucx_wire *)base;
@@ -207,7 +208,7 @@ static tutti_status connect_peer(tutti_wire *base, int rank, const void *address
     return TUTTI_OK;
 }
 
-/* "eth0 10.77.0.1, tcp" */
+/* Writes "eth0 10.77.0.1, tcp". */
 static const char *describe(tutti_wire *base)
 {
     ucx_wire *w = (ucx_wire *)base;

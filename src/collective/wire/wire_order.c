@@ -37,7 +37,7 @@ void *tutti_wire_memory_find(const tutti_wire_memory *list, uint64_t address, si
 
 void tutti_wire_order_land(tutti_wire_order *o, uint64_t number)
 {
-    if (number == o->landed + 1 && o->nearly == 0) { /* nearly always */
+    if (number == o->landed + 1 && o->nearly == 0) { /* the usual case */
         o->landed++;
         return;
     }
@@ -50,7 +50,7 @@ void tutti_wire_order_land(tutti_wire_order *o, uint64_t number)
         if (o->early[i] == o->landed + 1) {
             o->landed++;
             o->early[i] = o->early[--o->nearly];
-            i = -1; /* the next one may stand anywhere */
+            i = -1; /* search again, because the next number may be anywhere */
         }
 }
 
