@@ -63,7 +63,9 @@ def purpose_of(path):
         text = file.read()
     purpose = first_sentence((purpose_of_data if path.endswith((".txt", ".yaml")) else purpose_of_code)(text))
     if len(purpose) > MOST_LETTERS:
-        purpose = purpose.partition(";")[0]
+        parts = purpose.split(";")
+        heads = (";".join(parts[:n]) for n in range(1, len(parts) + 1))
+        purpose = next(head for head in heads if head.count("(") == head.count(")") or head == purpose)
     return purpose.rstrip(":;, ").replace("|", "\\|")
 
 

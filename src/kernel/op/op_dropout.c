@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_dropout.c: in training each element is set to 0 with probability `rate`, the others are multiplied by 1 / (1 -
- * rate); in evaluation nothing happens (Srivastava et al., JMLR 2014), as PyTorch's Dropout.
+/* op_dropout.c: dropout: in training each element is set to 0 with probability `rate`, the others are multiplied by 1 /
+ * (1 - rate); in evaluation nothing happens (Srivastava et al., JMLR 2014), as PyTorch's Dropout.
  *
  * Whether an element lives is a pure function of (seed, step, global sample, layer, row-major index within the sample):
  * it does not matter how the batch is cut into ranks or slots. saved: one byte an element, 1 = lives. */

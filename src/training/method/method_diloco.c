@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_diloco.c: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's rule, the inner
- * rule. Then the difference between the centre and the mean of all weights is the gradient of an outer step, SGD with
- * Nesterov momentum, and every rank continues from the centre with the states that its rule has.
+/* method_diloco.c: the method diloco: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's
+ * rule, the inner rule. Then the difference between the centre and the mean of all weights is the gradient of an outer
+ * step, SGD with Nesterov momentum, and every rank continues from the centre with the states that its rule has.
  *
  * An allreduce of any algorithm averages the weights in place, and every rank does the outer step on all of them:
  * from the same mean every rank gets the same centre and the same momentum, which no other rank touches. The

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_sync_sgd.c: synchronous SGD (Goyal et al. 2017): every gradient is summed over all ranks while the backward
- * pass goes on.
+/* method_sync_sgd.c: the method sync-sgd: synchronous SGD (Goyal et al. 2017): every gradient is summed over all ranks
+ * while the backward pass goes on.
  *
  * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices. Each owner updates its
  * slice, with states that no other rank keeps, and the slices are gathered. Nothing waits at the end of a step: the
