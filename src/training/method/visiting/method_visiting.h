@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_visiting.h: declarations that the asynchronous methods share, whose workers take steps of their own and visit
- * a centre: the original EASGD (Zhang, Choromanska and LeCun 2015) and its kin. They differ in when a worker is
- * admitted and in what moves the centre. */
+ * a centre. These are the original EASGD (Zhang, Choromanska and LeCun 2015), its asynchronous variants, and their
+ * twins without elastic averaging (You, Buluc and Demmel 2017, arXiv 1708.02983; Recht et al. 2011; Ho et al. 2013).
+ * They differ in when a worker is admitted and in what moves the centre. */
 #ifndef TUTTI_METHOD_VISITING_H
 #define TUTTI_METHOD_VISITING_H
 
