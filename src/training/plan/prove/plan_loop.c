@@ -300,7 +300,7 @@ static tutti_status check_told(const tutti_composition *c, int rank, const tutti
     for (int i = 0; i < c->plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &c->plan->exchanges[i];
         if (tutti_plan_place(x, rank) < 0)
-            continue; /* tutti_plan_check_members has checked that the rank leaves it
+            continue; /* tutti_plan_check_actions has checked that the rank leaves it
                                                       * alone */
         if (started[i] != c->ninvocations[i])
             return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d starts the exchange of %s %d times, rank %d %d times",

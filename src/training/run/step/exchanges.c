@@ -113,7 +113,7 @@ static void want(order *o, const tutti_shared *s, int exchange)
     const tutti_plan_memory *in = &plan->memories[x->in.memory], *out = &plan->memories[x->out.memory];
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
     const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
-    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* in: blocks of the matrix of all ranks' blocks */
+    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* blocks of the matrix of all ranks' blocks */
     const bool moves = tutti_schedule_head(plan->schedules[x->schedule].lowered)->in_place &&
                        (x->in.memory != x->out.memory || x->in.copy != x->out.copy);
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
