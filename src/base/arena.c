@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c: allocates memory that is given back all at once. A list of blocks, newest first; each new block is at least
- * twice as large as the last, so an arena of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages:
- * who needs an arena that large walks all over it. */
+/* arena.c: allocates memory that is given back all at once. An arena is a list of blocks, newest first; each new block
+ * is at least twice as large as the last, so an arena of n bytes costs O(log n) calls of malloc. Large blocks ask for
+ * huge pages, because the owner of a large arena uses all of it. */
 #include "arena.h"
 
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct tutti_arena_block {
     char *bytes;
 };
 
-/* No caller could go on, so the process ends, with words and the exit code of a failure: an abort would leave a core of
- * all the memory that there was, which tells nobody more. Buffered output is lost, as it is with an abort. */
+/* No caller could go on, so the process ends with a message and the exit code of a failure: an abort would leave a huge
+ * core file, which helps nobody. Buffered output is lost, as with an abort. */
 void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
     const char *slash = strrchr(file, '/');
@@ -31,7 +31,7 @@ void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
     const int n =
         snprintf(line, sizeof line, "tutti: no memory%s (%s:%d): the process ends; give it more, or less to do\n",
                  wanted, slash ? slash + 1 : file, line_number);
-    (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0); /* at once: others may be writing there too */
+    (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0); /* one write: other threads may write there too */
     _exit(TUTTI_ERR_FAILED);
 }
 
@@ -62,12 +62,12 @@ void *tutti_grow_past_at(void *array, int32_t n, int32_t *capacity, size_t eleme
 static tutti_arena_block *block_create(size_t size)
 {
     const size_t alignment = size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
-    size = (size + alignment - 1) / alignment * alignment; /* as aligned_alloc wants it */
+    size = (size + alignment - 1) / alignment * alignment; /* aligned_alloc needs a multiple */
     tutti_arena_block *block = tutti_alloc(sizeof *block);
     block->size = size;
     block->bytes = aligned_alloc(alignment, size);
     if (!block->bytes) tutti_no_memory(size);
-    if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* where it is forbidden, pages are small */
+    if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* if it is forbidden, pages are small */
     return block;
 }
 

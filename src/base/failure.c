@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failure.c: writes the words of a failure, and names statuses. Of a text longer than the buffer the middle goes: where
- * it begins and why it ends are kept. */
+/* failure.c: writes the words of a failure, and names statuses. If a text is longer than the buffer, its middle is cut
+ * out: its beginning and its end, which has the reason, are kept. */
 #include "tutti/failure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WHOLE = 6000 /* a path of the greatest length and what is said of it */ };
+enum { WHOLE = 6000 /* a path of the greatest length and the words about it */ };
 
 static void put_text(tutti_failure *err, const char *whole)
 {

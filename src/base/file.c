@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: reads, writes, syncs and removes whole files and folders. Writing goes to "<path>.tmp.<pid>", which is
- * fsynced and renamed: a reader sees the old file or the new one, never a part; behind a link, the file that it leads
- * to. What is no regular file has no such name beside it and is written where it is. */
+ * fsynced and renamed: a reader sees the old file or the new one, never a part. If the path is a link, that applies to
+ * the file behind it. A pipe or device cannot be replaced and is written directly. */
 #include "file.h"
 
 #include <dirent.h>
@@ -25,10 +25,10 @@ static tutti_status io_failure(tutti_failure *err, const char *doing, const char
 
 /* ---- reading ---- */
 
-/* Of what is no file; NULL: it may be read. */
+/* Names what a descriptor is if it cannot be read as a file; NULL: it can. */
 static const char *kind_of(int fd, mode_t mode)
 {
-    enum { PIPEFS = 0x50495045 }; /* where pipes without a name live */
+    enum { PIPEFS = 0x50495045 }; /* the file system of pipes without a name */
     struct statfs where;
     if (S_ISREG(mode)) return NULL;
     if (S_ISDIR(mode)) return "a folder";
@@ -39,7 +39,8 @@ static const char *kind_of(int fd, mode_t mode)
 tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tutti_failure *err)
 {
     struct stat info;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* the last two: to look at it must not hold us */
+    /* the last two flags: looking at the file must not block */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0) return tutti_fail(err, refused, "cannot open: %s", strerror(errno));
     const char *kind = NULL;
     tutti_status st = TUTTI_OK;
@@ -53,7 +54,7 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
 
 typedef struct {
     char *bytes;
-    size_t size, capacity; /* one byte more is there, for the '\0' */
+    size_t size, capacity; /* one byte more is allocated, for the '\0' */
 } content;
 
 static tutti_status make_room(content *c, size_t capacity, const char *path, tutti_failure *err)
@@ -147,21 +148,22 @@ tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutt
     return st;
 }
 
-/* Whether something is at path that a rename would take away from others: a pipe, a device such as /dev/stdout. */
+/* True if there is something at path that a rename would take away from others: a pipe, a device such as
+ * /dev/stdout. */
 static bool is_special(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-/* Names of descriptors are links to whatever is behind them. */
+/* True for names of descriptors, which are links to whatever is behind them. */
 static bool names_descriptor(const char *path)
 {
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
 }
 
-/* A descriptor for what is behind such a name. What goes to our own standard output goes there by the descriptor that
- * the rest goes by: another one would begin at the front of the file again. */
+/* Opens what is behind such a name. Our own standard output is written through its existing descriptor: a new one would
+ * begin at the front of the file again. */
 static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
 {
     struct stat named, ours;
@@ -189,7 +191,7 @@ static tutti_status write_in_place(const char *path, const void *bytes, size_t n
     return st;
 }
 
-/* A new file beside path, which a rename can put in its place; temporary: room for PATH_MAX bytes. */
+/* Makes a new file beside path, which a rename can put in its place; temporary: room for PATH_MAX bytes. */
 static tutti_status open_beside(const char *path, char *temporary, int *fd, tutti_failure *err)
 {
     const int n = snprintf(temporary, PATH_MAX, "%s.tmp.%ld", path, (long)getpid());
@@ -198,7 +200,7 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-/* Synced in pieces where somebody wants to hear how far it is: one fsync of a large file says nothing for minutes. */
+/* Writes and syncs, in pieces if headway is told: one fsync of a large file would report nothing for minutes. */
 static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
 {
     const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;
@@ -232,8 +234,8 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     return st;
 }
 
-/* Where a write to path ends up: *behind is what a link leads to, else NULL, the caller frees; *in_place: nothing can
- * be renamed there. */
+/* Finds where a write to path ends up: *behind is the file that a link leads to, else NULL; the caller frees it.
+ * *in_place: nothing can be renamed there. */
 static tutti_status find_target(const char *path, char **behind, bool *in_place, tutti_failure *err)
 {
     struct stat info;
@@ -333,7 +335,7 @@ tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err)
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES) return TUTTI_OK; /* it may be written into and not read, so nobody can sync it */
+    if (fd < 0 && errno == EACCES) return TUTTI_OK; /* the folder may be written but not read, so it cannot be synced */
     if (fd < 0) return io_failure(err, "open the folder", path);
     tutti_status st = tutti_file_sync(fd) ? TUTTI_OK : io_failure(err, "sync the folder", path);
     close(fd);
@@ -344,7 +346,7 @@ static tutti_status remove_entry(int folder, const char *name, const char *path,
 
 static tutti_status remove_contents(int fd, const char *path, tutti_failure *err)
 {
-    DIR *dir = fdopendir(fd); /* takes fd */
+    DIR *dir = fdopendir(fd); /* takes ownership of fd */
     if (!dir) {
         close(fd);
         return io_failure(err, "read the folder", path);
@@ -385,7 +387,7 @@ char *tutti_file_resolve(const char *path)
     char *whole = realpath(path, NULL);
     if (whole || !path[0] || !strcmp(path, "/") || !strcmp(path, ".")) return whole;
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') length--; /* "new/" is "new" */
+    while (length > 1 && path[length - 1] == '/') length--; /* "new/" means "new" */
     char *bare = strndup(path, length), *folder = bare ? tutti_file_folder(bare) : NULL;
     char *above = folder ? tutti_file_resolve(folder) : NULL;
     const char *slash = bare ? strrchr(bare, '/') : NULL;

@@ -21,7 +21,7 @@ struct tutti_pool {
     worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t posted, finished;
-    uint64_t round; /* of the loop in work */
+    uint64_t round; /* for the current loop */
     int busy;
     bool closing;
     int64_t n;
@@ -46,7 +46,7 @@ static void *work(void *argument)
         while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->posted, &pool->lock);
         if (pool->closing) break;
         seen = pool->round;
-        pthread_mutex_unlock(&pool->lock); /* n, body and arg stay as they are until all have finished */
+        pthread_mutex_unlock(&pool->lock); /* n, body and arg do not change until all workers have finished */
         run_share(pool->n, me->index, pool->size, pool->body, pool->arg);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0) pthread_cond_signal(&pool->finished);

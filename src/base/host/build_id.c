@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_id.c: computes the identity of this build of the program. The notes that the linker leaves in each object
+/* build_id.c: computes the identity of this build of the program from the notes that the linker leaves in each object
  * (NT_GNU_BUILD_ID: a hash of what was linked).
  *
  * Rejected: hashing the program's file at every start: 11 MB, 8 ms of each of a hundred ranks that start on the same
@@ -44,7 +44,7 @@ static bool take_note(search *s, const char *notes, size_t nbytes)
     return false;
 }
 
-/* Whether this code is of the object. */
+/* True if this code belongs to the object. */
 static bool is_ours(const struct dl_phdr_info *object)
 {
     const uintptr_t here = (uintptr_t)&tutti_build_id;
@@ -68,7 +68,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *arg)
     }
     if (program) s->nids += found;
     if (ours) s->nids += found;
-    return ours; /* nothing else matters */
+    return ours; /* the other objects do not matter */
 }
 
 static uint64_t hash_of_file(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_group.c: finds the control groups of this process. /proc/self/cgroup has a line "0::/user.slice/run.scope" of
- * version 2, whose files lie in /sys/fs/cgroup, and one "4:cpu,cpuacct:/batch" of each hierarchy of version 1, whose
- * files lie in /sys/fs/cgroup/CONTROLLER (a link where several share one). */
+/* control_group.c: finds the control groups of this process. /proc/self/cgroup has a line "0::/user.slice/run.scope"
+ * for version 2, whose files lie in /sys/fs/cgroup. For each hierarchy of version 1 it has a line
+ * "4:cpu,cpuacct:/batch", whose files lie in /sys/fs/cgroup/CONTROLLER (a link if several controllers share one). */
 #include "control_group.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static bool names(const char *list, size_t n, const char *controller)
     return false;
 }
 
-/* The group's path on this line, or NULL where the line is of another hierarchy. */
+/* Returns the group's path on this line, or NULL if the line is of another hierarchy. */
 static const char *path_on(char *line, const tutti_control_walk *walk)
 {
     char *list = strchr(line, ':'), *path = list ? strchr(++list, ':') : NULL;
@@ -39,7 +39,7 @@ static bool enter(tutti_control_walk *walk, int version)
     FILE *f = fopen(name, "re");
     while (f && !path && fgets(line, sizeof line, f)) path = path_on(line, walk);
     if (f) fclose(f);
-    /* one that is too long is not looked at, its root is */
+    /* if the path is too long, only the root group is looked at */
     if (path && strlen(path) < sizeof walk->folder - walk->stem)
         memcpy(walk->folder + walk->stem, path, strlen(path) + 1);
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cores.c: counts the cores that this process may use, quotas of control groups included. The kernel knows best what a
- * process may run on: for the host's set a thread asks for all cores and is given those that there are. Reading cpusets
- * instead would need both versions of control groups, and their file system where we look for it. */
+/* cores.c: counts the cores that this process may use, quotas of control groups included. The kernel knows best where a
+ * process may run: to find the host's set, a thread asks for all cores and gets those that exist. Reading cpusets
+ * instead would need both versions of control groups, and their file systems mounted where we look. */
 #include "cores.h"
 
 #include <pthread.h>
@@ -16,10 +16,10 @@
 static int read_mask(tutti_core_set *out)
 {
     memset(out, 0, sizeof *out);
-    return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* of this thread */
+    return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* affinity of this thread */
 }
 
-/* A system that says nothing has cores all the same. */
+/* A system that reports nothing has cores all the same. */
 static void guess(tutti_core_set *out)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -32,12 +32,13 @@ void tutti_cores_own(tutti_core_set *out)
     if (read_mask(out)) guess(out);
 }
 
-/* Its mask ends with it; nobody else's is touched. */
+/* The mask ends with this thread; no other thread's mask changes. */
 static void *ask_for_all(void *arg)
 {
     tutti_core_set *out = arg, all;
     memset(&all, 0xff, sizeof all);
-    (void)sched_setaffinity(0, sizeof all, (const cpu_set_t *)(const void *)all.word); /* refused: then its own ones */
+    /* if it is refused, the set is its own cores */
+    (void)sched_setaffinity(0, sizeof all, (const cpu_set_t *)(const void *)all.word);
     if (read_mask(out)) guess(out);
     return NULL;
 }
@@ -65,7 +66,7 @@ void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more)
 
 /* --- quota --- */
 
-/* Two numbers of one file ("max 100000": no limit), or of two. */
+/* Reads both numbers from one file ("max 100000": no limit), or from two. */
 static bool read_quota(const tutti_control_walk *walk, double *quota, double *period)
 {
     static const char *const files[3][2] = {{NULL}, {"cpu.cfs_quota_us", "cpu.cfs_period_us"}, {"cpu.max", NULL}};

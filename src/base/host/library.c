@@ -9,7 +9,7 @@
 
 typedef struct {
     struct sigaction of[NSIG];
-    int known[NSIG]; /* sigaction answered: not those that the C library keeps for itself */
+    int known[NSIG]; /* sigaction worked: not for signals that the C library reserves */
 } handlers;
 
 static void read_handlers(handlers *h)
@@ -17,7 +17,7 @@ static void read_handlers(handlers *h)
     for (int i = 1; i < NSIG; i++) h->known[i] = sigaction(i, NULL, &h->of[i]) == 0;
 }
 
-/* libucs, for one, takes SIGHUP and the signals of crashes; they are its user's. */
+/* libucs, for example, installs handlers for SIGHUP and for crashes; these signals are for the program to handle. */
 static void restore_handlers(const handlers *h)
 {
     for (int i = 1; i < NSIG; i++)
@@ -45,7 +45,7 @@ tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_fa
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     restore_handlers(&before);
     if (!library) {
-        const char *why = dlerror(); /* names the file, or what it wants itself */
+        const char *why = dlerror(); /* names the file, or a library that it needs */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: install %s, or set %s to where %s is", why ? why : file,
                           l->package, l->variable, l->file);
     }

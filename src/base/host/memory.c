@@ -12,7 +12,7 @@
 
 static const int64_t NEVER_REFUSED = 16 << 20;
 
-/* The number behind a key at the beginning of a line; -1: there is no such line. */
+/* Returns the number behind a key at the beginning of a line; -1: there is no such line. */
 static int64_t number_of(const char *path, const char *key)
 {
     char line[256];
@@ -52,8 +52,8 @@ static int64_t number_in(const char *folder, const char *file, const char *key)
     return number_of(path, key);
 }
 
-/* "max", or more than there is, where there is no limit. Pages of files that nobody uses are counted as used, but make
- * room. */
+/* Returns what is left below the group's limit. Without a limit the file has "max", or more than the memory of the
+ * machine. Cached pages of files count as used, but can be freed. */
 static int64_t left_of_group(const tutti_control_walk *walk)
 {
     static const group_files files[3] = {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory at a boundary of huge pages and asks
- * for them (madvise, Linux): where they are forbidden, pages are small and nothing else changes. What would not fill
- * one huge page lies in small ones: an exchange's own region holds a few signal words, and there are hundreds of those.
- * */
+/* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory aligned to huge pages and asks for
+ * them (madvise, Linux): if they are forbidden, pages are small and nothing else changes. Memory smaller than one huge
+ * page uses small ones: an exchange's own region holds a few signal words, and there are hundreds of these. */
 #include "pages.h"
 
 #include <stdint.h>
@@ -17,7 +16,7 @@ static size_t round_up(size_t nbytes, size_t to)
     return (nbytes + to - 1) / to * to;
 }
 
-/* Bytes that are mapped for so many. */
+/* Returns the bytes that are mapped for `nbytes`. */
 static size_t mapping_of(size_t nbytes)
 {
     return nbytes < HUGE_PAGE ? round_up(nbytes ? nbytes : 1, SMALL_PAGE) : round_up(nbytes, HUGE_PAGE);
@@ -29,7 +28,7 @@ static char *map(size_t nbytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* One huge page more than wanted is mapped, and what lies before and behind the boundaries is given back at once. */
+/* Maps one huge page more than needed, and gives back at once the parts before and behind the boundaries. */
 static char *map_huge(size_t wanted)
 {
     char *base = map(wanted + HUGE_PAGE);
@@ -53,7 +52,7 @@ void tutti_pages_give_back(void *pages, size_t nbytes)
     if (pages) munmap(pages, mapping_of(nbytes));
 }
 
-/* "always [madvise] never": what holds stands in brackets. No such file: a kernel without them. */
+/* The file has "always [madvise] never": the active value is in brackets. No file: a kernel without huge pages. */
 bool tutti_pages_are_huge(void)
 {
     char text[64] = "";

@@ -9,7 +9,7 @@
 
 enum { PATH = 256, LINE = 512, CACHES = 8 };
 
-/* What names a processor, on x86-64 and on ARM; a family, a model and a stepping go together. */
+/* The keys that name a processor, on x86-64 and on ARM; family, model and stepping go together. */
 static const struct {
     const char *key, *before;
 } parts[] = {
@@ -19,7 +19,7 @@ static const struct {
 };
 enum { NPARTS = sizeof parts / sizeof parts[0] };
 
-/* "key	: value" of a line; the value without blanks around it. */
+/* Splits a line "key	: value"; the value has no blanks around it. */
 static bool split_line(char *line, char **value)
 {
     char *colon = strchr(line, ':'), *end;
@@ -32,7 +32,7 @@ static bool split_line(char *line, char **value)
     return true;
 }
 
-/* Several blanks become one; what is no text of ASCII is left out. */
+/* Appends text: several blanks become one, characters other than ASCII text are left out. */
 static void add(char *name, const char *before, const char *text)
 {
     size_t n = strlen(name);
@@ -63,7 +63,7 @@ static void read_name(const char *root, char *name)
     if (!name[0]) snprintf(name, TUTTI_PROCESSOR_NAME, "unknown");
 }
 
-/* A file of one short line. */
+/* Reads a file of one short line. */
 static bool read_word(const char *root, int index, const char *what, char out[32])
 {
     char path[PATH];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_pattern.c: matches names against patterns with stars. A star is tried shortest first, and only the last one is
- * ever tried again: what an earlier one took cannot matter once a later one was reached. fnmatch(3) knows brackets and
- * the locale, which names of tensors do not. */
+/* name_pattern.c: matches names against patterns with stars. A star is tried with the shortest match first, and only
+ * the last star is ever retried: what an earlier star matched cannot matter once a later one was reached. fnmatch(3)
+ * also knows brackets and the locale, which names of tensors must not be read with. */
 #include "name_pattern.h"
 
 #include <stddef.h>
 
 bool tutti_name_matches(const char *pattern, const char *name)
 {
-    const char *star = NULL, *from = NULL; /* behind the last star; where what it took ends */
+    const char *star = NULL, *from = NULL; /* behind the last star; end of what that star matched */
     for (;;) {
-        if (!*pattern && (!*name || *name == '.')) return true; /* all below a name is meant with it */
+        if (!*pattern && (!*name || *name == '.')) return true; /* a name also matches for everything below it */
         if (*pattern == '*') {
             star = ++pattern;
             from = name;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option_texts.c: reads and prints fields of texts: quoting, lists of texts, and pairs.
  *
- * On a command line lists and pairs stand without quotes, `a,b` and `a=b,c=d`, so that a star needs none either; YAML's
- * own form of them, `[a, "b"]` and `{a: b}`, is read there too. */
+ * On a command line lists and pairs need no quotes, `a,b` and `a=b,c=d`, and so neither does a star; YAML's own forms,
+ * `[a, "b"]` and `{a: b}`, are accepted there too. */
 #include <string.h>
 
 #include "options_impl.h"
 
-/* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls,
- * the Unicode line ends, byte order marks), else 0; *nbytes: its length. */
+/* Returns the code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1
+ * controls, the Unicode line ends, byte order marks), else 0; *nbytes: its length. */
 static unsigned needs_escape(const unsigned char *c, int *nbytes)
 {
     unsigned two = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
@@ -47,7 +47,7 @@ static tutti_status wants(const tutti_field *field, tutti_failure *err)
                                                        : "a map of names to names such as {a: b}");
 }
 
-/* Room for n more. */
+/* Makes room for n more texts. */
 static void make_room(tutti_texts *texts, int n, tutti_arena *arena)
 {
     const char **values = TUTTI_ARENA_NEW(arena, const char *, texts->n + n + 1);
@@ -71,7 +71,7 @@ tutti_status tutti_option_list_texts(const tutti_field *field, const tutti_yaml_
     return TUTTI_OK;
 }
 
-/* Without the blanks around it. */
+/* Returns the text without the blanks around it. */
 static const char *trimmed(const char *text, size_t n, tutti_arena *arena)
 {
     while (n && text[0] == ' ') text++, n--;

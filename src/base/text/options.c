@@ -20,7 +20,7 @@ static const tutti_field *find(const tutti_field_table *table, const char *key)
     return NULL;
 }
 
-/* Is `key` the front part of a nested key ("optimiser" of "optimiser.lr")? */
+/* True if `key` is the front part of a nested key ("optimiser" for "optimiser.lr"). */
 static bool is_group(const tutti_field_table *table, const char *key)
 {
     size_t n = strlen(key);
@@ -29,7 +29,7 @@ static bool is_group(const tutti_field_table *table, const char *key)
     return false;
 }
 
-/* The field of a key; of a group with one value, its name, or where it is from. */
+/* Returns the field of a key. For a group with a single value that is its `name` or `from`. */
 static const tutti_field *find_or_name(const tutti_field_table *table, const char *key)
 {
     static const char *const last[] = {"name", "from"};
@@ -47,7 +47,7 @@ static bool is_same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters that are left out, added, changed, or have changed places with the next one; capitals are no difference. */
+/* Counts letters that are left out, added, changed, or swapped with the next one; case does not count. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][MAX_KEY + 1], *last = rows[0], *row = rows[1], *spare = rows[2];
@@ -71,14 +71,15 @@ static int edit_distance(const char *a, const char *b)
     return last[n];
 }
 
-/* A third of the longer word: of four letters one, so that onnx is not taken for fcn5. */
+/* Returns a third of the longer word's letters: one for four letters, so that onnx is not taken for fcn5. */
 static int most_changes(const char *word, const char *known)
 {
     const size_t a = strlen(word), b = strlen(known), third = (a > b ? a : b) / 3;
     return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
 }
 
-/* Three letters that a known word begins with are as near as one change: "resnet" is no lenet. */
+/* If a known word begins with `word`, which has at least three letters, that counts as one change: "resnet" is not near
+ * lenet. */
 static int distance_of(const char *word, const char *known)
 {
     const size_t n = strlen(word);
@@ -101,7 +102,7 @@ const char *tutti_options_nearest(const char *word, const char *const *known, in
     return nearest;
 }
 
-/* The nearest key; a word without its group ("lr") is also held against the last part of nested keys. */
+/* Returns the nearest key; a word without its group ("lr") is also compared with the last part of nested keys. */
 static const char *nearest_key(const tutti_field_table *table, const char *key)
 {
     const char *known[MAX_FIELDS], *last[MAX_FIELDS];
@@ -254,7 +255,7 @@ bool tutti_options_is_initial(const tutti_field *field, const void *target)
     return is;
 }
 
-/* Prints the groups that `key` opens and `previous` had not, and returns the indentation of the last part. */
+/* Prints the groups that `key` opens and `previous` did not, and returns the indentation of the last part. */
 static int print_groups(const char *previous, const char *key, tutti_strbuf *out)
 {
     int depth = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options_value.c: reads and prints one field's value. Numbers are read in the C locale's form whatever the locale is
- * (a comma is never a decimal point), and nothing may follow them. */
+/* options_value.c: reads and prints one field's value. Numbers are read in the form of the C locale, whatever the
+ * locale is (a comma is never a decimal point), and nothing may follow them. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -20,7 +20,7 @@ bool tutti_options_is_number(const char *text)
     return text[0] && strchr("+-.0123456789", text[0]);
 }
 
-/* strtod in the C locale; false if text is not wholly a finite number. */
+/* Works as strtod in the C locale; false if the whole text is not a finite number. */
 static bool read_number(const char *text, double *out)
 {
     if (!text[0] || strspn(text, "+-.0123456789eE") != strlen(text)) return false;
@@ -141,7 +141,7 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     case TUTTI_FIELD_PAIRS: return tutti_option_read_texts(field, text, arena, to, err);
     case TUTTI_FIELD_REALS: break;
     }
-    /* a list as one text: "10, 20" or "[10, 20]", as --set has it */
+    /* a list as one text, as --set has it: "10, 20" or "[10, 20]" */
     tutti_yaml *y = NULL;
     tutti_strbuf sb = {0};
     tutti_strbuf_printf(&sb, text[0] == '[' ? "%s" : "[%s]", text);

@@ -20,7 +20,7 @@ static char *skip(char *text)
     return text + strspn(text, blanks);
 }
 
-/* Cuts the word at *at off and leaves *at behind it. */
+/* Cuts off the word at *at and moves *at behind it. */
 static char *take_word(char **at)
 {
     char *word = skip(*at), *end = word + strcspn(word, blanks);
@@ -42,7 +42,7 @@ static const char *known_provenance(const char *word)
     return NULL;
 }
 
-/* One line that is neither empty nor a comment. */
+/* Parses one line that is neither empty nor a comment. */
 static tutti_status line_take(const char *name, int number, char *text, tutti_sourced_line *out, tutti_failure *err)
 {
     char *at = text, *key = take_word(&at);
@@ -115,7 +115,7 @@ const tutti_sourced_line *tutti_sourced_get(const tutti_sourced *s, const char *
     return NULL;
 }
 
-/* What a letter before a unit means; 0: nothing. */
+/* Returns the factor of a prefix before a unit; 0: the letter is no prefix. */
 static double factor_of(char letter)
 {
     static const struct {
@@ -127,7 +127,7 @@ static double factor_of(char letter)
     return 0;
 }
 
-static const double MOST_FIGURE = 1e30, MOST_SECONDS = 1e6; /* beyond what any machine is said to have */
+static const double MOST_FIGURE = 1e30, MOST_SECONDS = 1e6; /* no machine has larger figures */
 
 tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_line *line, const char *unit, double *out,
                                   tutti_failure *err)

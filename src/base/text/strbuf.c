@@ -60,18 +60,18 @@ void tutti_strbuf_add_real(tutti_strbuf *sb, double value)
         if (strtod(text, NULL) == value) break;
     }
     for (char *c = text; *c; c++)
-        if (*c == ',') *c = '.'; /* a locale's decimal comma */
+        if (*c == ',') *c = '.'; /* the decimal comma of a locale */
     tutti_strbuf_puts(sb, text);
 }
 
-/* Bytes of the character that the text begins with: 1 to 4; 0: it is none of UTF-8 (too long, a half of UTF-16, beyond
- * the last). */
+/* Returns the bytes of the character at the beginning of the text: 1 to 4; 0: it is not valid UTF-8 (overlong, a half
+ * of UTF-16, beyond the last code point). */
 static size_t length_of_character(const unsigned char *c)
 {
     if (c[0] < 0x80) return 1;
     const size_t n = c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
     for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0; /* the end of the text too */
+        if ((c[i] & 0xc0) != 0x80) return 0; /* also false at the end of the text */
     if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
     if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
     return n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c: parses YAML: the events of libyaml become a tree. What job and model files do not need (aliases, anchors,
- * tags, several documents) is refused, so that a file says what it seems to say; limits keep hostile files small. */
+/* yaml.c: parses YAML: the events of libyaml become a tree. Features that job and model files do not need (aliases,
+ * anchors, tags, several documents) are refused, so that a file means what it seems to mean; limits keep hostile files
+ * small. */
 #include "yaml.h"
 
 #include <stdlib.h>
@@ -21,8 +22,8 @@ typedef struct {
     tutti_yaml *y;
     yaml_parser_t *parser;
     tutti_failure *err;
-    tutti_yaml_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* containers and their newest child */
-    const char *key[MAX_DEPTH];                         /* map: a key that still wants its value */
+    tutti_yaml_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* open containers and their newest child */
+    const char *key[MAX_DEPTH];                         /* map: a key that has no value yet */
     int depth, nnodes;
     bool stream_done, seen_document;
 } reader;
