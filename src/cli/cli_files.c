@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_files.c: refuses flags that would write a file over one that is read (job/outputs.h). What a command reads
- * besides its words is told by what loads it: tutti_cli_check_read, tutti_cli_check_job. */
+/* cli_files.c: refuses flags that would write a file over one that is read (job/outputs.h). Files that a command reads
+ * besides those on its command line are reported by the code that loads them: tutti_cli_check_read,
+ * tutti_cli_check_job. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "../base/text/strbuf.h"
 #include "cli.h"
 
-/* ---- files of flags ---- */
+/* ---- files that flags name ---- */
 
 enum { MOST_FLAGS = sizeof((tutti_flags *)NULL)->count / sizeof(int) };
 typedef struct {
     int n;
-    tutti_output at[MOST_FLAGS + 1]; /* room for one that is read */
+    tutti_output at[MOST_FLAGS + 1]; /* room for one file that is read */
     char what[MOST_FLAGS][32];
 } flag_files;
 
@@ -43,7 +44,7 @@ tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const 
     return TUTTI_OK;
 }
 
-/* "A=FILE", "set=S,path=DIR", "FILE,FILE": each part that is there is taken for a file that is read. */
+/* For "A=FILE", "set=S,path=DIR", "FILE,FILE": each part that exists counts as a file that is read. */
 static tutti_status check_words(const tutti_flags *f, const char *what, const char *value, tutti_failure *err)
 {
     tutti_status st = access(value, F_OK) ? TUTTI_OK : tutti_cli_check_read(f, what, value, false, err);
@@ -62,8 +63,8 @@ static tutti_status check_words(const tutti_flags *f, const char *what, const ch
     return st;
 }
 
-/* TUTTI_SIMGRID, TUTTI_UCX_LIBRARY: programs and libraries. What tutti_topology_tuned_path names is of those that read
- * it. */
+/* TUTTI_SIMGRID, TUTTI_UCX_LIBRARY: programs and libraries. The commands that read the file of
+ * tutti_topology_tuned_path check it. */
 static tutti_status check_environment(const tutti_flags *f, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -90,7 +91,7 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err)
             const char *value = f->value[i][j];
             if (f->flags[i].is & TUTTI_FLAG_READS && !value[0])
                 st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a name is missing", what);
-            /* a run may begin at weights of its own folder: it looks at that itself */
+            /* a run may begin at weights of its own folder: it checks that itself */
             if (!st && f->flags[i].is & TUTTI_FLAG_READS)
                 st = tutti_cli_check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
             if (!st) st = check_words(f, what, value, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_handicaps.c: reads --slow RANK=FACTOR and --stall RANK=SECONDS@STEP, which hold a rank up on purpose. */
+/* cli_handicaps.c: reads --slow RANK=FACTOR and --stall RANK=SECONDS@STEP, which delay a rank on purpose. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static const double MOST_FACTOR = 1000, MOST_SECONDS = 86400;
 
-/* The number that stands at *at, up to the character `end`; false: none does. */
+/* Reads the number at *at, up to the character `end`; false: there is none. */
 static bool take_number(const char **at, char end, double lo, double hi, double *out)
 {
     char *rest;

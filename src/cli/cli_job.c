@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_job.c: loads the job of a command line: the file, then --set KEY=VALUE, then the flags that stand for a key.
- * Those go the way of --set, so that a value that does not fit is refused by the same rule, in the same words. */
+ * These flags are turned into overrides like those of --set, so that a wrong value is refused by the same rule, with
+ * the same message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int
     return st ? st : tutti_cli_check_job(f, *out, err);
 }
 
-/* The files of a *.safetensors.index.json stand in its folder. */
+/* The files of a *.safetensors.index.json lie in its folder. */
 static tutti_status check_init(const tutti_flags *f, const char *from, tutti_failure *err)
 {
     const size_t n = strlen(from);

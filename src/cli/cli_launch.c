@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_launch.c: starts several ranks of one command on this host. The launcher has read its command line and job
- * (failures are said once) and then only waits: it touches no data, no kernels, no group. */
+/* cli_launch.c: starts several ranks of one command on this host. The launcher has read its command line and job (so
+ * that failures are printed once) and then only waits: it uses no data, no kernels, no group. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "../collective/launch/launch.h"
 #include "cli.h"
 
-/* An orderly end by a signal is no failure to explain, and a rank that ended with a status has said why itself. */
+/* An orderly end by a signal is no failure to explain, and a rank that ended with a status has printed why itself. */
 static bool needs_words(int exit_code)
 {
     return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;

@@ -32,7 +32,7 @@ tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_ran
     return TUTTI_OK;
 }
 
-/* Whether equal steps, or equal factors, lead from the numbers so far to `last`. */
+/* True if equal steps, or equal factors, lead from the numbers so far to `last`. */
 static bool adds_up(const long *list, int n, long last)
 {
     const long step = list[n - 1] - list[n - 2];
@@ -50,7 +50,7 @@ static bool multiplies(const long *list, int n, long last)
     return last > b && at == last;
 }
 
-/* Of "1,2,4,..,64": what goes on as the numbers before the points began, up to the one behind them. */
+/* For "1,2,4,..,64": continues the list as the numbers before the dots began, up to the number behind them. */
 static tutti_status continue_list(const char *name, long last, tutti_cli_list *l, tutti_failure *err)
 {
     if (l->n < 2)

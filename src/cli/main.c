@@ -67,7 +67,7 @@ static const tutti_command *command_of(const char *name)
     return NULL;
 }
 
-/* A link of this name to the program is that command: svm-train, svm-predict. */
+/* Returns the command for a link with this name: svm-train, svm-predict. */
 static const tutti_command *command_of_link(const char *program)
 {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
@@ -78,7 +78,7 @@ static int run(int argc, char **argv)
 {
     const tutti_command *linked = argc > 0 ? command_of_link(argv[0]) : NULL;
     if (linked) {
-        argv[0] = (char *)(uintptr_t)linked->name; /* argv[0] is never written to */
+        argv[0] = (char *)(uintptr_t)linked->name; /* argv[0] is never written */
         return linked->run(argc, argv);
     }
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
     return command ? command->run(argc - 1, argv + 1) : unknown(name);
 }
 
-/* A mistake in the environment is one of every command. */
+/* Every command checks the environment for mistakes. */
 static int run_checked(int argc, char **argv)
 {
     tutti_failure err = {0};

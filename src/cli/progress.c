@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c: draws the progress bar of a run. On a TTY the step line is drawn over itself, at most ten times a second;
- * into a file or a pipe goes one line a logged interval. Notes go to stderr. */
+ * a file or a pipe gets one line for each logged interval. Notes go to stderr. */
 #include "progress.h"
 
 #include <inttypes.h>

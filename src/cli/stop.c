@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.c: takes SIGTERM, SIGUSR1 and SIGHUP in a thread and hands them to the run. No handler, hence no limits on what
- * may be done and no global. */
+/* stop.c: receives SIGTERM, SIGUSR1 and SIGHUP in a thread and passes them to the run. There is no handler, so the
+ * thread may call any function, and no global is needed. */
 #include "stop.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static const double ONE_WISH_S = 1;
 struct tutti_stop {
     const char *command;
     bool speaks;
-    int signals, end; /* descriptors: what comes; that we are done */
+    int signals, end; /* descriptors: for signals; for the end of this thread */
     pthread_t thread;
     atomic_bool saves;
     tutti_stop_wish wish;
@@ -32,7 +32,7 @@ struct tutti_stop {
     sigset_t before;
 };
 
-/* As if nobody had ever waited for it. */
+/* Dies of a signal as if nothing had waited for it. */
 static void die_of(int signal_number)
 {
     sigset_t one;
@@ -84,7 +84,7 @@ static void *hear(void *arg)
     return NULL;
 }
 
-/* The thread takes no signal itself: what others block later, such as SIGQUIT, would find it. */
+/* The thread blocks all signals: otherwise it would get signals that other threads block later, such as SIGQUIT. */
 static int start_hearing(tutti_stop *s)
 {
     sigset_t before;

@@ -2,9 +2,8 @@
 /* surroundings.c: prepares the process: opens missing standard streams, resets signals, checks the stack, and reports
  * output that could not be written.
  *
- * A closed standard stream would give its number to the first file that is opened, and what is printed would go into
- * that file. So its place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed
- * one. */
+ * If a standard stream is closed, the first file that is opened gets its number, and printed text would go into that
+ * file. So /dev/null takes its place, opened the other way round: using it fails, as it does with a closed stream. */
 #include "surroundings.h"
 
 #include <errno.h>
@@ -26,11 +25,11 @@ static void open_standard_streams(void)
 void tutti_surroundings_begin(void)
 {
     open_standard_streams();
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
+    signal(SIGXFSZ, SIG_IGN); /* then a write beyond the limit fails, and the failure names the file */
 }
 
-/* Raised as far as it may be, for threads that come too; what is left below the least ends in words instead of a
- * signal. */
+/* Raises the stack limit as far as allowed, also for threads to come. If it is still below the minimum, the process
+ * ends with a message instead of a signal. */
 tutti_status tutti_surroundings_check_stack(tutti_failure *err)
 {
     const rlim_t least = 512 << 10, usual = 8 << 20;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what
- * part of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
+/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus the
+ * fraction of the memory bound that was reached. If no launcher has started it, it starts the ranks itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,8 @@ static double bus_factor(tutti_collective c, int nranks)
     return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
-/* And whether the figures that `coll tune` fitted are of so many: what chooses the algorithm. */
+/* Also prints whether the figures that `coll tune` fitted, which choose the algorithm, are for the same number of
+ * cores. */
 static void print_cores(const tutti_group *g)
 {
     const int nranks = tutti_group_nmachine(g), ncores = tutti_group_ncores(g);
@@ -227,7 +228,7 @@ static int run_as_rank(bench_request *q, const tutti_group_config *config)
     return wrong ? TUTTI_ERR_FAILED : 0;
 }
 
-/* Refused here, a wrong name is told once instead of by every rank. */
+/* A wrong name is refused here, so that it is printed once and not by every rank. */
 static tutti_status try_algorithm(const bench_request *q, tutti_failure *err)
 {
     const tutti_compile_request request = {

@@ -35,13 +35,13 @@ static void print_report(const tutti_schedule *s, const tutti_check_report *r, d
     printf("  %-13s %s\n", "sums", tutti_determinism_name(r->determinism));
 }
 
-/* Proved as its own interpreter would run it. */
+/* True for a program of MSCCL, which is proved as its own interpreter would run it. */
 static bool is_program(const tutti_coll_schedule *s)
 {
     return s->program && s->schedule == s->source;
 }
 
-/* The judge's opinion, at a length that no rank count divides. */
+/* Adds the verdict of the interpreter, for a length that no rank count divides. */
 static tutti_status interpret(const tutti_schedule *s, long ntries, tutti_failure *err)
 {
     tutti_verdict v;
@@ -76,9 +76,9 @@ static void add_room(const tutti_coll_schedule *s, int32_t room, const char *sto
                             room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
 }
 
-/* Over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or 8 (LL), or a text
- * that says how many. What ends at one number ends at every larger one. *room: the smallest. notes: what
- * stands behind the verdict. */
+/* Checks a schedule over channels that hold messages: a program of MSCCL, whose connections hold 2 (protocol Simple) or
+ * 8 (LL), or a text that says how many. A schedule that ends with one number ends with every larger one. *room: the
+ * smallest. notes: text to print after the verdict. */
 static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
                                     tutti_strbuf *notes, tutti_failure *err)
 {

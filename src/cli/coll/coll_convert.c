@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_convert.c: `tutti coll convert FILE|ALGORITHM --to FORMAT`: one row a format. A format is of the schedule alone,
- * or of it for one size of the vector, as one text or as a folder of files, one a rank. */
+/* coll_convert.c: `tutti coll convert FILE|ALGORITHM --to FORMAT`: each format is a row. A format needs only the
+ * schedule, or also the size of the vector; it is one text, or a folder of files, one for each rank. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static tutti_status find_format(const char *name, const format **out, tutti_fail
                       nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* What the formats of one size want; the others refuse to be told. */
+/* Reads the options of formats that need a size; other formats refuse them. */
 static tutti_status read_options(const tutti_flags *f, const format *to, tutti_export_options *o, tutti_failure *err)
 {
     long long bytes = 0, add = 0;

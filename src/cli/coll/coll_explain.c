@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_explain.c: `tutti coll explain`: predicted times of all algorithms for one question, the choice and why, and how
- * far it is from what no algorithm can beat. */
+/* coll_explain.c: `tutti coll explain`: predicted times of all algorithms for one question, the choice and its reason,
+ * and the distance to the lower bound that no algorithm can beat. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void print(tutti_strbuf *text)
     tutti_strbuf_release(text);
 }
 
-/* Before what takes a while. */
+/* Printed before work that takes a while. */
 static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
                            int64_t bytes)
 {
@@ -150,7 +150,7 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
     return st;
 }
 
-/* Refuses flags that mean nothing for one file, and the name of an algorithm in its place. */
+/* Refuses flags that mean nothing for a single file, and the name of an algorithm in its place. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
     static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg", NULL};
@@ -177,7 +177,7 @@ static tutti_status explain_file(const tutti_flags *f, int64_t bytes, const tutt
     return st;
 }
 
-/* With --ranges up to --bytes; else --bytes is marked, and there are larger ones. */
+/* Draws times with --ranges up to --bytes; otherwise it marks --bytes and shows larger sizes too. */
 static tutti_status draw_times(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
                                int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {

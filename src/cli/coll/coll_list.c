@@ -8,7 +8,7 @@
 #include "coll.h"
 #include "tutti/compile.h"
 
-/* "any", "2^k" or "-": at which rank counts of 3 and 4 the compiler makes canonical sums. */
+/* Returns "any", "2^k" or "-": for which of the rank counts 3 and 4 the compiler makes canonical sums. */
 static const char *canonical_counts(const tutti_algorithm *a)
 {
     bool can[2];

@@ -94,7 +94,7 @@ static tutti_status finish(const tutti_flags *f, tutti_coll_schedule *s, tutti_c
     return st;
 }
 
-/* --topology, which lives as long as what is compiled for it. */
+/* Reads --topology; the topology must outlive schedules compiled for it. */
 static tutti_status read_topology(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
 {
     if (!tutti_cli_has(f, "topology")) return TUTTI_OK;
@@ -126,7 +126,8 @@ static tutti_status read_program(const char *path, const char *bytes, size_t nby
     return st;
 }
 
-/* A file says itself what an algorithm is asked for; a program of MSCCL says nothing of a root. */
+/* Refuses flags that say what the file says itself. A program of MSCCL does not name its root, so --root is allowed for
+ * it. */
 static tutti_status file_says_all(const char *what, const tutti_flags *f, bool program, tutti_failure *err)
 {
     const char *const flags[] = {"ranks", "collective", "slots", "topology", "in-place", program ? NULL : "root", NULL};

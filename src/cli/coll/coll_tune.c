@@ -46,7 +46,7 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
     return st;
 }
 
-/* Makes the folder of the fitted file, because the cache's folder may not be there yet. */
+/* Makes the folder of the fitted file, because the cache's folder may not exist yet. */
 static tutti_status make_place(const char *path, tutti_failure *err)
 {
     char *folder = tutti_file_folder(path);
@@ -71,11 +71,11 @@ static void print_cases(const tutti_tune_case *cases)
 
 /* ---- how busy the machine is with other work ---- */
 
-enum { TICKS_A_S = 100 }; /* of /proc/stat, on every Linux that this runs on: USER_HZ */
+enum { TICKS_A_S = 100 }; /* unit of /proc/stat on every Linux that this runs on: USER_HZ */
 
 typedef struct {
-    double others_s, stolen_s,
-        at_s; /* processor time of all that is not this program; what a hypervisor gave to others; the clock */
+    /* processor time of all other programs; time that a hypervisor gave to others; the clock */
+    double others_s, stolen_s, at_s;
 } load;
 
 static double own_cpu_s(int who)
@@ -85,7 +85,7 @@ static double own_cpu_s(int who)
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* All 0 where the system does not say it. */
+/* Returns zeros if the system does not report it. */
 static load look_at_load(void)
 {
     long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
@@ -101,10 +101,10 @@ static load look_at_load(void)
                           .at_s = tutti_clock_s()};
 }
 
-/* Times of a machine that does other work as well are of that work, too. */
+/* Warns if other programs were busy: measured times include their work. */
 static void say_busy(const load *before, int ncores)
 {
-    static const double SAID = 0.1; /* of a core */
+    static const double SAID = 0.1; /* cores */
     const load now = look_at_load();
     const double took_s = now.at_s - before->at_s;
     if (!(before->at_s > 0 && took_s > 0)) return;
@@ -138,7 +138,7 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What is measured is measured on the cores that this process may use, and is of those. */
+/* Measurements run on the cores that this process may use, and hold for these. */
 static tutti_status open_own_cores(tutti_topology *t, tutti_failure *err)
 {
     tutti_host_shape machine;

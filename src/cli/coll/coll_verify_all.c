@@ -23,7 +23,7 @@ static const tutti_flag flags[] = {
 enum { MOST_COUNTS = 64 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
 
-/* What was proved of one row. */
+/* The results for one row. */
 typedef struct {
     int64_t nschedules, nsteps;
     double seconds, slowest_s;
@@ -35,9 +35,9 @@ typedef struct {
     row_tally *rows;
     bool tty;
     double began, drawn;
-    pthread_mutex_t lock; /* of everything below and the tallies */
+    pthread_mutex_t lock; /* guards everything below and the tallies */
     int64_t next, ndone;
-    tutti_failure err; /* the first that is wrong ends the rest */
+    tutti_failure err; /* the first wrong schedule; the rest is not checked */
     bool failed;
     char failed_name[200];
 } verification;
@@ -160,7 +160,7 @@ static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
     if (st == TUTTI_OK && tutti_cli_has(f, "ranks"))
         st = tutti_cli_ints(f, "ranks", (tutti_cli_range){1, TUTTI_VERIFY_MOST}, &given, err);
     if (st != TUTTI_OK) return st;
-    for (int i = 0, k; i < given.n; i++) { /* ascending */
+    for (int i = 0, k; i < given.n; i++) { /* in ascending order */
         for (k = i; k > 0 && ranks[k - 1] > counts[i]; k--) ranks[k] = ranks[k - 1];
         ranks[k] = (int32_t)counts[i];
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_papers.c: `tutti papers [NAME...]`: prints published figures beside ours, which are computed now. Pages lie in
- * papers/ beside the source tree's build folder, or in share/tutti/papers beside the installed program. */
+/* cmd_papers.c: `tutti papers [NAME...]`: prints published figures beside ours, which are computed now. The pages lie
+ * in papers/ beside the source tree's build folder, or in share/tutti/papers beside the installed program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static const tutti_flag flags[] = {
 };
 enum { PATH_BYTES = 4096 };
 
-/* The first that is there: of the tree whose build/ or build/test/ the program lies in, or of the installation. */
+/* Finds the first folder that exists: of the tree whose build/ or build/test/ the program lies in, or of the
+ * installation. */
 static bool folder_find(char out[PATH_BYTES])
 {
     static const char *const beside[] = {"../papers", "../../papers", "../share/tutti/papers"};

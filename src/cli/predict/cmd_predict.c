@@ -44,9 +44,9 @@ static const tutti_flag flags[] = {
      "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
      TUTTI_FLAG_WRITES},
 };
-static const double QUIET_S = 5; /* without a word */
+static const double QUIET_S = 5; /* seconds before the first line */
 
-/* A rank that no count has is refused; counts without it are predicted as ever. */
+/* A rank that no count has is refused; counts without that rank are predicted as usual. */
 static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
 {
     int most = 0;
@@ -101,7 +101,7 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
     return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
 }
 
-/* A line on stderr now and then, until the end. */
+/* Starts a line on stderr now and then, until the end. */
 static void wait_begin(tutti_predict_question *q)
 {
     q->options.at = tutti_predict_wait_at;
@@ -134,7 +134,7 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
     return st;
 }
 
-/* All that is asked of a job, but for the gap between two frameworks. */
+/* Computes all answers about a job, except the gap between two frameworks. */
 static tutti_status answer(const tutti_flags *f, tutti_predict_question *q, tutti_predict_answers *a,
                            tutti_failure *err)
 {

@@ -35,7 +35,7 @@ tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json,
     return st || alone ? st : tutti_cli_write(NULL, text->text, err);
 }
 
-/* Takes the prices of --price, else those of the named machine's file. */
+/* Reads the prices of --price, else those of the named machine's file. */
 static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, tutti_predict_answers *a,
                                 tutti_failure *err)
 {
@@ -48,7 +48,7 @@ static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, t
     return TUTTI_OK;
 }
 
-/* epochs: of the job; 0: it has none. */
+/* of_job: epochs of the job; 0: it has none. */
 static tutti_status read_epochs(const tutti_flags *f, double of_job, const char *without, tutti_predict_answers *a,
                                 tutti_failure *err)
 {
@@ -101,7 +101,7 @@ tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, t
     return st;
 }
 
-/* Memory that the device says it has; 0: it does not. */
+/* Reads the memory that the device's file gives; 0: it gives none. */
 static tutti_status read_device(const char *name, long long *bytes, tutti_failure *err)
 {
     tutti_processor_model device;

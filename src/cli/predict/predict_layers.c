@@ -25,7 +25,7 @@ static tutti_status refuse_of_jobs(const tutti_flags *f, tutti_failure *err)
     return other ? tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files", other) : TUTTI_OK;
 }
 
-/* A whole run, and the memory that a rank has. */
+/* Reads the questions about a whole run, and the memory of a rank. */
 static tutti_status read_layers_plan(const tutti_flags *f, tutti_layers_question *q, tutti_failure *err)
 {
     long long bytes = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_ckpt.c: `tutti ckpt ls DIR` lists checkpoints, `tutti ckpt verify CKPT` checks whether they are whole. */
+/* cmd_ckpt.c: `tutti ckpt ls DIR` lists checkpoints, `tutti ckpt verify CKPT` checks whether they are complete. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@ static const char about[] =
     "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job, and that all\n"
     "        numbers are finite";
 
-/* One line; returns what is wrong with it. Nothing is said of one that the run has removed meanwhile: *gone. */
+/* Prints one line; returns the checkpoint's failure. A checkpoint that the run has removed meanwhile is not printed:
+ * *gone. */
 static tutti_status show(const char *path, bool *gone)
 {
     tutti_failure why = {0};
@@ -43,7 +44,7 @@ static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     int nshown = 0, nempty = 0;
-    for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && !nshown && !st; look++) { /* again where all were gone */
+    for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && !nshown && !st; look++) { /* again if all had been removed */
         tutti_checkpoint_entry *entries;
         int n;
         st = tutti_checkpoint_list(dir, &entries, &n, err);

@@ -28,9 +28,9 @@ static const char about[] =
     "(DIR/checkpoints/step_N) or a run's\n"
     "folder (then its newest whole checkpoint), or a file of weights with --model and --data, or --job.";
 
-/* What is made of the answers. */
+/* Where the answers go. */
 typedef struct {
-    const char *predictions_path, *picture_path; /* NULL: not asked for */
+    const char *predictions_path, *picture_path; /* NULL = not asked for */
     bool per_class, confusion;
     const tutti_predictions_form *form;
     tutti_predictions predictions;

@@ -45,7 +45,7 @@ typedef struct {
 
 /* ---- one picture ---- */
 
-/* The most probable first, equals by number; what is no number comes last. */
+/* Sorts the most probable first, equal ones by number; NaN comes last. */
 static int more_probable_first(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
@@ -103,7 +103,7 @@ static void print_json(const question *q, const char *file, const char *error, t
     tutti_strbuf_puts(out, "\n");
 }
 
-/* A file or folder that cannot be read: named, and the rest goes on. */
+/* Prints a file or folder that cannot be read, and goes on with the others. */
 static tutti_status report_bad(question *q, const char *file, const tutti_failure *why, tutti_failure *err)
 {
     tutti_strbuf line = {0};
@@ -137,7 +137,7 @@ static tutti_status answer(question *q, const char *file, tutti_failure *err)
     return st;
 }
 
-/* ---- all of them ---- */
+/* ---- all pictures ---- */
 
 static tutti_status open_question(const tutti_flags *f, question *q, tutti_failure *err)
 {

@@ -20,9 +20,9 @@ static const char about[] =
     "the\n"
     "rate of the step. docs/methods.md has known systems by the same coordinates.";
 
-/* What is shown of a row, in this order. */
+/* A column of a method's row, in the order in which they are printed. */
 typedef struct {
-    const char *key; /* of JSON; with a blank for each underscore: of the page */
+    const char *key; /* key in JSON; on the page, with blanks for underscores */
     size_t offset;
 } column;
 #define COLUMN(field)                                                                                                  \

@@ -51,7 +51,7 @@ static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti
     return st;
 }
 
-/* What has been proved of ranks that take steps together. */
+/* Prints what has been proved for ranks that step together. */
 static void say_order(const tutti_plan *p)
 {
     printf("schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
@@ -75,7 +75,7 @@ static void say_order(const tutti_plan *p)
             "its ranks, each at its place\n");
 }
 
-/* ... and of ranks that visit. */
+/* Prints what has been proved for ranks that visit. */
 static void say_visits(const tutti_plan *p)
 {
     printf("visits, %s: of all ranks,", tutti_admission_words(p->admission));
@@ -128,7 +128,7 @@ static tutti_status read_costs(const char *path, tutti_resolved *r, tutti_failur
     return st;
 }
 
-/* `exchange.buckets: soonest` needs costs; other rules show with them when their buckets travel. */
+/* `exchange.buckets: soonest` needs costs; with costs, other rules show when their buckets are exchanged. */
 static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_resolved *r, tutti_failure *err)
 {
     const char *topology = tutti_cli_value(f, "topology", NULL), *costs = tutti_cli_value(f, "costs", NULL);
@@ -154,7 +154,7 @@ static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int
     return st;
 }
 
-/* As they are said to be, else as the topology has them; else one host. */
+/* Returns the hosts that the flags give, else those of the topology, else one host. */
 static tutti_status read_hosts(const tutti_flags *f, const tutti_job *job, int32_t **host_of, tutti_failure *err)
 {
     const int32_t nranks = (int32_t)job->ranks;

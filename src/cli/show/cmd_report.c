@@ -33,7 +33,7 @@ static tutti_status write_picture(tutti_strbuf *svg, const char *path, tutti_fai
     return st;
 }
 
-/* Losses of single steps are pale behind their mean, tests are dots. */
+/* Losses of single steps are drawn pale behind their mean, tests as dots. */
 static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *path, tutti_failure *err)
 {
     enum { LOW = 170 };
@@ -68,7 +68,7 @@ static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *
     return write_picture(&svg, path, err);
 }
 
-/* drawn: DIR/layers.svg was, because there is a DIR/layers.txt. */
+/* *drawn: DIR/layers.svg was drawn, because there is a DIR/layers.txt. */
 static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err)
 {
     tutti_strbuf from = {0}, to = {0}, svg = {0}, title = {0};
@@ -90,7 +90,7 @@ static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err
     return st;
 }
 
-/* DIR/sparsity.svg, where zeros of ReLUs have been counted. */
+/* Draws DIR/sparsity.svg, if zeros of ReLUs have been counted. */
 static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tutti_failure *err)
 {
     tutti_strbuf to = {0}, svg = {0}, title = {0};
@@ -108,7 +108,7 @@ static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tut
     return st;
 }
 
-/* Of all elements that ReLUs made in the last test. */
+/* Prints the fraction over all elements that ReLUs made in the last test. */
 static void print_sparsity(const tutti_run_lines *r, const char *dir)
 {
     double zeros = 0, elements = 0, least = 1, most = 0;
@@ -133,7 +133,7 @@ static void print_cost(const tutti_run_lines *r)
     tutti_strbuf_release(&table);
 }
 
-/* The middle one of all lines, each the mean of the steps since the line before, and how far they differ. */
+/* Prints the median over all lines, each the mean of the steps since the line before, and how far they differ. */
 static void print_speed(const tutti_run_lines *r)
 {
     const size_t n = (size_t)r->speed.n;
@@ -146,8 +146,8 @@ static void print_speed(const tutti_run_lines *r)
     free(sorted);
 }
 
-/* The share of exchanges is of the run's whole time, as in the table below. Before the run has ended it is of the time
- * of its steps. */
+/* Prints the share of exchanges in the run's whole time, as in the table below. Before the run has ended it is the
+ * share in the time of its steps. */
 static void print_exchange(const tutti_run_lines *r)
 {
     double all = 0;
@@ -175,7 +175,7 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     printf("picture   %s\n", path);
 }
 
-/* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
+/* For a run's folder: the picture must not overwrite a file that is read, nor another picture. */
 static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
 {
     tutti_strbuf layers_picture = {0}, relus_picture = {0};
@@ -193,7 +193,7 @@ static tutti_status check_out(const char *dir, const char *picture, tutti_failur
     return st;
 }
 
-/* A trace of svm-train. Its picture: the path with .svg for .jsonl, without another. */
+/* Reports a trace of svm-train. If no picture is named, its path is that of the trace with .svg instead of .jsonl. */
 static tutti_status report_svm(const char *path, const char *picture, tutti_failure *err)
 {
     tutti_strbuf name = {0}, text = {0}, svg = {0};

@@ -19,21 +19,21 @@ static const tutti_flag flags[] = {
     {"models", "M,M,...", "of the networks, probes and shipped ones, these alone", 0},
 };
 
-/* The name of the device whose kernels are timed: "cpu" or "cuda". */
+/* Returns the name of the device whose kernels are timed: "cpu" or "cuda". */
 static const char *where_of(const tutti_flags *f)
 {
     const char *device = tutti_cli_value(f, "device", "");
     return tutti_cli_value(f, "on", strcmp(device, "cuda") ? "cpu" : "cuda");
 }
 
-/* The device file to check, or NULL. */
+/* Returns the device file to check, or NULL. */
 static const char *given_file(const tutti_flags *f)
 {
     const char *device = tutti_cli_value(f, "device", NULL);
     return device && strcmp(device, "cuda") ? device : NULL;
 }
 
-/* Writes the first lines of the file, which say what is measured. Returns the bytes of its last level of cache. */
+/* Writes the first lines of the file, which say what is measured. Returns the bytes of the last level of cache. */
 static double describe(const tutti_on_card *card, tutti_strbuf *out)
 {
     tutti_host_shape machine;

@@ -24,7 +24,7 @@ static const tutti_flag flags[] = {
 };
 static const double ALL_PRODUCTS = 8589934592.0, QUICK_PRODUCTS = 134217728.0; /* 2^33, 2^27 */
 
-/* ---- progress: a line that moves, on a terminal alone ---- */
+/* ---- progress: a line drawn over itself, only on a terminal ---- */
 
 typedef struct {
     bool tty;
@@ -62,7 +62,7 @@ static void draw_layers(void *arg, int done, int total, const char *what)
     draw(arg, text, done, total);
 }
 
-/* ---- what is measured ---- */
+/* ---- messages about results ---- */
 
 static void say_products(const tutti_products_tuned *t)
 {
@@ -102,7 +102,7 @@ static void tune_job(const char *path, const tutti_graph *graph, tutti_tune_file
 
 /* ---- the command ---- */
 
-/* What the flags and the job say: threads, and what is known already. */
+/* Takes what the flags and the job give: threads, and times that are known already. */
 static tutti_status begin(const tutti_flags *f, const tutti_graph *graph, tutti_tune_file *file, tutti_failure *err)
 {
     const char *from = tutti_cli_value(f, "from", NULL);

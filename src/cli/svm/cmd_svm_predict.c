@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_svm_predict.c: `tutti svm-predict`: labels of a data file by a model, in LIBSVM's words and file format. */
+/* cmd_svm_predict.c: `tutti svm-predict`: predicts labels of a data file by a model, with LIBSVM's messages and file
+ * formats. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static const char about[] = "Writes the predicted label of each sample of DATA t
 typedef struct {
     bool probability, quiet;
     int nthreads;
-    const char *decisions; /* NULL: not asked for */
+    const char *decisions; /* NULL = not asked for */
 } order;
 
 typedef struct {

@@ -2,7 +2,7 @@
 /* cmd_svm_train.c: `tutti svm-train`: one rank, several ranks of its own, or one rank of a run that somebody else
  * started. What it prints on stdout is what LIBSVM prints.
  *
- * Signals: see stop.h; where there is a checkpoint, whether an end was asked for is looked at once a round. */
+ * Signals: see stop.h; with a checkpoint, each round checks whether an end was asked for. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ typedef struct {
     tutti_svm_progress progress;
     tutti_stop *signals;
     int stop;    /* the signal that asked for an end, else 0 */
-    int stopped; /* the one that ended training on all ranks, else 0 */
+    int stopped; /* the signal that ended training on all ranks, else 0 */
 } trainer;
 
 static void on_event(void *arg, const tutti_svm_event *event)
@@ -37,7 +37,7 @@ static void on_event(void *arg, const tutti_svm_event *event)
     if (tutti_comm_rank(t->comm) == 0) tutti_svm_progress_event(&t->progress, event);
 }
 
-/* ---- what it says ---- */
+/* ---- messages ---- */
 
 static void print_summary(const trainer *t, const tutti_svm_model *m, const tutti_svm_summary *s)
 {
@@ -71,7 +71,7 @@ static void warn_of_gaps(const trainer *t, const tutti_svm_model *m, const tutti
                         m->label[i], m->label[j], s->pair[pair].gap, eps);
 }
 
-/* LIBSVM only warns of these too. */
+/* LIBSVM, too, only warns of these. */
 static void warn_of_weights(const trainer *t, const tutti_svm_model *m)
 {
     const tutti_svm_config *c = &t->order.config;
@@ -97,7 +97,8 @@ static tutti_status make_model(trainer *t, const tutti_svm_data *data, tutti_fai
         warn_of_weights(t, &model);
         warn_of_gaps(t, &model, &summary);
         st = tutti_svm_model_write(&model, t->order.model, err);
-        if (!st && t->order.config.checkpoint) unlink(t->order.config.checkpoint); /* else the next run would take it */
+        /* otherwise the next run would continue from it */
+        if (!st && t->order.config.checkpoint) unlink(t->order.config.checkpoint);
         if (!st) print_summary(t, &model, &summary);
     }
     tutti_svm_model_release(&model);
@@ -137,7 +138,7 @@ static tutti_status play(trainer *t, tutti_failure *err)
     return st;
 }
 
-/* What all ranks found out together is said once. */
+/* A failure that all ranks found together is printed once. */
 static int end_code(const trainer *t, int rank, const tutti_failure *err)
 {
     if (t->stopped && err->status) {
@@ -151,13 +152,14 @@ static int end_code(const trainer *t, int rank, const tutti_failure *err)
     return (int)err->status;
 }
 
-/* Rank 0 looks after the files that only it writes; all ranks end if it cannot, and it says why. */
+/* Rank 0 checks the files that only it writes; if it cannot, all ranks end, and rank 0 prints why. */
 static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *err)
 {
     const tutti_svm_order *o = &t->order;
     const bool first = tutti_group_rank(group) == 0;
     tutti_failure found = {0};
-    const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK); /* then it is read first */
+    /* then the checkpoint is read first */
+    const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK);
     const tutti_output files[] = {
         {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},
         {.what = "--trace", .path = o->trace, .written = true},

@@ -168,7 +168,7 @@ static tutti_status take_long(const tutti_flags *f, bool shrinks, tutti_svm_orde
     return tutti_svm_threads(f, &c->nthreads, err);
 }
 
-/* LIBSVM's: the name without folders, and .model, in the folder where we are. */
+/* LIBSVM's default: the data file's name without folders, and .model, in the current folder. */
 static void name_model(tutti_svm_order *o)
 {
     const char *slash = strrchr(o->data, '/');
@@ -192,7 +192,7 @@ tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tut
     o->config.weight_label = o->weight_label, o->config.weight = o->weight;
     tutti_status st = tutti_svm_words_split(argc, argv, letters, NLETTERS, flags, NFLAGS, &w, err);
     o->help = !st && w.long_ones.help;
-    if (o->help || argc == 1) print_help(); /* alone, as LIBSVM's, and with words on stderr: see below */
+    if (o->help || argc == 1) print_help(); /* the help alone, as LIBSVM prints it; stderr gets a message below */
     if (st || o->help) return st;
     for (int i = 0; i < w.n && !st; i++)
         st = take_letter(w.given[i].letter, w.given[i].suffix, w.given[i].value, o, err);

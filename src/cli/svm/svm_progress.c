@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_progress.c: draws the progress bar of an SVM training: the bar follows the logarithm of the gap, from its first
- * value down to eps. It goes to stderr, because stdout is LIBSVM's; into a file or a pipe goes a line a second. */
+ * value down to eps. It goes to stderr, because stdout has LIBSVM's output; a file or a pipe gets a line every
+ * second. */
 #include "svm_progress.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@ tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config
     return st ? st : tutti_svm_trace_begin(out->trace, nranks, config->nthreads, err);
 }
 
-/* 0 .. 1: how much of the way down the gap has gone. */
+/* Returns 0 .. 1: how far the gap has gone down. */
 static double share_done(const tutti_svm_progress *p, const tutti_svm_event *e)
 {
     if (e->over || e->gap <= p->eps) return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topo_make.c: `tutti topo make KIND [--key value ...]`: makes a topology and prints its text form, its description or
- * a drawing. Every key of the kind is a flag: the kinds' own tables say which there are. */
+ * a drawing. Every key of the kind is a flag; the kinds' own tables list the keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "topo.h"
 
 typedef struct {
-    tutti_strbuf text; /* KIND,key=value,... */
+    tutti_strbuf text; /* "KIND,key=value,..." */
     bool describe, help;
     const char *seated;
     const char *dot, *svg; /* files; "-" = standard output */
@@ -41,7 +41,7 @@ static void print_help(FILE *to)
     }
 }
 
-/* One "--name value" or "--name=value"; a name that is not ours is a key of the topology. */
+/* Takes one "--name value" or "--name=value"; any other name is a key of the topology. */
 static tutti_status take(int argc, char **argv, int *at, request *q, tutti_failure *err)
 {
     const char *name = argv[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
@@ -98,7 +98,7 @@ static void print_links(const tutti_topology *t, int32_t nranks)
     tutti_fabric_release(&net);
 }
 
-/* The drawing goes to a file or to standard output; taken is given back. */
+/* Writes the drawing to a file or to standard output; frees `taken`. */
 static tutti_status drawing_write(const char *path, char *taken, tutti_failure *err)
 {
     if (!taken) return tutti_fail(err, TUTTI_ERR_USAGE, "a host has no links between ranks to draw");

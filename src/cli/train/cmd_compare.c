@@ -52,7 +52,7 @@ static tutti_status check_places(const tutti_flags *f, const tutti_compare *c, t
     return st;
 }
 
-/* --slow and --stall as a run gets them. */
+/* Passes on --slow and --stall in the form that a run gets. */
 static tutti_status take_handicaps(const tutti_flags *f, tutti_compare *c, tutti_failure *err)
 {
     const char **words = TUTTI_ARENA_NEW(&c->arena, const char *, 2 * (f->count[FLAG_SLOW] + f->count[FLAG_STALL]) + 1);
@@ -116,7 +116,7 @@ static void print_summary(const tutti_compare *c)
     for (int m = 0; m < c->nmethods; m++) print_line(c, m, width);
 }
 
-/* ---- while runs are played ---- */
+/* ---- progress of runs ---- */
 
 static void clear_line(bool tty)
 {
@@ -165,7 +165,7 @@ static void tell(void *arg, const tutti_compare_event *e)
     fflush(stdout);
 }
 
-/* *signal: what ended it before the report. */
+/* *signal: the signal that ended it before the report. */
 static tutti_status compare(const tutti_flags *f, tutti_compare *c, int *signal, tutti_failure *err)
 {
     long nseeds = 1;

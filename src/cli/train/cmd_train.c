@@ -2,8 +2,8 @@
 /* cmd_train.c: `tutti train JOB.yaml`: trains as one rank, starts several ranks, or joins a run that another launcher
  * started.
  *
- * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they
- * are, and go on. */
+ * Signals: see stop.h; each step checks whether an end was asked for. SIGQUIT makes all ranks report where they are,
+ * and go on. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -75,22 +75,22 @@ static void print_help(void)
     tutti_strbuf_release(&keys);
 }
 
-/* ---- what a run tells ---- */
+/* ---- messages of a run ---- */
 
 typedef struct {
-    bool quiet, is_borne; /* is_borne: this rank has failed, and the others go on */
+    bool quiet, is_borne; /* is_borne: this rank has failed, and the other ranks go on */
     const char *dir, *pretend;
     tutti_stop *stop;
     tutti_progress progress;
 } listener;
 
-/* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
+/* Prints "weights <16 hex> step N loss L accuracy A", the last line of a run. */
 static void print_result(const tutti_run_result *r)
 {
     char hash[17];
     tutti_hash_text(r->weights_hash, hash);
     printf("weights %s step %" PRId64, hash, r->step);
-    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* never -nan */
+    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* nan without a sign, never -nan */
     if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
     printf("\n");
     fflush(stdout);
@@ -146,7 +146,7 @@ static bool sets_kernels(const tutti_flags *f)
     return false;
 }
 
-/* The launcher's rank count rules; threads compute with reference kernels unless told otherwise. */
+/* The launcher's rank count applies; threads compute with reference kernels unless a flag says otherwise. */
 static tutti_status take_environment(tutti_flags *f, const tutti_group_config *config, char world[16],
                                      tutti_failure *err)
 {
@@ -209,7 +209,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     tutti_run_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
     tutti_run_result result = {0};
     tutti_failure err = {0};
-    tutti_cli_handicaps(f, nranks, handicaps, NULL); /* they have been checked */
+    tutti_cli_handicaps(f, nranks, handicaps, NULL); /* the flags have been checked before */
     tutti_status st = tutti_stop_begin("train", config->rank == 0, &l.stop, &err);
     if (st) {
         tutti_cli_fail("train", &err);
@@ -218,16 +218,19 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
         options.handicaps = handicaps;
         options.place = &place;
         options.stop = tutti_stop_as_wish(l.stop);
-        st = tutti_job_run(job, &options, &events, &result, &err); /* a failure's words have been heard */
+        /* the failure's message has been printed by an event */
+        st = tutti_job_run(job, &options, &events, &result, &err);
     }
     tutti_stop_end(l.stop);
     free(handicaps);
-    if (l.is_borne) tutti_group_config_end(config, 0, ""); /* a launcher that ends all when one fails is not told */
+    if (l.is_borne)
+        tutti_group_config_end(config, 0, ""); /* a launcher that ends all ranks when one fails must not
+                                                            * hear of it */
     return st ? (int)st : result.stop_signal ? 128 + result.stop_signal : 0;
 }
 
-/* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is
- * lost then. */
+/* Every run writes DIR/job.yaml again. It may be the given job file only if that is already such a printed job: then
+ * nothing is lost. */
 static tutti_status check_job_stays(const char *path, const char *dir, const tutti_job *job, tutti_failure *err)
 {
     char *written, *given = NULL, *resolved = tutti_job_print(job);
@@ -244,7 +247,7 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
     return st;
 }
 
-/* Refuses, before there are ranks, places that rank 0 could not use in the end. */
+/* Refuses, before there are ranks, files that rank 0 could not write at the end. */
 static tutti_status check_places(const tutti_flags *f, const tutti_job *job, bool writes, tutti_failure *err)
 {
     struct stat info;
@@ -258,7 +261,7 @@ static tutti_status check_places(const tutti_flags *f, const tutti_job *job, boo
     return st || !writes ? st : tutti_cli_try_flags(f, err);
 }
 
-/* As the rank that `config` says: reads the job, then runs it or shows what it would do. */
+/* As the rank that `config` gives: reads the job, then runs it or shows what it would do. */
 static tutti_status print_dry_run(const tutti_job *job, tutti_failure *err)
 {
     tutti_strbuf text = {0}, rule = {0}, notes = {0};

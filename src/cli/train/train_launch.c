@@ -10,7 +10,7 @@ typedef struct {
     tutti_core_set given;
     tutti_partition partition;
     int nranks;
-    char *list; /* of the cores given */
+    char *list; /* of the given cores */
 } seating;
 
 static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
