@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_block.c: writes a set into memory that ranks share, and opens it there. A set of bytes or numbers as one
+/* dataset_block.c: writes a set into memory that ranks share, and opens it there. A set of bytes or floats becomes one
  * block without addresses: header, samples, labels. The same program writes and reads it. */
 #include <string.h>
 

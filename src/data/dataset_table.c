@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_table.c: the table of data sets, and what is checked and filled in for all of them. A new one is its file,
- * which ends with its row, and its name in SETS.
+/* dataset_table.c: the table of data sets, and what is checked and filled in for all of them. To add a set, write its
+ * file, which ends with its row, and add its name to SETS.
  *
- * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and
- * 0.3081, cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training
- * samples of seed 1 (tests measure them again); idx, npy and noise map bytes to [-1, 1]; numbers that are no bytes stay
- * what they are. */
+ * The constants of a row are part of the set's definition, unless the job gives others. mnist has the usual 0.1307 and
+ * 0.3081, cifar10 the usual six, images those of ImageNet; those of digits and shapes were measured over their training
+ * samples of seed 1 (tests measure them again). idx, npy and noise map bytes to [-1, 1]; floats are not changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +137,7 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
     return TUTTI_OK;
 }
 
-/* One number for all channels or one each; none: the row's. */
+/* Checks the count: one number for all channels or one for each; none: the row's. */
 static tutti_status count_check(const char *key, int n, int nchannels, tutti_failure *err)
 {
     if (n <= 1 || n == nchannels) return TUTTI_OK;
@@ -146,7 +145,7 @@ static tutti_status count_check(const char *key, int n, int nchannels, tutti_fai
                       key, n, nchannels);
 }
 
-/* Numbers that were given, 0, 1 or one a channel; without any, the row's: one, or three. */
+/* Picks the given numbers (none, one, or one for each channel); without any, the row's: one, or three. */
 static void normal_pick(const tutti_reals *given, const double row[3], int nchannels, double *out)
 {
     const int nrow = row[1] > 0 ? 3 : 1;

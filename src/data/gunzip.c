@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip.c: unpacks gzip files with zlib, a piece at a time. A member that ends is followed by another one or by the
- * end of the file; inflate compares each member's checksum and length. */
+/* gunzip.c: unpacks gzip files with zlib, a piece at a time. A member that ends is followed by another member or by the
+ * end of the file; inflate checks each member's checksum and length. */
 #include "gunzip.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@ enum { PIECE = 1 << 16, GZIP_ONLY = 16 + MAX_WBITS };
 struct tutti_gunzip {
     int fd;
     bool packed;
-    bool inside; /* of a member */
-    bool over;   /* the file has no more */
+    bool inside; /* inside a member */
+    bool over;   /* the file has no more bytes */
     int64_t file_bytes;
-    z_stream stream; /* next_in, avail_in: bytes of piece that wait, packed or not */
+    z_stream stream; /* next_in, avail_in: bytes of `piece` that were not used yet, packed or not */
     uint8_t piece[PIECE];
 };
 
@@ -40,7 +40,7 @@ static tutti_status fill(tutti_gunzip *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Whether another member begins, or the file ends: two bytes tell. */
+/* Finds out whether another member begins or the file ends: two bytes tell. */
 static tutti_status begin_member(tutti_gunzip *g, tutti_failure *err)
 {
     z_stream *s = &g->stream;
@@ -53,12 +53,12 @@ static tutti_status begin_member(tutti_gunzip *g, tutti_failure *err)
     return inflateReset(s) == Z_OK ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "zlib cannot begin anew");
 }
 
-/* What inflate said: nothing to complain of, or why not. */
+/* Turns inflate's code into a status: fine, or the failure. */
 static tutti_status judge(const tutti_gunzip *g, int code, tutti_failure *err)
 {
     if (code == Z_MEM_ERROR) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory to unpack it");
     if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR)
-        return TUTTI_OK; /* the last: more input is wanted */
+        return TUTTI_OK; /* the last: it needs more input */
     return tutti_fail(err, TUTTI_ERR_DATA, "%s", g->stream.msg ? g->stream.msg : "no gzip data");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.c: hashes labels and samples of a data set, to tell later whether it is the same data. 64 samples are read,
- * however large the set is: a look is to cost nothing beside opening it, and who changes data seldom changes none of
- * 64, nor a label, nor a number, nor a name. */
+/* identity.c: hashes labels and samples of a data set, to tell later whether it is the same data. It reads 64 samples,
+ * however large the set is, so that it costs next to nothing beside opening the set. A change of the data that changes
+ * none of the 64, no label, no count and no name is unlikely. */
 #include "identity.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ enum { FORMAT = 1 };
 static const char *const split_names[] = {"train", "test"};
 static const char *const split_words[] = {"training", "test"};
 
-/* ---- what there is ---- */
+/* ---- computing ---- */
 
 static int64_t stored_at(const tutti_dataset *d, int64_t index)
 {
@@ -43,7 +43,7 @@ static uint64_t hash_labels(const tutti_dataset *d)
     return tutti_hasher_finish(h);
 }
 
-/* A set that cannot say what is stored gives the floats that a test sample has. */
+/* For a set that has no hash_stored: hashes the floats of the sample as a test sample. */
 static void hash_floats(const tutti_dataset *d, int64_t index, tutti_hasher *h)
 {
     tutti_dataset plain = *d;
@@ -233,7 +233,7 @@ tutti_status tutti_data_identity_parse(const char *text, tutti_data_identity *ou
     return st;
 }
 
-/* ---- two of them ---- */
+/* ---- comparing ---- */
 
 static void begin(tutti_strbuf *words)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.c: turns the labels of files into class numbers: counted from 0, the largest says how many classes there are.
- * */
+/* labels.c: turns the labels of files into class numbers: they count from 0, and the largest gives the number of
+ * classes. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,12 +2,12 @@
 /* loader.c: the loader: threads fill a ring of batches ahead of compute.
  *
  * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
- * together, and who takes which ticket changes nothing. Invariants: `taken` batches were handed out, and a ticket is
- * dealt only while its batch is below taken + NSLOTS - 1: the slot of the batch that the caller still holds is never
- * written. A batch is handed out when all its parts are done. The lock guards next, taken, stopping and what slots say
- * of themselves, never the samples: these belong to the threads until ndone is full, to the caller afterwards.
- * Which samples a batch is of is put down when its first ticket is dealt.
- * The threads block all signals, so that an orderly end is asked of the main thread only. */
+ * together; it does not matter which thread takes which ticket. Invariants: `taken` batches were handed out, and a
+ * ticket is dealt only while its batch is below taken + NSLOTS - 1: so the slot of the batch that the caller still
+ * holds is never written. A batch is handed out when all its parts are done. The lock guards next, taken, stopping and
+ * the members of slots, but not the samples: these belong to the threads until ndone is full, and to the caller
+ * afterwards. The samples of a batch are decided when its first ticket is dealt. The threads block all signals, so that
+ * only the main thread is asked for an orderly end. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +17,36 @@
 #include "../base/signals.h"
 #include "dataset.h"
 
-enum { NSLOTS = TUTTI_LOADER_AHEAD + 1, ALIGNMENT = 4096 /* a page: a device may pin it */, PARTS_A_THREAD = 4 };
+enum {
+    NSLOTS = TUTTI_LOADER_AHEAD + 1,
+    ALIGNMENT = 4096 /* a page, because a device may pin it */,
+    PARTS_A_THREAD = 4
+};
 
 typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
-    int64_t ndone;       /* parts */
-    int64_t step, first; /* what it is of */
+    int64_t ndone;       /* parts that are done */
+    int64_t step, first; /* the samples that the batch has */
     int64_t began_ns, filled_ns;
     int64_t failed_at;     /* first sample that ends the run; n = none */
-    tutti_failure failure; /* its words */
+    tutti_failure failure; /* the failure of that sample */
     int64_t nreplaced, replaced_at;
-    tutti_failure why; /* of the first, replaced_at */
+    tutti_failure why; /* the failure of the first, replaced_at */
 } slot;
 
 struct tutti_loader {
     tutti_loader_config c;
-    int64_t sample_floats, nparts; /* a batch */
+    int64_t sample_floats, nparts; /* of a batch */
     slot ring[NSLOTS];
     pthread_t *threads;
     int nstarted;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t next;  /* ticket */
-    int64_t end;   /* batches that there are; INT64_MAX as long as that is not known */
-    int64_t taken; /* batches since first_step */
+    int64_t next;  /* the next ticket */
+    int64_t end;   /* number of batches; INT64_MAX while it is not known */
+    int64_t taken; /* batches taken since first_step */
     bool stopping;
 };
 
@@ -77,7 +81,7 @@ static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticke
     }
 }
 
-/* The batch of this number is begun: of which samples it is. */
+/* Begins the batch of this number: decides its samples. */
 static void batch_begin(tutti_loader *l, int64_t number)
 {
     slot *s = &l->ring[number % NSLOTS];
@@ -89,7 +93,7 @@ static void batch_begin(tutti_loader *l, int64_t number)
     pthread_cond_broadcast(&l->changed);
 }
 
-/* The next ticket once its slot is free; false when there is nothing left to do. Lock held. */
+/* Takes the next ticket once its slot is free; false when there is nothing left to do. The lock is held. */
 static bool ticket_take(tutti_loader *l, int64_t *ticket)
 {
     while (!l->stopping && l->next / l->nparts < l->end && l->next / l->nparts >= l->taken + NSLOTS - 1)
@@ -226,7 +230,7 @@ tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_f
         pthread_mutex_unlock(&l->lock);
         return TUTTI_OK;
     }
-    s->ndone = 0; /* nobody writes this slot before the next call */
+    s->ndone = 0; /* no thread writes this slot before the next call */
     l->taken++;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);

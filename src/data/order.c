@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order.c: the shuffle of an epoch. The order of samples in an epoch as a pure function: a Feistel network over the
- * smallest power of two that holds count, walked until it lands below count (Black and Rogaway 2002). It is a bijection
- * whatever the round function is, less than two steps are walked on average, and any rank can ask for any position
- * without drawing the others. */
+/* order.c: the shuffle of an epoch: the order of samples as a pure function. It is a Feistel network over the smallest
+ * power of two that is at least count, repeated until the result is below count (Black and Rogaway 2002). It is a
+ * bijection whatever the round function is, takes less than two rounds of repetition on average, and any rank can ask
+ * for any position without computing the others. */
 #include "../base/rng.h"
 #include "dataset.h"
 
-enum { NROUNDS = 8 }; /* the smallest sets have the worst mixing: 8 rounds where 4 would do for 60,000 samples */
+enum { NROUNDS = 8 }; /* small sets mix worst: 8 rounds, where 4 would be enough for 60,000 samples */
 
 /* splitmix64's finaliser: each bit of the result depends on all of v. */
 static uint64_t mixed(uint64_t v)
@@ -16,7 +16,7 @@ static uint64_t mixed(uint64_t v)
     return v ^ (v >> 31);
 }
 
-/* Halves of bits / 2 and bits - bits / 2 bits; rounds change them in turn, so an odd number of bits is no trouble. */
+/* The halves have bits / 2 and bits - bits / 2 bits; rounds change them in turn, so an odd number of bits works too. */
 static uint64_t permuted(uint64_t v, int bits, const uint64_t key[NROUNDS])
 {
     int low = bits / 2;

@@ -2,9 +2,9 @@
 /* reader.c: reads samples of any set for one thread: bytes become floats here, other sets have a read function of their
  * own.
  *
- * A sample that cannot be read ends the run, or, where bad samples are skipped, the next good one in the order of the
- * set stands in its place, changed by the random numbers of the place: a function of the files alone, the same on any
- * rank. */
+ * A sample that cannot be read ends the run. If bad samples are skipped, the next good sample in the order of the set
+ * replaces it, changed by the random numbers of the replaced sample: that depends only on the files, so it is the same
+ * on any rank. */
 #include <stdlib.h>
 
 #include "../base/arena.h"
@@ -12,9 +12,9 @@
 
 struct tutti_reader {
     const tutti_dataset *data;
-    void *own; /* of a set that has `read` */
+    void *own; /* for a set that has `read` */
     int64_t nreplaced;
-    tutti_failure why; /* of the latest */
+    tutti_failure why; /* the failure of the latest */
 };
 
 tutti_reader *tutti_reader_create(const tutti_dataset *d)
@@ -32,7 +32,8 @@ void tutti_reader_destroy(tutti_reader *r)
     free(r);
 }
 
-/* Sample `index` of the `count` that are used, spread over the `nstored` that there are: no class is left out. */
+/* Returns the stored sample for sample `index` of the `count` that are used. They are spread over the `nstored` stored
+ * samples, so that no class is left out. */
 static int64_t stored_at(const tutti_dataset *d, int64_t index)
 {
     return index * d->nstored / d->count;

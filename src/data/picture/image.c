@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c: opens and decodes pictures: tells JPEG from PNG by the first bytes, and refuses pictures that are too large.
- * */
+/* image.c: opens and decodes pictures: recognises JPEG and PNG by the first bytes, and refuses pictures that are too
+ * large. */
 #include "image.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes)
     return is_png(bytes, nbytes) || (nbytes >= sizeof jpeg_head && !memcmp(bytes, jpeg_head, sizeof jpeg_head));
 }
 
-/* What a file is instead, if its beginning says so: "a WebP picture: convert it". */
+/* Names another format that the file's beginning shows: "a WebP picture: convert it". */
 static const char *say_format(const uint8_t *bytes, size_t nbytes)
 {
     static const struct {

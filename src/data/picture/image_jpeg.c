@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_jpeg.c: decodes JPEG through libjpeg-turbo, no more of it than a view needs.
  *
- * Three things are left out: coefficients (1/2, 1/4, 1/8 of the size; the other eighths have no vector code there),
- * columns (jpeg_crop_scanline) and rows (jpeg_skip_scanlines; those below are not even entropy-decoded). Chroma is
- * interpolated over neighbouring pixels, so MARGIN more are decoded on each side: the box itself has the bytes of a
- * full decode (a test compares). What libjpeg-turbo calls corrupt data is refused; its other warnings (stray bytes
- * between segments, odd markers) are not. */
+ * It saves work in three ways: coefficients (1/2, 1/4, 1/8 of the size; the other eighths have no vector code there),
+ * columns (jpeg_crop_scanline) and rows (jpeg_skip_scanlines; rows below the box are not even entropy-decoded). Chroma
+ * is interpolated over neighbouring pixels, so MARGIN more pixels are decoded on each side: the box itself has the
+ * bytes of a full decode (a test compares). What libjpeg-turbo reports as corrupt data is refused; its other warnings
+ * (stray bytes between segments, odd markers) are not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,11 @@
 
 #include "image_impl.h"
 
-enum { MARGIN = 4, MAX_SCANS = 200, PIXELS_A_BYTE = 512 /* a bit for a block of 64 is the densest there is */ };
+enum {
+    MARGIN = 4,
+    MAX_SCANS = 200,
+    PIXELS_A_BYTE = 512 /* one bit for a block of 64 pixels is the densest encoding */
+};
 
 static void leave(j_common_ptr c)
 {
@@ -40,7 +44,7 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
-/* A progressive file may have any number of scans, each over all blocks. */
+/* Limits scans: a progressive file may have any number of them, each over all blocks. */
 static void scans_limit(j_common_ptr c)
 {
     if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > MAX_SCANS) {
@@ -55,7 +59,7 @@ void tutti_jpeg_init(tutti_image *im)
     im->jpeg_errors.base.error_exit = leave;
     im->jpeg_errors.base.emit_message = warned;
     im->jpeg_errors.base.output_message = say_nothing;
-    if (setjmp(im->jpeg_errors.back)) return; /* no memory: opening a file will say so */
+    if (setjmp(im->jpeg_errors.back)) return; /* without memory; opening a file will report it */
     jpeg_create_decompress(&im->jpeg);
     im->jpeg_progress.progress_monitor = scans_limit;
     im->jpeg.progress = &im->jpeg_progress;
@@ -86,7 +90,7 @@ tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)
 {
     struct jpeg_decompress_struct *j = &im->jpeg;
     if (setjmp(im->jpeg_errors.back)) return refused(im, err);
-    jpeg_abort_decompress(j); /* what an earlier picture left */
+    jpeg_abort_decompress(j); /* drops what an earlier picture left */
     jpeg_mem_src(j, im->bytes, im->nbytes);
     jpeg_read_header(j, TRUE);
     im->width = (int)j->image_width;
@@ -100,7 +104,7 @@ tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Pixel i of the smaller picture is made of the pixels [i * scale, (i + 1) * scale) of the whole. */
+/* Pixel i of the smaller picture comes from the pixels [i * scale, (i + 1) * scale) of the whole picture. */
 static void axis_shrink(tutti_axis *a, int scale)
 {
     a->begin /= scale;
@@ -116,7 +120,7 @@ static int axis_scale(const tutti_axis *a)
     return scale;
 }
 
-/* The pixels [*first, *end) that a view looks at. */
+/* Returns the pixels [*first, *end) that a view uses. */
 static void axis_cover(const tutti_axis *a, int *first, int *end)
 {
     const double reach = tutti_resample_reach(a);
@@ -126,15 +130,16 @@ static void axis_cover(const tutti_axis *a, int *first, int *end)
     if (*end > a->hi) *end = a->hi;
 }
 
-/* a * b / 255, rounded as Pillow does. */
+/* Returns a * b / 255, rounded as Pillow does. */
 static int product_of(int a, int b)
 {
     const int t = a * b + 128;
     return ((t >> 8) + t) >> 8;
 }
 
-/* Four inks a pixel become three colours, in place. Inks are always read as Adobe writes them, inverted: files without
- * Adobe's segment come from the same programs with the segment stripped, and Pillow and browsers read them so. */
+/* Converts four inks of a pixel to three colours, in place. Inks are always read as Adobe writes them, inverted: files
+ * without Adobe's segment come from the same programs with the segment stripped, and Pillow and browsers read them
+ * so. */
 static void row_from_cmyk(uint8_t *row, int width)
 {
     const uint8_t *from = row;
@@ -142,7 +147,7 @@ static void row_from_cmyk(uint8_t *row, int width)
         for (int c = 0, light = from[3]; c < 3; c++) *row++ = (uint8_t)(light - product_of(255 - from[c], light));
 }
 
-/* Rows [y, end) of the columns that jpeg_crop_scanline left. */
+/* Reads rows [y, end) of the columns that jpeg_crop_scanline left. */
 static void rows_read(tutti_image *im, int y, int end, int64_t stride)
 {
     struct jpeg_decompress_struct *j = &im->jpeg;
@@ -155,11 +160,11 @@ static void rows_read(tutti_image *im, int y, int end, int64_t stride)
     }
 }
 
-/* A file that was cut has no end-of-image marker behind what was read. */
+/* False for a file that was cut: it has no end-of-image marker behind what was read. */
 static bool goes_on_to_its_end(const tutti_image *im)
 {
     const uint8_t *first = im->bytes + position(im), *at = im->bytes + im->nbytes;
-    if (first > im->bytes + 2) first -= 2; /* the marker itself may have been read */
+    if (first > im->bytes + 2) first -= 2; /* the marker itself may have been read already */
     for (at -= 2; at >= first; at--)
         if (at[0] == 0xff && at[1] == JPEG_EOI) return true;
     return im->jpeg.unread_marker == JPEG_EOI;

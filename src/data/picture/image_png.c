@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_png.c: decodes PNG through libpng, always whole: 1 to 16 bits, grey, palette, colour, with or without alpha or
- * interlacing, become 8-bit RGB. Sixteen bits are rounded; alpha is dropped, not blended (as Pillow's convert("RGB"));
- * gamma is left alone. */
+/* image_png.c: decodes PNG through libpng, always the whole picture: 1 to 16 bits, grey, palette, colour, with or
+ * without alpha or interlacing, become 8-bit RGB. Sixteen bits are rounded; alpha is dropped, not blended (as Pillow's
+ * convert("RGB")); gamma is ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,15 +68,14 @@ tutti_status tutti_png_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Pixels of a palette stay what they are, a number each: libpng takes one beyond the palette for black without a
- * word. */
+/* Keeps the pixels of a palette as numbers: libpng would silently turn a number beyond the palette into black. */
 static void make_numbers(tutti_image *im)
 {
     png_set_packing(im->png);
 }
 
-/* The numbers at the beginning of each row become its colours, from the last to the first: a number is behind no colour
- * then. */
+/* Turns the numbers at the beginning of each row into colours, from the last to the first, so that no colour overwrites
+ * a number that is still needed. */
 static void look_up(tutti_image *im, int64_t stride)
 {
     png_colorp palette = NULL;
@@ -96,7 +95,7 @@ static void look_up(tutti_image *im, int64_t stride)
 
 static void make_rgb(tutti_image *im)
 {
-    png_set_expand(im->png); /* grey of fewer than 8 bits */
+    png_set_expand(im->png); /* for grey of fewer than 8 bits */
     png_set_scale_16(im->png);
     png_set_strip_alpha(im->png);
     png_set_gray_to_rgb(im->png);

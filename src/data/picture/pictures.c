@@ -15,10 +15,10 @@
 enum { MAX_FILE = 1 << 28 };
 
 struct tutti_pictures {
-    tutti_dataset *set; /* of no samples */
-    void *reader;       /* of a set that has read_picture */
-    tutti_image *image; /* of the others */
-    uint8_t *bytes;     /* of a file */
+    tutti_dataset *set; /* a set without samples */
+    void *reader;       /* for a set that has read_picture */
+    tutti_image *image; /* for other sets */
+    uint8_t *bytes;     /* bytes of a file */
     size_t room;
 };
 
@@ -71,13 +71,13 @@ void tutti_pictures_destroy(tutti_pictures *p)
 
 /* ---- sets of bytes ---- */
 
-/* Pillow's "L": the weights of ITU-R 601-2, in 65,536ths. Grey stays what it is. */
+/* Pillow's "L": the weights of ITU-R 601-2, in 65,536ths. Grey pixels are not changed. */
 static uint8_t grey_of(const uint8_t *rgb)
 {
     return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
 
-/* The same words of arithmetic as of the set's table of bytes, so that the same bits come out. */
+/* Uses the same arithmetic as the set's table of bytes, so that the same bits come out. */
 static void normalise(const tutti_dataset *d, const tutti_pixels *in, float *sample)
 {
     const int64_t height = d->shape.dim[1], width = d->shape.dim[2];

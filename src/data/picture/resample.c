@@ -2,9 +2,9 @@
 /* resample.c: resamples a box of a picture to a grid of floats: first along y, where rows of bytes are added up with
  * weights, then along x.
  *
- * The filter is a triangle over the distance in pixels of the coarser of the two grids, its weights divided by their
- * sum; taps outside [lo, hi) do not count. Sums stay floats to the end, where Pillow rounds twice: results differ by
- * rounding alone. */
+ * The filter is a triangle over the distance in pixels of the coarser of the two grids, and its weights are divided by
+ * their sum; taps outside [lo, hi) do not count. Sums stay floats to the end, where Pillow rounds twice: results differ
+ * only by rounding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct {
 
 struct tutti_resampler {
     axis_taps x, y;
-    float *row; /* a row of input columns, three floats each */
+    float *row; /* a row of input columns, three floats for each */
     size_t row_room;
 };
 
@@ -40,7 +40,7 @@ void tutti_resampler_destroy(tutti_resampler *r)
     free(r);
 }
 
-/* Makes *p hold n elements at least; what it held is lost. */
+/* Makes *p hold at least n elements; the old content is lost. */
 static void *grown(void *p, size_t *room, size_t n, size_t element)
 {
     if (n <= *room) return p;
@@ -60,7 +60,7 @@ double tutti_resample_reach(const tutti_axis *axis)
     return step > 1 ? step : 1;
 }
 
-/* The input pixels [*first, *end) of output pixel i, one at least. */
+/* Returns the input pixels [*first, *end) of output pixel i, at least one. */
 static double span_of(const tutti_axis *a, int i, int *first, int *end)
 {
     const double middle = a->begin + (i + 0.5) * step_of(a), reach = tutti_resample_reach(a);

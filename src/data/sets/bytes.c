@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c: reads and augments samples of sets that hold bytes or numbers: as they are, or moved by up to PAD pixels
- * over black and mirrored (the augmentation of He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a
- * function of (seed, epoch, sample). */
+/* bytes.c: reads and augments samples of sets that hold bytes or floats: unchanged, or moved by up to PAD pixels over
+ * black and mirrored (the augmentation of He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a function
+ * of (seed, epoch, sample). */
 #include "../../base/rng.h"
 #include "../dataset_impl.h"
 
@@ -36,7 +36,7 @@ static void plane_view(const uint8_t *from, int64_t height, int64_t width, view 
     }
 }
 
-/* As bytes are, and outside there is what a byte of 0 is: the number 0. */
+/* Reads floats in the same way; outside there is the number 0, as for a byte of 0. */
 static void numbers_read(const tutti_dataset *d, view v, const float *from, float *sample)
 {
     const int64_t height = d->shape.ndims == 3 ? d->shape.dim[1] : 1, width = d->channel_bytes / height;

@@ -2,10 +2,10 @@
 /* cifar10.c: CIFAR-10 and CIFAR-100 in their binary form (Krizhevsky 2009): files of records, one label byte or two
  * (coarse, fine) and 3 x 32 x 32 bytes, red, green, blue.
  *
- * Training samples of cifar10 are those of all files data_batch_N.bin, by N, test samples those of test_batch.bin; of
- * cifar100 train.bin and test.bin. They lie in the folder itself or in the one that the archive unpacks to. A file may
- * hold any whole number of records, labels may be any: who makes a set of their own in this form has as many classes as
- * the largest label says. */
+ * Training samples of cifar10 are those of all files data_batch_N.bin, in the order of N, test samples those of
+ * test_batch.bin; cifar100 has train.bin and test.bin. They lie in the folder itself or in the folder that the archive
+ * unpacks to. A file may hold any whole number of records, and labels may have any value: a set that somebody else made
+ * in this form has as many classes as the largest label says. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@ enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE
 /* One of the three sets. */
 typedef struct {
     const char *name, *inner; /* inner: the archive's folder */
-    int nlabels, label_at;    /* bytes of a record before its pixels; which of them counts */
-    const char *names;        /* the archive's file of names of classes */
+    int nlabels, label_at;    /* bytes of a record before its pixels; index of the label byte that counts */
+    const char *names;        /* the archive's file with names of classes */
 } form;
 static const form ten = {"cifar10", "cifar-10-batches-bin", 1, 0, "batches.meta.txt"},
                   fine = {"cifar100", "cifar-100-binary", 2, 1, "fine_label_names.txt"},
                   coarse = {"cifar100-coarse", "cifar-100-binary", 2, 0, "coarse_label_names.txt"};
 
-/* ---- which files ---- */
+/* ---- finding files ---- */
 
-/* N of "data_batch_N.bin"; 0: it is no such name. */
+/* Returns N of "data_batch_N.bin"; 0: the name has another form. */
 static int batch_of(const char *name)
 {
     int n = 0, used = 0;
@@ -72,7 +72,7 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-/* What lies there instead, as advice. */
+/* Names what lies there instead, as advice. */
 static const char *say_other(const form *f, const char *folder)
 {
     if (has(folder, "cifar-10-batches-py") || has(folder, "data_batch_1") || has(folder, "cifar-100-python"))
@@ -86,7 +86,7 @@ static const char *say_other(const form *f, const char *folder)
     return "";
 }
 
-/* The folder that has files of the split, to be freed, and their names. */
+/* Returns the folder that has files of the split, and their names; the caller frees it. */
 static char *find_files(const form *f, const char *path, tutti_split split, tutti_names *out, tutti_failure *err)
 {
     tutti_strbuf inner = {0};
@@ -103,7 +103,7 @@ static char *find_files(const form *f, const char *path, tutti_split split, tutt
     return NULL;
 }
 
-/* ---- what is in them ---- */
+/* ---- reading files ---- */
 
 /* Appends the records of `bytes` to the set. */
 static tutti_status add_records(const form *f, tutti_dataset *d, const char *path, const uint8_t *bytes, int64_t nbytes,
@@ -137,7 +137,7 @@ static tutti_status add_file(const form *f, tutti_dataset *d, const char *path, 
     return st;
 }
 
-/* Another number of files than the archive's, or one that is missing between two, is said. */
+/* Notes a number of files other than the archive's, or a missing number between two. */
 static void note(tutti_dataset *d, const tutti_names *files)
 {
     char words[TUTTI_MAX_NOTES];
@@ -175,7 +175,7 @@ static tutti_status open_form(const form *f, const tutti_dataset_config *config,
     return st ? st : tutti_dataset_take(config, split, config->path, d->count, &d->count, err);
 }
 
-/* A name a line; false: no such file. */
+/* Reads a name from each line; false: no such file. */
 static bool read_names(const char *folder, const char *file, tutti_names *out)
 {
     tutti_strbuf path = {0};
@@ -200,7 +200,7 @@ static void read_form_names(const form *f, const tutti_dataset_config *config, t
     tutti_strbuf_release(&inner);
 }
 
-/* As batches.meta.txt of the archive has them. */
+/* As in batches.meta.txt of the archive. */
 static const char *const class_names[NCLASSES] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                                   "dog",      "frog",       "horse", "ship", "truck"};
 
@@ -255,7 +255,7 @@ const tutti_dataset_row tutti_dataset_cifar10 = {
     .read_class_names = read_ten_names,
 };
 
-/* The usual constants, of the training pixels. */
+/* The usual constants, measured over the training pixels. */
 const tutti_dataset_row tutti_dataset_cifar100 = {
     .name = "cifar100",
     .help = "CIFAR-100's binary files in the folder data.path, 100 classes",

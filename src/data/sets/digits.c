@@ -4,29 +4,29 @@
  * A sample is a pure function of (seed, split, index): label -> style -> every pen point jittered -> Catmull-Rom curve
  * -> slant, scale, rotation -> a smooth random displacement field (elastic distortion as in Simard et al. 2003, applied
  * to the curve instead of the picture: sharp edges stay sharp) -> moved to the middle and a little off it -> ink by
- * distance to the curve -> contrast and grain. Nothing but 64-bit integers and division that truncates towards zero: no
- * libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
+ * distance to the curve -> contrast and grain. It uses only 64-bit integers and division that truncates towards zero:
+ * no libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
 #include "../dataset_impl.h"
 #include "dice.h"
 
 enum {
     SIDE = TUTTI_DIGIT_SIDE,
     MAX_POINTS = 256, /* after flattening; the longest style has 16 pen points, 4 pieces each */
-    PIECES = 4,       /* of the curve between two pen points */
-    GRID = 4,         /* nodes of the displacement field a side */
+    PIECES = 4,       /* pieces of the curve between two pen points */
+    GRID = 4,         /* nodes of the displacement field on each side */
     ONE = 65536,      /* 1 in Q16 */
 
     /* How much people differ: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1 (SGD
      * 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
-    JITTER = 15 * 128,      /* of a pen point, Q8 template units */
+    JITTER = 15 * 128,      /* jitter of a pen point, Q8 template units */
     SLANT = ONE * 55 / 100, /* shear around SLANT_MEAN */
     SLANT_MEAN = ONE / 10,
     TURN = ONE * 34 / 100,      /* radians */
-    SIZE_MEAN = ONE * 21 / 100, /* pixels a template unit */
+    SIZE_MEAN = ONE * 21 / 100, /* pixels in a template unit */
     SIZE = ONE * 4 / 100,
-    WIDTH = ONE * 25 / 100, /* width against height */
+    WIDTH = ONE * 25 / 100, /* width relative to height */
     BEND = 820,             /* displacement of a grid node, Q8 pixels */
-    SHIFT = 3 * 256,        /* off the middle, Q8 pixels */
+    SHIFT = 3 * 256,        /* distance from the middle, Q8 pixels */
     NIB_MIN = 150,          /* half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
     GRAIN = 28, /* grey levels */
@@ -50,10 +50,10 @@ static const int8_t *style_pick(tutti_dice *d, int digit)
         left -= tutti_digit_styles[i].weight;
         if (left < 0) return tutti_digit_styles[i].path;
     }
-    return tutti_digit_styles[0].path; /* not reached: the weights sum to TUTTI_DIGIT_WEIGHTS (a test adds them) */
+    return tutti_digit_styles[0].path; /* never reached: the weights sum to TUTTI_DIGIT_WEIGHTS (a test adds them) */
 }
 
-/* Catmull-Rom through b and c, t = i / PIECES; numerators are exact, one division at the end. */
+/* Catmull-Rom through b and c, t = i / PIECES; numerators are exact, with one division at the end. */
 static int64_t between(int64_t a, int64_t b, int64_t c, int64_t e, int64_t i)
 {
     const int64_t n = PIECES;
@@ -74,7 +74,7 @@ static void stroke_flatten(const pen_point *p, int n, curve *out)
     }
 }
 
-/* The style's pen points, each a little elsewhere, as one flat curve around (0, 0), Q8 template units. */
+/* Makes one flat curve from the style's pen points, each moved a little, around (0, 0), in Q8 template units. */
 static void curve_trace(tutti_dice *d, const int8_t *path, curve *out)
 {
     pen_point stroke[MAX_POINTS / PIECES];
@@ -93,8 +93,8 @@ static void curve_trace(tutti_dice *d, const int8_t *path, curve *out)
     }
 }
 
-/* Slant, then scale, then rotation; sine and cosine of a small angle by their series. Q8 template units -> Q8
- * pixels. */
+/* Applies slant, then scale, then rotation; sine and cosine of a small angle come from their series. Q8 template units
+ * -> Q8 pixels. */
 static void curve_place(tutti_dice *d, curve *c)
 {
     int64_t slant = SLANT_MEAN + tutti_dice_spread(d, SLANT), turn = tutti_dice_spread(d, TURN);
@@ -116,7 +116,7 @@ static int64_t ease(int64_t t)
     return t * t * (768 - 2 * t) / 65536;
 }
 
-/* Moves each point by a field given at GRID x GRID nodes, 9 pixels apart around the middle. */
+/* Moves each point by a field that is given at GRID x GRID nodes, 9 pixels apart around the middle. */
 static void curve_bend(tutti_dice *d, curve *c)
 {
     int64_t node[GRID][GRID][2];
@@ -139,7 +139,7 @@ static void curve_bend(tutti_dice *d, curve *c)
     }
 }
 
-/* The middle of the curve's box goes to the middle of the picture, a little off it. */
+/* Moves the middle of the curve's box to near the middle of the picture. */
 static void curve_centre(tutti_dice *d, curve *c)
 {
     int64_t lo[2] = {INT32_MAX, INT32_MAX}, hi[2] = {INT32_MIN, INT32_MIN};
@@ -158,7 +158,7 @@ static void curve_centre(tutti_dice *d, curve *c)
     }
 }
 
-/* Smallest squared distance (Q16) of each pixel's centre to the line from a to b, within `reach` of it. */
+/* Computes the smallest squared distance (Q16) of each pixel's centre to the line from a to b, within `reach` of it. */
 static void line_measure(pen_point a, pen_point b, int64_t reach, int64_t nearest[TUTTI_DIGIT_PIXELS])
 {
     int64_t dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;

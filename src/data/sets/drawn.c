@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drawn.c: draws the samples of synthetic sets into memory, on the cores that this process may use, with balanced
+/* drawn.c: generates the samples of synthetic sets in memory, on the cores that this process may use, with balanced
  * labels. */
 #include "../../base/arena.h"
 #include "../../base/host/cores.h"
@@ -9,7 +9,7 @@
 
 enum { NCLASSES = 10, MAX_THREADS = 8 };
 
-/* Each run of ten samples holds each class once, in random order: balanced whatever is taken. */
+/* Each run of ten samples holds each class once, in random order: so any number of samples is nearly balanced. */
 uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index)
 {
     return (uint8_t)tutti_sample_order_at(seed ^ 0x6c6162656cu, index / NCLASSES * 2 + split, NCLASSES, true,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idx.c: reads IDX, the format of MNIST (LeCun et al. 1998): two zero bytes, a type byte (8 = unsigned byte), the
- * number of dimensions, each dimension as a big-endian 32-bit number, then the bytes. plain or gzip.
+ * number of dimensions, each dimension as a big-endian 32-bit number, then the bytes; plain or gzip.
  *
- * A file is accepted whole or not at all. Sizes are compared with what a file of that length can hold before anything
- * is allocated: a lying header costs nothing. Offsets in failures count uncompressed bytes. */
+ * A file is accepted as a whole or not at all. Sizes are compared with what a file of that length can hold before
+ * anything is allocated, so that a false header costs nothing. Offsets in messages count uncompressed bytes. */
 #include <stdlib.h>
 
 #include "../dataset_impl.h"
 #include "../gunzip.h"
 
-enum { TYPE_UNSIGNED_BYTE = 8, DEFLATE_MOST = 1032 /* deflate cannot shrink more than this */ };
+enum { TYPE_UNSIGNED_BYTE = 8, DEFLATE_MOST = 1032 /* deflate cannot compress by a larger factor */ };
 
 typedef struct {
     tutti_gunzip *file;
@@ -18,7 +18,7 @@ typedef struct {
     tutti_failure *err;
 } reader;
 
-/* Up to n bytes; what is wrong with the file is said with the place. */
+/* Reads up to n bytes; failures name the place in the file. */
 static tutti_status read_some(reader *r, void *into, int64_t n, int64_t *got)
 {
     const tutti_status st = tutti_gunzip_read(r->file, into, n, got, r->err);
@@ -65,7 +65,7 @@ static tutti_status read_header(reader *r, int min_dims, int max_dims, tutti_idx
     return TUTTI_OK;
 }
 
-/* The promise of the header against what is in the folder, before memory is asked for. */
+/* Compares the sizes in the header with the size of the file, before memory is allocated. */
 static tutti_status check_size(const reader *r, const tutti_idx *idx)
 {
     const int64_t length = tutti_gunzip_file_bytes(r->file), missing = idx->header_bytes + idx->nbytes - length;
@@ -80,7 +80,7 @@ static tutti_status check_size(const reader *r, const tutti_idx *idx)
     return TUTTI_OK;
 }
 
-/* Here a wrong checksum, a cut trailer or something behind the compressed data shows. */
+/* Finds a wrong checksum, a cut trailer, or bytes behind the compressed data. */
 static tutti_status check_end(reader *r)
 {
     char extra;

@@ -3,8 +3,8 @@
  *
  * A folder that holds them: PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file:
  * [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.' instead of '-' before "idx", or a folder of that name with the file in
- * it. SPLIT is train, t10k or test. Several prefixes in one folder (EMNIST has six) are several sets: PATH/PREFIX then
- * says which. */
+ * it. SPLIT is train, t10k or test. If one folder has several prefixes (EMNIST has six), they are several sets:
+ * PATH/PREFIX then chooses one. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "../../base/file.h"
 #include "idx_find.h"
 
-/* Length of the prefix, "-" not counted, of a name that is one; -1: it is none. */
+/* Returns the length of the prefix, "-" not counted, of such a name; -1: the name has another form. */
 static int prefix_of(const char *name, const char *split, const char *what)
 {
     for (const char *at = strstr(name, split); at; at = strstr(at + 1, split)) {
@@ -35,8 +35,8 @@ static bool is_packed(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".gz");
 }
 
-/* Names of a folder that are such a file, in the order of preference: without a prefix, unpacked, by bytes. Two signs
- * in front of each name are what they are sorted by. */
+/* Names in a folder that have that form, in the order of preference: without a prefix, unpacked, by bytes. Two
+ * characters in front of each name make this order when the names are sorted. */
 enum { SIGNS = 2 };
 static int by_bytes(const void *a, const void *b)
 {
@@ -59,7 +59,7 @@ static void list_files(const char *folder, const char *split, const char *what, 
 }
 
 typedef struct {
-    const char *folder, *prefix; /* prefix: the only one that counts, or NULL */
+    const char *folder, *prefix; /* prefix: the only prefix that counts, or NULL */
     const char *split, *what;
 } wish;
 
@@ -68,7 +68,7 @@ static bool has_prefix(const char *name, int length, const char *prefix)
     return strlen(prefix) == (size_t)length && !strncmp(name, prefix, (size_t)length);
 }
 
-/* The place of the file that is wanted; -1: there is none, or, with the failure set, there are several sets. */
+/* Returns the index of the wanted file; -1: there is none, or, with the failure set, there are several sets. */
 static int64_t choose(const wish *w, const tutti_names *files, tutti_failure *err)
 {
     const int first = files->n ? prefix_of(files->name[0] + SIGNS, w->split, w->what) : 0;
@@ -103,7 +103,7 @@ static char *find_in(const wish *w, tutti_failure *err)
     return path.length ? tutti_strbuf_detach(&path) : NULL;
 }
 
-/* PATH, PATH/raw, PATH/gzip and each PATH/NAME/raw that there is; how many before these. */
+/* Lists PATH, PATH/raw, PATH/gzip and each existing PATH/NAME/raw; returns how many stand before the last kind. */
 static int64_t list_places(const char *path, tutti_names *out)
 {
     static const char *const inner[] = {"raw", "gzip"};
@@ -130,7 +130,8 @@ static int64_t list_places(const char *path, tutti_names *out)
     return nown;
 }
 
-/* The first place that has the file; of several PATH/NAME/raw that have it none is the one that is meant. */
+/* Returns the first place that has the file; if several PATH/NAME/raw have it, it is not clear which is meant, and none
+ * is taken. */
 static char *find_below(const char *path, const char *split, const char *what, tutti_failure *err)
 {
     tutti_names places = {0};

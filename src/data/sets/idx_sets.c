@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idx_sets.c: the sets that are pairs of IDX files in a folder: mnist (28 x 28, ten classes) and idx (any shape of up
- * to three dimensions a sample; as many classes as the largest label says). Where they lie: idx_find.h. EMNIST's
- * PREFIX-mapping.txt beside them says what classes are called. */
+/* idx_sets.c: the sets that are pairs of IDX files in a folder: mnist (28 x 28, ten classes) and idx (samples of any
+ * shape of up to three dimensions; as many classes as the largest label says). idx_find.h says where they lie. EMNIST's
+ * PREFIX-mapping.txt beside them has names of classes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void say_place(const void *file, int64_t i, tutti_strbuf *words)
     tutti_strbuf_printf(words, "byte %lld", (long long)(((const tutti_idx *)file)->header_bytes + i));
 }
 
-/* nclasses 0: as many as there are. */
+/* nclasses 0: the labels give the number. */
 static tutti_status labels_check(const tutti_idx *labels, const char *path, int nclasses, tutti_failure *err)
 {
     for (int64_t i = 0; i < labels->nbytes && nclasses; i++)
@@ -72,7 +72,7 @@ static int32_t *labels_widen(const tutti_idx *labels)
     return wide;
 }
 
-/* side 0: any shape; nclasses 0: as the labels say. */
+/* side 0: any shape; nclasses 0: the labels give the number. */
 static tutti_status pair_open(const tutti_dataset_config *config, tutti_split split, int nclasses, int64_t side,
                               tutti_dataset *d, tutti_failure *err)
 {
@@ -109,7 +109,8 @@ static tutti_status open_idx(const tutti_dataset_config *config, tutti_split spl
     return pair_open(config, split, 0, 0, d, err);
 }
 
-/* A line a class, in the order of their labels: the label and one code of a letter or several, "1 65 97". */
+/* Each line belongs to a class, in the order of their labels: the label and the codes of one letter or several, "1 65
+ * 97". */
 static tutti_status read_mapping(const char *path, const char *text, int64_t first_label, tutti_names *out,
                                  tutti_failure *err)
 {
@@ -129,7 +130,7 @@ static tutti_status read_mapping(const char *path, const char *text, int64_t fir
     return TUTTI_OK;
 }
 
-/* Beside PREFIX-train-labels-...: PREFIX-mapping.txt. No such file: classes have numbers. */
+/* Reads PREFIX-mapping.txt beside PREFIX-train-labels-...; without that file classes have only numbers. */
 static tutti_status read_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err)
 {
     char *labels = tutti_idx_find(config->path, "train", "labels", NULL), *text = NULL;

@@ -43,7 +43,7 @@ static bool is_picture(const char *name)
     return is_among(ending_of(name), endings, 3);
 }
 
-/* Other endings that torchvision takes; Pillow then goes by what a file holds. */
+/* True for other endings that torchvision takes; for these Pillow looks at the file's content. */
 static bool may_hold_picture(const char *name)
 {
     static const char *const endings[] = {".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"};
@@ -65,7 +65,7 @@ static bool holds_picture(const char *path)
     return n > 0 && tutti_image_is_known(head, (size_t)n);
 }
 
-/* ---- what is left out ---- */
+/* ---- files that are left out ---- */
 
 static void leave_out(tutti_left_out *l, const char *name, const char *words)
 {
@@ -97,7 +97,7 @@ void tutti_left_out_say(const tutti_left_out *l, tutti_strbuf *out)
 
 /* ---- walking ---- */
 
-/* A folder on the way to where we are: a link may lead back to one. */
+/* A folder above the current one: a link may lead back to it. */
 typedef struct place {
     const struct place *above;
     dev_t device;
@@ -118,15 +118,15 @@ static void join(tutti_strbuf *path, size_t length, const char *name)
 }
 
 typedef struct {
-    tutti_strbuf path; /* of the folder, or of a file in it */
-    size_t bare;       /* where names begin */
+    tutti_strbuf path; /* path of the folder, or of a file in it */
+    size_t bare;       /* offset in the path where names begin */
     tutti_names *out;
     tutti_left_out *left;
 } walking;
 
 typedef enum { ENTRY_FILE, ENTRY_FOLDER, ENTRY_GONE, ENTRY_OTHER } entry_kind;
 
-/* path: of the entry. Only where the folder does not say what it is the file system is asked. */
+/* path: of the entry. The file system is asked only if the folder does not give the kind. */
 static entry_kind kind_of(const struct dirent *e, const char *path)
 {
     struct stat info;
@@ -147,7 +147,7 @@ static void take_file(walking *w, const char *name)
     tutti_names_add(w->out, w->path.text + w->bare);
 }
 
-/* w->path holds the folder's path, and does so again afterwards. out NULL: files are counted alone. */
+/* w->path holds the folder's path before and after the call. out NULL: files are only counted. */
 static tutti_status list_folder(walking *w, tutti_names *folders, tutti_failure *err)
 {
     const size_t length = w->path.length;
@@ -191,7 +191,7 @@ static tutti_status walk(walking *w, const place *above, tutti_failure *err)
     return st;
 }
 
-/* By folder, then by name, each by bytes: os.walk's folders sorted, and their files sorted. */
+/* Sorts by folder, then by name, each by bytes: like os.walk with folders and files sorted. */
 static int by_folder(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b, *ends[2] = {strrchr(x, '/'), strrchr(y, '/')};
@@ -214,7 +214,7 @@ tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *o
     return st;
 }
 
-/* The folders in a folder, sorted; other files are counted. */
+/* Lists the folders in a folder, sorted; other files are counted. */
 static tutti_status read_classes(const char *path, tutti_names *out, tutti_left_out *left, tutti_failure *err)
 {
     walking w = {.left = left};
@@ -233,7 +233,7 @@ static char *path_join(const char *a, const char *b)
     return tutti_strbuf_detach(&path);
 }
 
-/* PATH/train, or PATH/test or PATH/val; to be freed. */
+/* Returns PATH/train, or PATH/test or PATH/val; the caller frees it. */
 static tutti_status top_find(const char *path, bool train, char **out, tutti_failure *err)
 {
     static const char *const names[] = {"train", "test", "val"};
@@ -306,7 +306,7 @@ static int32_t class_find(const tutti_image_folder *f, const char *name)
     return at ? (int32_t)(at - (const char *const *)f->classes) : -1;
 }
 
-/* Of a test set, folders that train knows; it need not have all of them. */
+/* For a test set, takes the folders that train has too; it need not have all of them. */
 static tutti_status classes_add(tutti_image_folder *f, tutti_failure *err)
 {
     tutti_names found = {0};
@@ -381,7 +381,7 @@ void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti
     tutti_strbuf_printf(path, "%s/%s/%s", f->top, f->classes[f->labels[picture]], f->names.text + f->name_at[picture]);
 }
 
-/* Memory that a file's bytes are read into; it grows where they want more. */
+/* Memory for a file's bytes; it grows as needed. */
 typedef struct {
     uint8_t **bytes;
     size_t *room, *nbytes;

@@ -2,10 +2,10 @@
 /* images.c: the set `images`: a folder of pictures, each decoded, cropped, resampled, mirrored and normalised when it
  * is read.
  *
- * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3, drawn up to ten times until it fits
- * (Szegedy et al. 2015, as PyTorch's RandomResizedCrop), cut out, then resampled; mirrored half of the time. Test
- * samples: the short side becomes size * 256 / 224, the middle is taken. Random numbers are a function of (seed, epoch,
- * sample). Only names are kept in memory. */
+ * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3 is drawn up to ten times until it fits
+ * (Szegedy et al. 2015, as PyTorch's RandomResizedCrop), cut out, then resampled, and mirrored half of the time. Test
+ * samples: the short side becomes size * 256 / 224, and the middle is taken. Random numbers are a function of (seed,
+ * epoch, sample). Memory holds only the names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ enum { DEFAULT_SIZE = 224, NTRIES = 10, DRAWS = 16, FLIP_DRAW = 15, MAX_FILE = 1
 typedef struct {
     tutti_image *image;
     tutti_resampler *resampler;
-    uint8_t *bytes; /* of a file */
+    uint8_t *bytes; /* bytes of a file */
     size_t room;
     tutti_strbuf path;
     float scale[3], shift[3];
@@ -86,7 +86,7 @@ static void close_reader(void *reader)
     free(r);
 }
 
-/* ---- which part of a picture ---- */
+/* ---- the part of a picture that is used ---- */
 
 static double unit(uint32_t word)
 {
@@ -98,7 +98,7 @@ static tutti_axis axis_crop(int begin, int length, int out)
     return (tutti_axis){begin, begin + length, begin, begin + length, out};
 }
 
-/* The largest box in the middle whose ratio is allowed. */
+/* Returns the largest box in the middle whose ratio is allowed. */
 static tutti_view view_fallback(int width, int height, int size)
 {
     const int w = width * 3 > height * 4 ? (height * 4 + 1) / 3 : width;
@@ -122,7 +122,7 @@ static tutti_view view_random(tutti_pass pass, int64_t index, int width, int hei
     return view_fallback(width, height, size);
 }
 
-/* The middle `size` pixels of an axis of `length` that is resized to `resized`. */
+/* Returns the middle `size` pixels of an axis of `length` that is resized to `resized`. */
 static tutti_axis axis_middle(int length, int64_t resized, int size)
 {
     const double step = (double)length / (double)resized;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* noise.c: the set `noise`: random samples of the shape and class count that the job gives, a few of them drawn once
- * and used again and again. Nothing can be learned from them; they cost next to nothing to load, whatever the size, so
- * that a benchmark times the rest. */
+/* noise.c: the set `noise`: random samples of the shape and class count that the job gives; a few of them are generated
+ * once and used again and again. Nothing can be learned from them. Loading costs next to nothing, whatever the size, so
+ * that a benchmark times everything else. */
 #include "../../base/arena.h"
 #include "../../base/host/memory.h"
 #include "../../base/rng.h"

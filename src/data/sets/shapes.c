@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shapes.c: the set `shapes`: draws one of ten shapes on a busy ground, 32 x 32 colour, in fixed point, so that a seed
- * gives the same bytes on every machine.
+/* shapes.c: the set `shapes`: draws one of ten shapes on a busy background, 32 x 32 colour, in fixed point, so that a
+ * seed gives the same bytes on every machine.
  *
- * A sample is a pure function of (seed, split, index): ground of two octaves of smooth noise and stripes -> strokes of
- * other colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes in front ->
- * grain. Outlines are filled by the even-odd rule, exactly along a line and at SUB lines a pixel. Nothing but 64-bit
- * integers and division that truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
+ * A sample is a pure function of (seed, split, index): a background of two octaves of smooth noise and stripes ->
+ * strokes of other colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes
+ * in front -> grain. Outlines are filled by the even-odd rule, exactly along a line and at SUB lines for each pixel. It
+ * uses only 64-bit integers and division that truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +15,22 @@
 enum {
     SIDE = TUTTI_SHAPE_SIDE,
     PIXELS = SIDE * SIDE,
-    SUB = 4,          /* lines a pixel */
-    FULL = SUB * 256, /* coverage of a pixel that lies inside */
+    SUB = 4,          /* lines in each pixel */
+    FULL = SUB * 256, /* coverage of a pixel that lies fully inside */
     MAX_POINTS = 48,  /* the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
 
-    /* How hard it is; docs/data.md has what was measured with these. */
+    /* How hard the set is; docs/data.md has the results measured with these numbers. */
     RADIUS_MIN = 7 * 256, /* Q8 pixels */
     RADIUS_RANGE = 6 * 256,
-    STRETCH = ONE / 6,          /* of width against height, either way */
-    CONTRAST = 120,             /* sum over channels of the least difference between shape and ground */
-    STROKES_BEHIND = 4,         /* at most */
-    STROKES_IN_FRONT = 2,       /* at most */
-    STROKE_WIDTH = 3 * 256 / 2, /* Q8 pixels, at most */
-    CELL = 8,                   /* of the coarse ground, pixels */
-    ROUGH = 75,                 /* of the coarse ground, levels a channel */
-    GRAIN = 70,                 /* levels, at most */
+    STRETCH = ONE / 6,          /* of width relative to height, either way */
+    CONTRAST = 120,             /* sum over channels of the least difference between shape and background */
+    STROKES_BEHIND = 4,         /* most strokes */
+    STROKES_IN_FRONT = 2,       /* most strokes */
+    STROKE_WIDTH = 3 * 256 / 2, /* greatest width, Q8 pixels */
+    CELL = 8,                   /* cells of the coarse background, pixels */
+    ROUGH = 75,                 /* roughness of the coarse background, levels for each channel */
+    GRAIN = 70,                 /* greatest grain, levels */
 };
 
 typedef struct {
@@ -58,7 +58,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 
 /* ---- filling ---- */
 
-/* Where line y crosses the outline, rising. */
+/* Finds where line y crosses the outline, sorted. */
 static int crossings(const outline *o, int64_t y, int64_t x[MAX_POINTS])
 {
     int n = 0;
@@ -100,7 +100,7 @@ static void fill(canvas *c, const outline *o, colour paint)
     }
 }
 
-/* ---- ground ---- */
+/* ---- background ---- */
 
 /* t*t*(3 - 2t) for t in 0..256 */
 static int64_t ease(int64_t t)
@@ -125,7 +125,7 @@ static void ground_add(canvas *c, int cell, int64_t rough)
     }
 }
 
-/* Triangle waves across the picture, in any direction. */
+/* Adds triangle waves across the picture, in any direction. */
 static void stripes_add(canvas *c)
 {
     int64_t dx = tutti_dice_spread(&c->dice, 80), dy = tutti_dice_spread(&c->dice, 80), high[3];
@@ -150,7 +150,7 @@ static colour ground_draw(canvas *c)
     return base;
 }
 
-/* ---- what stands on it ---- */
+/* ---- shapes and strokes ---- */
 
 static colour colour_pick(tutti_dice *d)
 {
@@ -159,7 +159,8 @@ static colour colour_pick(tutti_dice *d)
     return c;
 }
 
-/* A colour that stands out from the ground: of a few throws the first far enough, or the last. */
+/* Picks a colour that stands out from the background: the first of a few random ones that differs enough, or the
+ * last. */
 static colour colour_contrast(tutti_dice *d, colour ground)
 {
     colour c = colour_pick(d);
@@ -172,7 +173,7 @@ static colour colour_contrast(tutti_dice *d, colour ground)
     return c;
 }
 
-/* A thin four-cornered stroke somewhere across the picture. */
+/* Draws a thin four-cornered stroke somewhere across the picture. */
 static void stroke_draw(canvas *c)
 {
     tutti_dice *d = &c->dice;
@@ -190,7 +191,7 @@ static void stroke_draw(canvas *c)
     fill(c, &o, colour_pick(d));
 }
 
-/* Sine and cosine of a turn of up to 45 degrees, by their series. */
+/* Sine and cosine of a turn of up to 45 degrees, from their series. */
 static void turn_pick(tutti_dice *d, int64_t *sine, int64_t *cosine)
 {
     const int64_t t = tutti_dice_below(d, 2 * 51472) - 51472, square = t * t / ONE; /* 51472 = pi / 4 in Q16 */
@@ -220,7 +221,7 @@ static void grain_write(canvas *c, uint8_t bytes[3 * PIXELS])
 {
     int64_t grain = 1 + tutti_dice_below(&c->dice, GRAIN);
     for (int i = 0; i < 3 * PIXELS; i += 4) {
-        uint32_t word = tutti_dice_word(&c->dice); /* one word serves four levels */
+        uint32_t word = tutti_dice_word(&c->dice); /* one random word serves four levels */
         for (int k = 0; k < 4; k++, word >>= 8) {
             int64_t level =
                 c->level[(i + k) / PIXELS][(i + k) % PIXELS] + (int64_t)(word & 255) * grain / 256 - grain / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shapes_outlines.c: the outlines of the ten shapes: x, y pairs, 100 = the radius of the shape. An outline may have
- * several rings; what an odd number of them encloses is inside. */
+ * several rings; points enclosed by an odd number of rings are inside. */
 #include "../dataset_impl.h"
 
 enum { NEXT = TUTTI_OUTLINE_NEXT, CLOSE = TUTTI_OUTLINE_END };

@@ -2,8 +2,8 @@
 /* csv.c: the set `csv`: PATH/train.csv and PATH/test.csv, plain or .gz, a line for each sample: the label and the
  * numbers.
  *
- * Read in pieces, so that memory holds the numbers alone. Cells may stand in quotes; numbers have a point whatever the
- * locale is. A cell that is no finite number is named by line and column. */
+ * The file is read in pieces, so that memory holds only the numbers. Cells may be quoted; numbers use a point whatever
+ * the locale is. A cell that is not a finite number is named by line and column. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -25,12 +25,12 @@ typedef struct {
     const tutti_dataset_config *config;
     tutti_gunzip *file;
     const char *path;
-    char *piece; /* what was read; [at, n) is still to come */
+    char *piece; /* bytes that were read; [at, n) are not used yet */
     int64_t at, n;
-    tutti_strbuf text; /* the line */
+    tutti_strbuf text; /* text of the current line */
     int64_t line;      /* its number, from 1 */
-    int64_t width;     /* numbers of a sample; 0: not known yet */
-    int64_t room;      /* samples that there is memory for */
+    int64_t width;     /* numbers in a sample; 0: not known yet */
+    int64_t room;      /* samples that the memory has room for */
     locale_t plain;
     tutti_dataset *d;
     tutti_failure *err;
@@ -44,7 +44,7 @@ static tutti_status refuse(const table *t, int64_t column, const char *what, con
 
 /* ---- lines ---- */
 
-/* The next line without its end; *there false at the end of the file. */
+/* Reads the next line without its newline; *there is false at the end of the file. */
 static tutti_status next_line(table *t, bool *there)
 {
     t->text.length = 0;
@@ -78,9 +78,8 @@ static tutti_status next_line(table *t, bool *there)
 
 /* ---- cells ---- */
 
-/* The cell at *at without quotes and spaces around it; *at is moved behind the comma, or becomes NULL at the end of the
- * line, which quotes that do not end reach. cell: of MAX_CELL bytes; false: quotes that do not end, or what is too long
- * to be a number. */
+/* Reads the cell at *at without quotes and spaces around it. *at moves behind the comma, or becomes NULL at the end of
+ * the line. cell: room for MAX_CELL bytes; false: the quotes do not end, or the text is too long for a number. */
 static bool next_cell(const char **at, char *cell)
 {
     const char *from = *at + strspn(*at, " \t");
@@ -146,7 +145,7 @@ static int64_t count_cells(const char *text)
     return n;
 }
 
-/* Room for one sample more. */
+/* Makes room for one more sample. */
 static tutti_status grow(table *t)
 {
     tutti_dataset *d = t->d;
@@ -186,7 +185,7 @@ static tutti_status take_line(table *t)
 
 /* ---- the header ---- */
 
-/* Names of columns: none of its cells is a number. One that is mixed is neither. */
+/* True for a line of column names: none of its cells is a number. A line with both is neither header nor sample. */
 static tutti_status is_header(table *t, bool *is)
 {
     const char *at = t->text.text;
@@ -212,7 +211,7 @@ static tutti_status read_lines(table *t, int64_t wanted)
 {
     bool there, is = false;
     tutti_status st = next_line(t, &there);
-    if (!st && there && !strncmp(t->text.text, "\xef\xbb\xbf", 3)) { /* a byte order mark */
+    if (!st && there && !strncmp(t->text.text, "\xef\xbb\xbf", 3)) { /* skips a byte order mark */
         memmove(t->text.text, t->text.text + 3, t->text.length - 2);
         t->text.length -= 3;
     }
@@ -226,7 +225,8 @@ static tutti_status read_lines(table *t, int64_t wanted)
 
 /* ---- the set ---- */
 
-/* What stands before "SPLIT.csv" or "SPLIT.csv.gz", NAME_ or NAME- or nothing: its length; -1: it is no such file. */
+/* Returns the length of what stands before "SPLIT.csv" or "SPLIT.csv.gz" in a name: NAME_, NAME- or nothing; -1: the
+ * name has another form. */
 static int prefix_of(const char *name, const char *split)
 {
     static const char *const endings[] = {".csv", ".csv.gz"};
@@ -246,8 +246,8 @@ static int by_length(const void *a, const void *b)
     return n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
-/* The file of a split, to be freed: the plain one before the packed one, the one without a name in front before
- * others. */
+/* Returns the file of a split; the caller frees it. A plain file is preferred to a packed one, a file without a name in
+ * front to others. */
 static char *find_table(const char *folder, const char *split, tutti_failure *err)
 {
     tutti_names files = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c: the set `npy`: arrays of NumPy, train_x.npy, train_y.npy, test_x.npy, test_y.npy in a folder (NEP 1).
  *
- * Samples are bytes (u1: they stay bytes), f2, f4 or f8 (rounded to f4); labels are integers. (N, C, H, W) is as it is,
- * (N, H, W) has one channel, (N, D) is D numbers, or as data.shape says. Whatever else is refused with the line of
- * Python that makes it so. */
+ * Samples are bytes (u1: they stay bytes), f2, f4 or f8 (rounded to f4); labels are integers. The shape (N, C, H, W) is
+ * taken as it is, (N, H, W) has one channel, (N, D) is D numbers, or data.shape gives the shape. Anything else is
+ * refused with the line of Python that converts it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static tutti_status read_exactly(const reader *r, void *into, int64_t n)
 
 /* ---- the header ---- */
 
-/* What stands behind 'key': in the literal; NULL: nothing. */
+/* Returns what stands behind 'key': in the literal; NULL: nothing. */
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -145,11 +145,11 @@ static double number_at(const array *a, const uint8_t *at)
     return v;
 }
 
-/* INT64_MIN: it does not fit. */
+/* Returns INT64_MIN if the number does not fit. */
 static int64_t integer_at(const array *a, const uint8_t *at)
 {
     uint64_t v = 0;
-    memcpy(&v, at, (size_t)a->size); /* lowest byte first */
+    memcpy(&v, at, (size_t)a->size); /* little-endian */
     if (a->kind == 'i' && a->size < 8 && v >> (8 * a->size - 1)) return INT64_MIN;
     return v > INT32_MAX ? INT64_MIN : (int64_t)v;
 }
@@ -160,7 +160,7 @@ static void say_element(const void *file, int64_t i, tutti_strbuf *words)
     tutti_strbuf_printf(words, "element %" PRId64, i);
 }
 
-/* Calls take for each chunk of whole numbers. */
+/* A function that is called for each chunk of whole elements. */
 typedef tutti_status taker(const reader *r, const array *a, const uint8_t *bytes, int64_t first, int64_t n,
                            tutti_dataset *d);
 static tutti_status take_all(const reader *r, const array *a, int64_t count, taker *take, tutti_dataset *d)
@@ -266,7 +266,7 @@ static tutti_status read_labels(const tutti_dataset_config *config, tutti_split 
     return st ? st : tutti_dataset_count_labels(config, &(tutti_label_source){r->path, NULL, say_element}, d, r->err);
 }
 
-/* "x" or "y" of a split, under one of the names that people give them; to be freed. */
+/* Returns the file "x" or "y" of a split, under one of its usual names; the caller frees it. */
 static char *find_array(const char *folder, tutti_split split, bool labels, tutti_failure *err)
 {
     static const char *const names[2][4] = {{"x", "X", "images", "data"}, {"y", "Y", "labels", "targets"}};
