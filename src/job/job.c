@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: reads, checks, completes and prints job files.
  *
- * A loaded job is resolved: defaults are filled in, and paths are absolute
- * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job
- * means the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
+ * A loaded job is resolved: defaults are filled in, and paths are absolute (those of the file are relative to its
+ * folder, those of --set to the working folder), so that the printed job means the same wherever it is read again: in a
+ * folder of results, or by ranks with another working folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 
 enum { MAX_JOB_BYTES = 1 << 20 };
 
-/* `--set steps=20` for a job that has epochs, or the other way round, takes its place; both at once stay and are
- * refused. */
+/* `--set steps=20` for a job that has epochs, or the other way round, replaces them; if the overrides give both, both
+ * stay and are refused. */
 static void let_override_replace(tutti_job *job, const tutti_job_source *source)
 {
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");
@@ -24,7 +24,7 @@ static void let_override_replace(tutti_job *job, const tutti_job_source *source)
     if (epochs && !steps && job->epochs > 0) job->train.nsteps = 0;
 }
 
-/* Whether they fit is known only when the model and the file are there, and the source of the job is gone. */
+/* Stores where values were given, because only later, with the model and the file, can be checked whether they fit. */
 static void note_places(tutti_job *job, const tutti_job_source *source)
 {
     job->optimiser.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
@@ -39,7 +39,7 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
     job->train.init.said.state = tutti_job_said(source, "init.state", &job->arena);
 }
 
-/* Numbers that nobody has said must not be a riddle. */
+/* A failure about numbers that the job does not give says where they come from. */
 static tutti_status check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_status st = tutti_job_check(job, source, err);
@@ -58,7 +58,7 @@ static bool takes_update(const tutti_job *job)
     return false;
 }
 
-/* Every rank updates all where an algorithm that is named cannot do what owners of slices want. */
+/* Lets every rank update all weights if the named algorithm has no collectives for owners of slices. */
 static void fix_update(tutti_job *job)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
@@ -72,10 +72,10 @@ static void fix_update(tutti_job *job)
     }
 }
 
-/* Who says how large, or which, buckets are to be has said by which rule. */
+/* If a job gives the size of buckets, or the buckets themselves, that implies the rule. */
 static void fix_buckets(tutti_job *job)
 {
-    enum { USUAL = 1 << 20 }; /* what the table says */
+    enum { USUAL = 1 << 20 }; /* the default in the table */
     if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
     if (job->plan.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
     if (job->plan.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;
@@ -129,8 +129,8 @@ tutti_status tutti_job_parse(const char *name, const char *text, size_t nbytes, 
     return parse(name, text, nbytes, &source, out, err);
 }
 
-/* A path given in the file starts at the file's folder, one given by an override at the working folder. shorter:
- * another name of the key, or NULL. */
+/* A path given in the file is relative to the file's folder, a path given by an override to the working folder.
+ * shorter: another name of the key, or NULL. */
 static void make_absolute(tutti_job *job, const tutti_job_source *source, const char *key, const char *shorter,
                           const char **path)
 {
@@ -138,7 +138,7 @@ static void make_absolute(tutti_job *job, const tutti_job_source *source, const 
     const bool overridden =
         tutti_job_source_override(source, key) || (shorter && tutti_job_source_override(source, shorter));
     char *start = realpath(overridden ? "." : job->folder, NULL);
-    if (!start) return; /* the folder is gone: opening the path will say so */
+    if (!start) return; /* the folder is gone: opening the path will fail with a message */
     tutti_strbuf whole = {0};
     tutti_strbuf_printf(&whole, "%s/%s", strcmp(start, "/") == 0 ? "" : start, *path);
     *path = tutti_arena_strdup(&job->arena, whole.text);
@@ -146,7 +146,7 @@ static void make_absolute(tutti_job *job, const tutti_job_source *source, const 
     free(start);
 }
 
-/* Same rule as tutti_model_load: other words are names of shipped models. */
+/* The same rule as in tutti_model_load: other words are names of models that come with the program. */
 static bool is_model_path(const char *model)
 {
     size_t n = strlen(model);

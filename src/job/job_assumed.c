@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_assumed.c: figures that a choice assumes if nobody has measured: a shipped processor model for this processor, 10
- * GbE between hosts. */
+/* job_assumed.c: figures that a choice assumes if nothing was measured: a processor model that comes with the program,
+ * and 10 GbE between hosts. */
 #include <stdio.h>
 
 #include "../predict/profile/processor_model.h"
@@ -8,7 +8,7 @@
 
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
 {
-    enum { CORES = 16 }; /* of that processor */
+    enum { CORES = 16 }; /* cores of that processor */
     const tutti_graph *g = r->graph;
     tutti_processor_model d;
     tutti_status st = tutti_processor_model_open(card ? "v100" : "e5-2698v3", &d, NULL);
@@ -24,7 +24,7 @@ void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, g->model->nlayers);
 }
 
-/* Ranks a host, if all hosts have as many, next to each other; else 0. */
+/* Returns the number of ranks on each host if all hosts have the same number, next to each other; else 0. */
 static int ranks_a_host(const int32_t *host_of, int nranks)
 {
     int group = 1;

@@ -2,8 +2,8 @@
 /* job_check.c: checks a job: keys that must fit together, and names that other tables know.
  *
  * A key that would have no effect is refused instead of ignored (slots without canonical sums, milestones without a
- * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a
- * line. */
+ * schedule of steps). A refusal says what would work, and blames the key that was given last: an override rather than a
+ * line of the file. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ const char *tutti_job_source_override(const tutti_job_source *source, const char
     return NULL;
 }
 
-/* The line of a key with dots, or 0 if the file has none. */
+/* Returns the line of a key with dots, or 0 if the file does not have it. */
 static int line_of(const tutti_yaml_node *root, const char *key)
 {
     const tutti_yaml_node *node = root;
@@ -41,14 +41,14 @@ static int line_of(const tutti_yaml_node *root, const char *key)
     return node ? node->line : 0;
 }
 
-/* Puts in front of err's words where `key` got its value. */
+/* Puts the place where `key` got its value in front of err's message. */
 static tutti_status blame(const tutti_job_source *source, const char *key, tutti_failure *err)
 {
     const char *override = tutti_job_source_override(source, key);
     int line = line_of(source->root, key);
     if (!line && !override && strcmp(key, "optimiser.preset") != 0 && tutti_job_preset_sets(source, key))
         return blame(source, "optimiser.preset", err);
-    if (override) /* of a long one the beginning: what is said of it must not be cut off */
+    if (override) /* only the beginning of a long override, so that the message is not cut off */
         return tutti_fail_at(err, "--set %.200s%s", override, strlen(override) > 200 ? "..." : "");
     return tutti_fail_at(err, "%s: line %d", source->name, line ? line : source->root->line);
 }
@@ -71,7 +71,7 @@ const char *tutti_job_said(const tutti_job_source *source, const char *key, tutt
     return tutti_arena_strdup(arena, words.text);
 }
 
-/* In a function with source and err: fails with "<place>: <key>: <words>". */
+/* For functions with source and err: fails with "<place>: <key>: <words>". */
 #define REFUSE(key, ...)                                                                                               \
     (tutti_fail(err, TUTTI_ERR_USAGE, __VA_ARGS__), tutti_fail_at(err, "%s", (key)), blame(source, (key), err))
 
@@ -126,7 +126,7 @@ tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *sou
     return TUTTI_OK;
 }
 
-/* NULL, or the name in "name,parameter=value"; what stands after it is checked where it is compiled. */
+/* Checks the name in "name,parameter=value"; the parameters are checked where it is compiled. May be NULL. */
 static tutti_status check_algorithm_name(const tutti_job_source *source, const char *text, tutti_failure *err)
 {
     char name[TUTTI_ALGORITHM_TEXT];
@@ -153,7 +153,7 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     return TUTTI_OK;
 }
 
-/* Words of another room that begin with the key that is to blame; a key that is missing has no place, so `otherwise` is
+/* Blames the key with which a message of another module begins; a missing key has no place, so `otherwise` is
  * blamed. */
 static tutti_status blame_first_word(const tutti_job_source *source, const tutti_failure *why, const char *otherwise,
                                      tutti_failure *err)
@@ -164,7 +164,7 @@ static tutti_status blame_first_word(const tutti_job_source *source, const tutti
     return blame(source, tutti_job_is_given(source, key) ? key : otherwise, err);
 }
 
-/* What the set itself refuses begins with the key that is to blame. */
+/* A message of the set itself begins with the key to blame. */
 static tutti_status check_data(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_reals *shape = &job->data_shape;
@@ -246,7 +246,7 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
     return TUTTI_OK;
 }
 
-/* What needs the model or the file is checked where they are (training/run/keep/init.h). */
+/* Checks that need the model or the file are made where these are read (training/run/keep/init.h). */
 static tutti_status check_init(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_texts *skip = &job->train.init.skip, *map = &job->train.init.map;
@@ -290,8 +290,8 @@ static tutti_status check_reduction(const tutti_job *job, const tutti_job_source
                                     tutti_plan_slots_for((int)job->ranks));
 }
 
-/* What shares a batch, ranks, slots or micro-batches, and the batch, as the plan wants them; of two that do not go
- * together the override is to blame. */
+/* Checks that the batch, ranks, slots or micro-batches fit, as the plan needs them; if two do not, the override is
+ * blamed. */
 static tutti_status check_shares(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -309,7 +309,7 @@ static tutti_status check_shares(const tutti_job *job, const tutti_job_source *s
     return REFUSE(key, "%s", why.text + n + 2);
 }
 
-/* Keys that speak of one rule of buckets go with that one. */
+/* Keys that belong to one rule of buckets need that rule. */
 static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_reals *cut = &job->plan.cut;
@@ -323,7 +323,7 @@ static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *
     return TUTTI_OK;
 }
 
-/* Keys that speak of one algorithm go with that one. */
+/* Keys that belong to one algorithm need that algorithm. */
 static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
                                          char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
 {
@@ -342,7 +342,7 @@ static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_s
                : TUTTI_OK;
 }
 
-/* What serves once partial sums may be rounded too says how. */
+/* If the algorithm works once partial sums may be rounded too, the message says how. */
 static void offer_rounding(const char *row, tutti_compile_request request, tutti_failure *err)
 {
     tutti_schedule *schedule = NULL;
@@ -354,7 +354,8 @@ static void offer_rounding(const char *row, tutti_compile_request request, tutti
     tutti_fail(err, why.status, "%s; or let partial sums be rounded, too: 'rounding: each' beside this key", why.text);
 }
 
-/* Whether the algorithm serves this many ranks in this mode: compiling says so, with the reason, and costs nothing. */
+/* Checks that the algorithm works for this many ranks in this mode: compiling it tells, with the reason, and costs
+ * little. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -386,7 +387,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     return st;
 }
 
-/* The methods that take a key; the keys that a method takes. */
+/* Lists the methods that take a key. The other function lists the keys that a method takes. */
 static void add_takers(const tutti_method_key *key, tutti_strbuf *out)
 {
     const tutti_method_row *m;
@@ -402,7 +403,7 @@ static void add_keys(const tutti_method_row *method, tutti_strbuf *out)
         tutti_strbuf_printf(out, "%s%s", i ? ", " : "", method->keys[i]->field.key);
 }
 
-/* A key of methods is for the rows that take it. */
+/* A key of methods is only for the rows that take it. */
 static tutti_status check_method_keys(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);
@@ -421,7 +422,7 @@ static tutti_status check_method_keys(const tutti_job *job, const tutti_job_sour
     return TUTTI_OK;
 }
 
-/* What a method refuses begins with the key that is to blame. */
+/* A message of a method begins with the key to blame. */
 static tutti_status check_method(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -461,7 +462,7 @@ static tutti_status check_parallel(const tutti_job *job, const tutti_job_source 
 
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    tutti_job alone = *job, groups = *job; /* for any ranks: as few as there may be */
+    tutti_job alone = *job, groups = *job; /* for any ranks: checks the smallest number of ranks */
     if (source->any_ranks) alone.ranks = 1, groups.ranks = 2 * (tutti_job_groups(job) > 0 ? tutti_job_groups(job) : 1);
     tutti_status st = check_names(job, source, err);
     if (st == TUTTI_OK) st = check_data(job, source, err);

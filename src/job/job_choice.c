@@ -13,8 +13,8 @@
 #include "../predict/choice/choice.h"
 #include "job_fields.h"
 
-/* By less than this share nothing is better than the fixed rule: on a host that was tuned by measuring; of a network
- * and kernels whose figures are assumed too little is known. */
+/* A choice must be better than the fixed rule by at least this fraction. The fraction is small on a host whose figures
+ * were measured, larger for assumed figures of a network and kernels. */
 static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 0.1;
 
 static tutti_open_keys open_keys(const tutti_job *job)
@@ -148,7 +148,7 @@ tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_fai
 
 /* ---- the choice ---- */
 
-/* By what the rule sums the smallest bucket, and the largest one where that is another algorithm. */
+/* Names the algorithm by which the rule sums the smallest bucket, and that of the largest bucket if it differs. */
 static void name_rule(const tutti_plan *plan, char *out, size_t cap)
 {
     const char *names[2] = {NULL, NULL};
@@ -187,8 +187,8 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
 
 struct tutti_predict_memory {
     tutti_choice_memory choice;
-    uint64_t question;       /* the last one */
-    tutti_job_choice answer; /* text NULL: nothing was chosen */
+    uint64_t question;       /* hash of the last question */
+    tutti_job_choice answer; /* text NULL = nothing was chosen */
 };
 
 tutti_predict_memory *tutti_predict_memory_create(void)
@@ -204,7 +204,7 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory)
     free(memory);
 }
 
-/* Of all that the answer depends on: the job, its ranks and the times of its kernels. */
+/* Hashes everything that the answer depends on: the job, its ranks and the times of its kernels. */
 static uint64_t hash_question(const tutti_job *job, const tutti_choice_question *q, const tutti_resolved *r)
 {
     const tutti_profile *p = q->profile;
@@ -225,7 +225,7 @@ static uint64_t hash_question(const tutti_job *job, const tutti_choice_question 
     return tutti_hasher_finish(h);
 }
 
-/* The plan by an answer. */
+/* Makes the plan with an answer. */
 static tutti_status take(const tutti_job *job, const char *text, tutti_resolved *r, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, text);
@@ -249,7 +249,7 @@ static void keep(tutti_predict_memory *memory, uint64_t question, const tutti_jo
     memory->answer.text = copy_of(answer->text);
 }
 
-/* All of `graph`, as the job's plan has it, but for what is chosen. */
+/* Chooses for `graph`; everything else is as in the job's plan. */
 static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti_resolved *r, tutti_job_choice *out,
                            tutti_failure *err)
 {
@@ -272,7 +272,7 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     return st;
 }
 
-/* The same, unless the last question was this one. */
+/* Chooses, unless the last question was the same. */
 static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, tutti_predict_memory *memory,
                                 tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
 {

@@ -2,9 +2,9 @@
 /* job_costs.c: measures what the exchanges of buckets cost between the ranks, by the plan's own schedules, for
  * `exchange.buckets: auto`.
  *
- * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back,
- * and that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the
- * second fastest counts: one that was interrupted says nothing about the wire. */
+ * Ranks rewrite their gradients before each exchange, as kernels do: cache lines that other ranks have read must be
+ * called back, and that is part of the cost. The time of the same rewriting without a reader is subtracted. The second
+ * fastest of several blocks counts: a block that was interrupted says nothing about the wire. */
 #include "job_costs.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static const double BLOCK_S = 0.002;
 typedef struct {
     tutti_group *group;
     const tutti_plan *plan;
-    tutti_region *region; /* nins + 1 vectors: exchanges between two memories go from all but the last to that one */
+    /* nins + 1 vectors: exchanges between two memories read all but the last and write the last */
+    tutti_region *region;
     float *own, *zeros;
     int64_t n; /* elements of the largest vector */
     tutti_exchange **exchanges;
@@ -56,8 +57,8 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Exchanges of the first bucket that all ranks have whole and that steps or periods start, one after the other: all
- * buckets travel alike. Made by all ranks, those that take no part in one included. */
+/* Binds the exchanges of the first unsplit bucket that steps or periods start, one after the other: all buckets use the
+ * same algorithms. All ranks make them, also those that take no part in one. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;
@@ -110,7 +111,7 @@ static tutti_status exchange_once(bench *b, int64_t n, tutti_failure *err)
     rewrite(b, n);
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < b->nexchanges && !st; i++) {
-        if (!b->exchanges[i]) continue; /* between others */
+        if (!b->exchanges[i]) continue; /* the exchange is between other ranks */
         tutti_exchange_start(b->exchanges[i], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         st = tutti_exchange_wait(b->exchanges[i], err);
     }
@@ -134,7 +135,7 @@ static double time_rewriting(const bench *b, int64_t n, int invocations)
     return (tutti_clock_s() - begin) / invocations;
 }
 
-/* Where exchanges are between some ranks, a block has ended when the last rank is through. */
+/* If exchanges are between some ranks only, a block ends when the last rank has finished. */
 static tutti_status time_together(bench *b, int64_t n, int invocations, double *seconds, tutti_failure *err)
 {
     const int nranks = b->plan->config.nranks;
@@ -147,7 +148,7 @@ static tutti_status time_together(bench *b, int64_t n, int invocations, double *
     return st;
 }
 
-/* Seconds of one exchange of n elements; meant on rank 0, where the others follow. */
+/* Returns the seconds of one exchange of n elements. Rank 0 decides, and the other ranks follow. */
 static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
 {
     double blocks[NBLOCKS], once;
@@ -182,7 +183,7 @@ static tutti_status measure(tutti_group *group, const tutti_plan *plan, tutti_pl
     return st;
 }
 
-/* ---- what an earlier run was merged by ---- */
+/* ---- the costs of an earlier run ---- */
 
 static bool find_stored(const char *dir, const tutti_plan *plan, tutti_plan_costs *out)
 {
@@ -199,7 +200,7 @@ static bool find_stored(const char *dir, const tutti_plan *plan, tutti_plan_cost
     return found;
 }
 
-/* ---- all ranks alike ---- */
+/* ---- sharing rank 0's costs ---- */
 
 static tutti_status share(tutti_group *group, tutti_plan_costs *c, tutti_failure *err)
 {
@@ -210,7 +211,7 @@ static tutti_status share(tutti_group *group, tutti_plan_costs *c, tutti_failure
     if (!st && !tells) text = tutti_alloc((size_t)nbytes);
     if (!st) st = tutti_group_broadcast(group, "costs", 0, text, (size_t)nbytes, err);
     tutti_plan_costs_release(c);
-    if (!st) st = tutti_plan_costs_parse("costs of rank 0", text, c, err); /* rank 0 too: the text is what counts */
+    if (!st) st = tutti_plan_costs_parse("costs of rank 0", text, c, err); /* rank 0 parses it too: the text decides */
     free(text);
     return st;
 }
@@ -226,6 +227,7 @@ tutti_status tutti_job_merge_measured(const tutti_job *job, tutti_group *group, 
     if (!st) st = share(group, &costs, err);
     if (!st) st = tutti_resolved_replan(r, &costs, err);
     tutti_plan_costs_release(&costs);
-    if (st && st != TUTTI_ERR_PEER) tutti_group_abort(group, err->text); /* the others must not wait for this rank */
+    /* the other ranks must not wait for this rank */
+    if (st && st != TUTTI_ERR_PEER) tutti_group_abort(group, err->text);
     return st;
 }

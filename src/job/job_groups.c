@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_groups.c: checks optimiser.groups: parameters with rates or decays of their own. An entry without effect is
- * refused: it was meant for a layer that has another name, or that is frozen. Patterns of frozen parameters are matched
- * by the graph (training/graph/frozen.c). */
+ * refused: it was meant for a layer with another name, or for a frozen layer. The graph matches patterns of frozen
+ * parameters (training/graph/frozen.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool is_number_to(const char *text, double most)
     return tutti_options_is_number(text) && end != text && !*end && value >= 0 && value <= most;
 }
 
-/* As far as optimiser.lr goes, and optimiser.weight_decay (job_table.c). */
+/* True in the range of optimiser.lr and optimiser.weight_decay (job_table.c). */
 static bool is_rate(const char *text)
 {
     return is_number_to(text, 1e6);

@@ -2,10 +2,10 @@
 /* job_parallel.c: hybrid parallelism: checks parallel.layers and parallel.groups, and counts the groups of ranks that
  * share those layers.
  *
- * `auto` is the balance of Das et al. 2016: few groups exchange much of activations and little of parameters, many
- * groups the other way round. There the sum is a formula that is derived; here it is counted for each number of groups
- * that there can be, from the shapes of the model and as the exchanges of a plan are (tutti_split_volume_of), so that
- * what is compared is what travels. */
+ * `auto` is the balance of Das et al. 2016: with few groups, ranks exchange many activations and few parameters; with
+ * many groups it is the other way round. The paper derives a formula for the sum. Here the elements are counted for
+ * each possible number of groups, from the shapes of the model and the exchanges of a plan (tutti_split_volume_of), so
+ * that the comparison uses what is really exchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ int tutti_job_groups(const tutti_job *job)
     return !tutti_options_is_number(text) || end == text || *end || n < 1 || n > INT32_MAX ? -1 : (int)n;
 }
 
-/* The divisors of n next to `wanted`, below and above, as words. */
+/* Fails with the divisors of n next to `wanted`, below and above. */
 static tutti_status refuse_groups(int n, int wanted, tutti_failure *err)
 {
     int below = wanted < n ? wanted : n, above = wanted;
@@ -51,7 +51,7 @@ tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tu
 
 /* ---- how many ranks share a layer ---- */
 
-/* Of the ranks that a group may have the number by which one receives least; equal: the fewest. */
+/* Returns the number of ranks in a group with which a rank receives least; among equal ones the smallest. */
 static int find_least(const tutti_split_layer *layers, int n, int nranks, int64_t batch)
 {
     int64_t least = INT64_MAX;
@@ -69,7 +69,7 @@ static int find_least(const tutti_split_layer *layers, int n, int nranks, int64_
     return best;
 }
 
-/* The shapes come from a graph that splits nothing. */
+/* The shapes come from a graph without split layers. */
 static tutti_status choose(const tutti_split_layers *split, const tutti_model *model, int nranks,
                            const tutti_graph_config *config, int *parts, tutti_failure *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_partition.c: sets ranks and threads from the key `partition`: one rank for each group, and a thread for each core
- * of the smallest one. That is of the machine that reads the job, as `kernels: auto` is of the build that does; the job
- * as it is printed has the numbers. */
+ * of the smallest group. The machine that reads the job decides them, as the build that reads it decides `kernels:
+ * auto`; the printed job has the numbers. */
 
 #include "../partition/partition.h"
 #include "job_fields.h"
@@ -18,7 +18,7 @@ static tutti_status fill_in(tutti_job *job, const tutti_job_source *source, int 
     if (tutti_job_is_given(source, "threads")) return TUTTI_OK;
     st = tutti_partition_fits(p, here, err);
     if (!st) job->threads = tutti_partition_threads(p, here, tutti_cores_quota().cores);
-    if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS; /* as if it had been given */
+    if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS; /* as if the job had given it */
     return st;
 }
 

@@ -23,12 +23,13 @@ typedef struct {
     const tutti_topology *topology;
     const tutti_predict_options *options;
     char *known;                  /* text of options->read_profile, or NULL */
-    tutti_layer_trace trace;      /* of options->read_trace */
-    tutti_processor_model device; /* of options->device */
-    tutti_strbuf saved;           /* lines for options->save_profile: what was measured */
+    tutti_layer_trace trace;      /* contents of options->read_trace */
+    tutti_processor_model device; /* contents of options->device */
+    tutti_strbuf saved;           /* lines for options->save_profile: the measurements */
 } session;
 
-/* Threads that compute at once: on a host one a rank, up to its cores; each host of a star has its rank alone. */
+/* Returns the threads that compute at the same time: on a host one for each rank, up to its cores; on a star each host
+ * has only its own rank. */
 static int busy_of(const session *s, int nranks)
 {
     double most = s->topology->kind == TUTTI_TOPOLOGY_HOST ? s->topology->figure[TUTTI_FIGURE_CORES] : 1;
@@ -36,7 +37,7 @@ static int busy_of(const session *s, int nranks)
     return busy < TUTTI_MAX_BUSY ? busy : TUTTI_MAX_BUSY;
 }
 
-/* Kernels belong to one thread: every busy thread gets a graph of its own. */
+/* A kernel belongs to one thread: every busy thread gets a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
     if (s->options->device) return tutti_profile_of_processor_model(&s->device, graph, out, err);
@@ -75,10 +76,10 @@ tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, 
 }
 
 typedef struct {
-    int32_t *host_of; /* of each rank, as the topology has them */
+    int32_t *host_of; /* the host of each rank, as the topology has them */
     tutti_resolved parts;
     tutti_profile profile;
-    double spread; /* tutti_prediction's */
+    double spread; /* as in tutti_prediction */
     tutti_job_choice choice;
 } rank_view;
 
@@ -90,7 +91,7 @@ static void view_release(rank_view *v)
     free(v->host_of);
 }
 
-/* The job at a rank count. One rank, whose steps all others are held against, exchanges nothing and needs no
+/* Returns the job for a rank count. A single rank, which all others are compared with, exchanges nothing and needs no
  * algorithm. */
 static tutti_job job_of(const session *s, int nranks)
 {
@@ -101,8 +102,8 @@ static tutti_job job_of(const session *s, int nranks)
     return job;
 }
 
-/* The plan that `tutti train` makes on the topology: which ranks are of one host decides the algorithm and who visits
- * how. */
+/* Makes the plan that `tutti train` makes on the topology: the hosts of the ranks decide the algorithm and how workers
+ * visit. */
 static tutti_status view_plan(const session *s, const tutti_job *job, int nranks, rank_view *v, tutti_failure *err)
 {
     tutti_status st = tutti_topology_fits(s->topology, nranks, err);
@@ -110,13 +111,13 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
     tutti_topology_machines(s->topology, nranks, v->host_of);
     const tutti_job_seat seat = {
-        .nranks = nranks, .host_of = v->host_of, .prove_later = true /* nothing of it is played */};
+        .nranks = nranks, .host_of = v->host_of, .prove_later = true /* the plan is not played */};
     const tutti_plan_config config = tutti_job_plan_config(job, &seat);
     st = tutti_method_find(job->method.name)->accept(&config, err); /* the job was checked for its own count */
     return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
-/* Where ranks wait for each other, kernels take what those of the slowest take. */
+/* If ranks wait for each other, kernels take the time of the slowest rank's kernels. */
 static void await_slowest(const session *s, int nranks, const double *slowness, rank_view *v)
 {
     const bool host = s->topology->kind == TUTTI_TOPOLOGY_HOST;
@@ -130,8 +131,8 @@ static void await_slowest(const session *s, int nranks, const double *slowness, 
     if (s->trace.spread.n) v->spread = waits ? tutti_slowest_rank(&s->trace.spread, &ranks) : 1;
 }
 
-/* What rank 0 of nranks would do, and how long its kernels take: where ranks wait for each other, those of the slowest.
- * Released by the caller in any case. */
+/* Computes what rank 0 of nranks would do, and how long its kernels take: if ranks wait for each other, as long as the
+ * slowest rank's. The caller releases *v in any case. */
 static tutti_status view_make(session *s, int nranks, const double *slowness, rank_view *v, tutti_failure *err)
 {
     const tutti_job job = job_of(s, nranks);
@@ -175,7 +176,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     return st;
 }
 
-/* Whether it is the algorithm, or the groups of ranks, that this count does not go with. */
+/* True if the algorithm, or the groups of ranks, is what does not fit this count. */
 static bool would_do_without(const session *s, int nranks)
 {
     rank_view v = {0};
@@ -187,7 +188,7 @@ static bool would_do_without(const session *s, int nranks)
     return !st;
 }
 
-/* A count that is refused while others are not says why. */
+/* If a count is refused while others are not, its line says why. */
 static tutti_status predict_count(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
 {
     tutti_failure why = {0};
@@ -199,7 +200,7 @@ static tutti_status predict_count(session *s, int nranks, tutti_prediction *out,
     return TUTTI_OK;
 }
 
-/* Speed-up is against one rank that nothing slows down, which is predicted too where nobody asked for it. */
+/* Speed-up is relative to one rank that nothing slows down, which is predicted even if it was not asked for. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     const double *slowness = s->options->slowness;
@@ -222,7 +223,7 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
     return st;
 }
 
-/* A processor that is not here has no host of this machine's memory. */
+/* A processor that is not here does not have this machine's memory. */
 static tutti_status device_open(session *s, tutti_failure *err)
 {
     tutti_status st = tutti_processor_model_open(s->options->device, &s->device, err);

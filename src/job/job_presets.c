@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_presets.c: presets of the optimiser: keys by the name of a run that is known to work. What a job says itself goes
- * before.
+/* job_presets.c: presets of the optimiser: keys by the name of a run that is known to work. Values in the job take
+ * precedence.
  *
  * The figures are those of MLPerf's reference convergence points of ResNet-50 by LARS (github.com/mlcommons/logging,
- * rcps_resnet.json of 4.0), the form of the rate that of its rules (github.com/mlcommons/training_policies,
- * training_rules.adoc: polynomial decay). What they do not say there stays the job's: trust, end_lr, power. */
+ * rcps_resnet.json of 4.0), the form of the rate is that of its rules (github.com/mlcommons/training_policies,
+ * training_rules.adoc: polynomial decay). Values that are not given there stay as in the job: trust, end_lr, power. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum { NKEYS = 6 };
 
 typedef struct {
     const char *name;
-    int batch, first_epochs, last_epochs; /* of the runs there */
+    int batch, first_epochs, last_epochs; /* of the runs given there */
     const char *set[NKEYS];
 } preset;
 

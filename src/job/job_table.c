@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_table.c: the table of all keys of a job file: YAML, --set, `tutti train --help`, the printed job and docs/jobs.md
- * read this table. Order here is the order they are printed in. Rules and methods bring keys of their own. */
+ * read this table. Keys are printed in this order. Rules and methods bring keys of their own. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,8 @@ typedef struct {
     tutti_concern concerns;
 } job_row;
 
-/* at: in struct tutti_job, mostly in a module's configuration; its type goes by kind. concerns: of tutti_concern. */
+/* at: the member of struct tutti_job, mostly in a module's configuration; its type follows from kind. concerns: a
+ * tutti_concern. */
 #define ROW(kind, key, at, concerns, initial, choices, lo, hi, help)                                                   \
     {                                                                                                                  \
         {key, TUTTI_FIELD_##kind, offsetof(struct tutti_job, at), initial, choices, lo, hi, help},                     \
@@ -23,7 +24,8 @@ typedef struct {
 #define CHOICE(key, at, concerns, initial, choices, help)   ROW(CHOICE, key, at, concerns, initial, choices, 1, 0, help)
 #define EITHER(key, at, concerns, initial, choices, help)   ROW(EITHER, key, at, concerns, initial, choices, 1, 0, help)
 
-static const char rule_keys[] = "keys of rules", method_keys[] = "keys of methods"; /* here they go */
+/* the place of these keys in the table */
+static const char rule_keys[] = "keys of rules", method_keys[] = "keys of methods";
 
 static const job_row own[] = {
     JOB(TEXT, "model", model, MODEL, NULL, 1, 0, "shipped model (docs/models.md lists them) or path of a model file"),
@@ -57,9 +59,9 @@ static const job_row own[] = {
     JOB(REAL, "epochs", epochs, LENGTH, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
     JOB(INT, "steps", train.nsteps, LENGTH, "0", 0, 1e12, "how long, in steps; or give epochs"),
     CHOICE("optimiser.preset", optimiser.preset, WEIGHTS, "none", NULL,
-           "sets keys of the optimiser as a known run"), /* of job_presets.c */
+           "sets keys of the optimiser as a known run"), /* names from job_presets.c */
     CHOICE("optimiser.rule", optimiser.rule, WEIGHTS, "momentum", NULL,
-           "update rule (docs/jobs.md)"), /* of rule_table.c */
+           "update rule (docs/jobs.md)"), /* names from rule_table.c */
     JOB(REAL, "optimiser.lr", train.rate.lr, WEIGHTS, NULL, 0, 1e6, "learning rate (after warm-up)"),
     JOB(REAL, rule_keys, optimiser.rule_value, WEIGHTS, NULL, 0, 0, NULL),
     JOB(REAL, "optimiser.weight_decay", train.update.weight_decay, WEIGHTS, "0", 0, 1e3,
@@ -160,7 +162,7 @@ static const job_row own[] = {
         "test at least so many times in a run, evenly; 0 = as above"),
 };
 
-/* Words stand in the order of their enums: the first and the last of each list. */
+/* Words are in the order of their enums: these check the first and the last of each list. */
 #define WORDS(first, last, n) _Static_assert((first) == 0 && (last) == (n)-1, "as many words as " #last " says")
 WORDS(TUTTI_AUGMENT_AUTO, TUTTI_AUGMENT_CROP_FLIP, 5);
 WORDS(TUTTI_RATE_CONSTANT, TUTTI_RATE_COSINE, 4);
@@ -173,7 +175,7 @@ WORDS(TUTTI_F32, TUTTI_F16, 3);
 WORDS(TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_EARLY, 3);
 WORDS(TUTTI_TURN_AUTO, TUTTI_TURN_PRIORITY, 3);
 
-/* One field a key of the rules. */
+/* Makes one field for each key of the rules. */
 static int list_rule_keys(const tutti_field *first, tutti_field *out)
 {
     const tutti_rule_key *k;
@@ -214,7 +216,7 @@ static const char *method_name(int i)
     return tutti_method_at(i) ? tutti_method_at(i)->name : NULL;
 }
 
-/* `before`, then all names of a table. */
+/* Writes `before`, then all names of a table. */
 static const char *list_names(const char *before, const char *(*name_at)(int), const char *between,
                               char out[TUTTI_JOB_NAMES])
 {
@@ -224,7 +226,7 @@ static const char *list_names(const char *before, const char *(*name_at)(int), c
     return out;
 }
 
-/* The names that its words end with, where these are rows of a table. */
+/* Adds the names at the end of a field's words, if they are rows of a table. */
 static void add_names(tutti_field *f, tutti_job_fields *space)
 {
     if (!strcmp(f->key, "optimiser.rule")) f->choices = list_names("", rule_name, "|", space->rules);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_tuned.c: opens the tune file of a job's kernels, and sends rank 0's text to all ranks. Rank 0 reads it, and sees
- * that it is of its own processor; all ranks choose by that text, so that they choose alike whatever lies on their
- * hosts. */
+/* job_tuned.c: opens the tune file of a job's kernels, and sends rank 0's text to all ranks. Rank 0 reads it and checks
+ * that it is of its own processor. All ranks choose by that text, so that they choose alike whatever files their hosts
+ * have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +40,11 @@ tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, cha
     if (!job->kernels.tuned) return TUTTI_OK;
     const bool reads = tutti_group_rank(group) == 0;
     const tutti_status own = reads ? read_text(job, text, err) : TUTTI_OK;
-    int64_t said = own ? -(int64_t)own : reads ? (int64_t)strlen(*text) + 1 : 0; /* bytes, or how it failed */
+    /* number of bytes, or the negative status */
+    int64_t said = own ? -(int64_t)own : reads ? (int64_t)strlen(*text) + 1 : 0;
     tutti_status st = tutti_group_broadcast(group, "tune file", 0, &said, sizeof said, own ? NULL : err);
     if (own) return own;
-    if (!st && said < 0) return tutti_fail(err, (tutti_status)-said, "%s", ""); /* rank 0 says why */
+    if (!st && said < 0) return tutti_fail(err, (tutti_status)-said, "%s", ""); /* rank 0 has the message */
     if (!st && !reads) *text = tutti_alloc((size_t)said);
     return st ? st : tutti_group_broadcast(group, "tune file", 0, *text, (size_t)said, err);
 }

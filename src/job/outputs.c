@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.c: refuses outputs that would overwrite inputs. Files are told apart by device and number, so links, other
- * spellings of a path and an appended standard output are seen through. */
+/* outputs.c: refuses outputs that would overwrite inputs. Files are compared by device and inode number, so that links,
+ * other spellings of a path and an appended standard output are recognised. */
 #include "outputs.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *ending)
     return n >= m && !strcmp(text + n - m, ending);
 }
 
-/* The part of path behind folder/; NULL: path is not below. Both are as tutti_file_resolve makes them. */
+/* Returns the part of path behind folder/; NULL: path is not below it. Both must come from tutti_file_resolve. */
 static const char *below(const char *path, const char *folder)
 {
     const size_t n = strcmp(folder, "/") ? strlen(folder) : 0;
@@ -44,11 +44,11 @@ bool tutti_outputs_same(const char *a, const char *b)
 
 /* ---- files of a folder ---- */
 
-enum { DEEPEST = 3 }; /* RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
+enum { DEEPEST = 3 }; /* as in RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
 
-/* Whether a file below the folder is this one: by a link of either kind, for its path is not there. Where the file has
- * one name, only symbolic links can lead to it, and only they are looked at. counts: which names of the folder itself
- * do; NULL: all. */
+/* True if a file below the folder is this file: through a link of either kind, because its path is not there. If the
+ * file has only one name, only symbolic links can lead to it, and only they are looked at. counts: which names in the
+ * folder itself count; NULL: all. */
 static bool links_to(const char *folder, bool (*counts)(const char *name), const struct stat *file, int depth)
 {
     DIR *dir = opendir(folder);
@@ -67,7 +67,7 @@ static bool links_to(const char *folder, bool (*counts)(const char *name), const
     return found;
 }
 
-/* Whether a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of
+/* True if a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of
  * visits. */
 static bool keeps(const char *name)
 {
@@ -80,7 +80,7 @@ static bool keeps(const char *name)
     return !strncmp(name, events, sizeof events - 1);
 }
 
-/* Whether the run that has this folder, or will make it, keeps this file. */
+/* True if the run with this folder keeps this file; the folder may not exist yet. */
 static bool is_of_run(const char *run, const char *path)
 {
     struct stat info;
@@ -93,7 +93,7 @@ static bool is_of_run(const char *run, const char *path)
     return is;
 }
 
-/* Whether a file ends as those that sets of data read. */
+/* True if a file has an ending that data sets read. */
 static bool is_named_as_data(const char *path)
 {
     static const char *const endings[] = {"ubyte", ".gz",  ".bin", ".png", ".jpg",   ".jpeg",     ".ppm",        ".pgm",
@@ -103,7 +103,7 @@ static bool is_named_as_data(const char *path)
     return false;
 }
 
-/* In a folder of data new files are made as anywhere; those that are there are kept if they look as data do, or if a
+/* In a folder of data new files may be made as anywhere; existing files are protected if they look like data, or if a
  * link leads to them. */
 static bool is_of_folder(const char *folder, bool all, const char *path)
 {
@@ -123,7 +123,7 @@ static bool has(const char *folder, const char *name)
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && !access(path, F_OK);
 }
 
-/* Whether what is written to out takes from what is read there: a file, a run, a checkpoint or a folder of data. */
+/* True if writing `out` would destroy something that is read: a file, a run, a checkpoint or a folder of data. */
 static bool would_replace(const char *out, const char *read)
 {
     if (!tutti_file_is_folder(read)) return tutti_outputs_same(out, read);
@@ -169,7 +169,7 @@ tutti_status tutti_outputs_check(const tutti_output *files, int n, tutti_failure
     return TUTTI_OK;
 }
 
-/* Whether the path will be in a folder of a run that the command makes. */
+/* True if the path will be in a folder of a run that the command makes. */
 static bool will_have_place(const tutti_output *files, int n, const char *path)
 {
     bool will = false;
@@ -188,7 +188,7 @@ tutti_status tutti_outputs_try(const tutti_output *files, int n, tutti_failure *
 {
     for (int i = 0; i < n; i++) {
         const tutti_output *out = &files[i];
-        if (!out->written || out->is_run || !out->path || !strcmp(out->path, "-")) continue; /* "-": printed */
+        if (!out->written || out->is_run || !out->path || !strcmp(out->path, "-")) continue; /* "-" is printed */
         if (will_have_place(files, n, out->path)) continue;
         if (tutti_file_try_to_write(out->path, err)) {
             tutti_fail_at(err, "%s", out->what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c: resolves a job: job -> model -> step graph -> plan. Every rank does this for itself and gets the same, but
- * for its own share: nothing of it is sent, only hashes are compared. */
+/* resolve.c: resolves a job: job -> model -> step graph -> plan. Every rank does this for itself and gets the same,
+ * except for its own share: nothing of it is sent, only hashes are compared. */
 #include "resolve.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 #include "../device/device_row.h"
 #include "job_fields.h"
 
-enum { FIRST_SCALE = 65536 }; /* of a dynamic loss scale: too large for some nets, which costs them a few steps */
+enum { FIRST_SCALE = 65536 }; /* the first dynamic loss scale: too large for some nets, which costs them a few steps */
 
-/* What the rule of buckets means by their size. */
+/* Returns the size of buckets in bytes, or the value that stands for their rule. */
 static int64_t bucket_bytes(const tutti_job *job)
 {
     switch ((tutti_bucket_rule)job->exchange.buckets) {
@@ -42,7 +42,7 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-/* Takes the keys of the method over into the plan, or into the centre. */
+/* Copies the method's keys into the plan, or into the centre. */
 static void hear_method(const tutti_job *job, bool of_centre, void *target)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);
@@ -84,12 +84,12 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
     c.nstates = rule->nstates;
     c.states = rule->states;
     c.nthreads = (int)job->threads;
-    c.period = 1; /* of methods that have none */
+    c.period = 1; /* for methods that have none */
     hear_method(job, false, &c);
     return c;
 }
 
-/* The number of this rank's card: ranks of a host take its cards in their order. */
+/* Returns the number of this rank's card: ranks of a host take its cards in order. */
 static int card_of(const tutti_job_seat *seat)
 {
     int card = 0;
@@ -105,8 +105,8 @@ static tutti_status connect_device(const tutti_job *job, const tutti_job_seat *s
     return tutti_device_connect(name, card_of(seat), &r->device, &r->why_cpu, err);
 }
 
-/* Alone on a card nothing travels, so that one bucket, and one launch of the update for many parameters, is the
- * soonest. */
+/* A single rank on a card exchanges nothing, so that one bucket, with one launch of the update for many parameters, is
+ * fastest. */
 static void take_one_bucket(const tutti_resolved *r, tutti_plan_config *config)
 {
     const bool is_rule = config->bucket_bytes == TUTTI_BUCKET_LAYER || config->bucket_bytes == TUTTI_BUCKET_SOONEST;

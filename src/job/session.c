@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: opens a session: turns a job's keys into the trainer's configuration, and settles what is auto from the
- * group or the run before. */
+/* session.c: opens a session: turns a job's keys into the trainer's configuration, and fixes auto keys from the group
+ * or the run before. */
 #include "session.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static tutti_status identify_data(const tutti_job *job, const tutti_session_data
     return st;
 }
 
-/* What one changes in the job of a run that has diverged. */
+/* Returns what a person could change in the job of a run that has diverged. */
 static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
 {
     tutti_strbuf words = {0};
@@ -117,8 +117,8 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 /* ---- what is auto ---- */
 
-/* What the run in this folder was begun with, where it has as many ranks: overrides of what is auto now; NULL:
- * nothing. */
+/* Returns overrides for keys that are auto now, from what the run in this folder began with, if it had the same number
+ * of ranks; NULL: none. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks)
 {
     char *path = NULL, *text = NULL, *out = NULL;
@@ -133,7 +133,7 @@ static char *find_kept(const tutti_job *job, const char *dir, int nranks)
     return out;
 }
 
-/* The job with these overrides, and the plan by it. */
+/* Takes the job with these overrides, and makes its plan. */
 static tutti_status take(const tutti_job *job, const char *overrides, tutti_session *s, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, overrides);
@@ -170,7 +170,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     *overrides = NULL;
     if (config->nranks == 1 || !tutti_job_is_open(job)) return TUTTI_OK;
     char *kept = find_kept(job, dir, config->nranks);
-    if (kept && (!*kept || take(job, kept, s, NULL))) { /* hosts that its groups do not go with */
+    if (kept && (!*kept || take(job, kept, s, NULL))) { /* fails if the hosts do not fit the kept groups */
         free(kept);
         kept = NULL;
     }
@@ -186,7 +186,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     return st;
 }
 
-/* Rank 0 chooses, and tells the others. */
+/* Rank 0 chooses, and sends the choice to the other ranks. */
 static tutti_status choose_together(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                     tutti_failure *err)
 {
@@ -204,7 +204,7 @@ static tutti_status choose_together(const tutti_job *job, tutti_group *group, co
     if (!st && nbytes > 1) st = tutti_group_broadcast(group, "exchange", 0, text, (size_t)nbytes, err);
     if (!st && !tells && nbytes > 1) {
         st = take(job, text, s, err);
-        if (st) tutti_group_abort(group, err->text); /* the others must not wait for this rank */
+        if (st) tutti_group_abort(group, err->text); /* the other ranks must not wait for this rank */
     }
     free(text);
     return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_data.c: opens the data sets of a job, once for each host, in memory that its ranks share. In a group the
- * lowest rank of each host, or of those near one memory, draws, reads and decodes them, for all of them; a set that
- * holds no bytes (pictures, decoded when they are asked for) each rank opens for itself. */
+ * lowest rank of each host, or of the ranks near one memory, draws, reads and decodes them for all of these. A set that
+ * holds no bytes (pictures, decoded when they are asked for) is opened by each rank. */
 #include "../collective/group/share.h"
 #include "job_fields.h"
 #include "session.h"
@@ -58,7 +58,7 @@ static tutti_status open_block(const tutti_job *job, const tutti_shared_bytes *s
     return st ? st : tutti_dataset_open_block(&c, TUTTI_SPLIT_TEST, at + h.second_at, second, &d->test, err);
 }
 
-/* --- */
+/* --- sharing --- */
 
 static tutti_status share(const tutti_job *job, tutti_group *group, const int32_t *memory_of, tutti_session_data *d,
                           tutti_failure *err)
@@ -68,7 +68,7 @@ static tutti_status share(const tutti_job *job, tutti_group *group, const int32_
         group, memory_of, &(tutti_shared_wish){"data: samples", nbytes, fill_block, d}, &d->shared, err);
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
-    close_own(d); /* of the maker */
+    close_own(d); /* the maker's own sets */
     return open_block(job, d->shared, d, err);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_pretend.c: reads the kernel times of a layer trace for a run that pretends to compute
- * (training/run/step/pretend.c). What a trace does not say is refused as by tutti predict, which reads it by the same
- * function. */
+ * (training/run/step/pretend.c). A trace that lacks something is refused as by tutti predict, which reads it by the
+ * same function. */
 #include <stdlib.h>
 
 #include "../base/arena.h"

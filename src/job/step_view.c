@@ -62,7 +62,7 @@ const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind
     return wire ? view->exchanges[what] : view->layers[what];
 }
 
-/* Too many to be named: how long each kind takes, in the order in which they come. */
+/* If there are too many stretches to name: adds how long each kind takes, in the order in which they come. */
 static void add_sums(const tutti_step_view *view, tutti_strbuf *out)
 {
     double seconds[TUTTI_NSTRETCHES] = {0};
@@ -73,7 +73,7 @@ static void add_sums(const tutti_step_view *view, tutti_strbuf *out)
     }
     for (int i = 0; i < view->npath; i++) {
         const tutti_stretch_kind k = view->path[i].kind;
-        if (!times[k]) continue; /* told */
+        if (!times[k]) continue; /* this kind was added already */
         tutti_strbuf_printf(out, "%s%s %.3f ms", nkinds++ ? ", " : "", tutti_stretch_name(k), seconds[k] * 1e3);
         if (times[k] > 1) tutti_strbuf_printf(out, " in %d stretches", times[k]);
         times[k] = 0;

@@ -25,7 +25,7 @@ static void show_method(const tutti_job *job, const tutti_plan *p, tutti_strbuf 
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Who shares which layers. */
+/* Prints which ranks share which layers. */
 static void show_split(const tutti_plan *p, tutti_strbuf *out)
 {
     const tutti_graph *g = p->graph;
@@ -44,7 +44,7 @@ static void show_numbers(const double *values, int n, tutti_strbuf *out)
     for (int c = 0; c < (same ? 1 : n); c++) tutti_strbuf_printf(out, "%s%g", c ? ", " : "", values[c]);
 }
 
-/* The numbers in use, whoever gave them. */
+/* Prints the numbers in use, from the job or the row. */
 static void show_normal(const tutti_dataset *d, tutti_strbuf *out)
 {
     const double *mean, *std;
@@ -89,12 +89,13 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
     tutti_strbuf_printf(out, "activations %.2f MB (%.2f MB if none were shared), in %s pages\n",
                         (double)p->arena_bytes / 1e6, (double)p->arena_bytes_without_sharing / 1e6,
                         tutti_pages_are_huge() ? "huge" : "small");
-    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* else the groups' memory is shown */
+    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* otherwise the memory of the groups is
+                                                                            * shown */
         tutti_strbuf_printf(out, "# memory of a host: samples %.2f MB, once for all its ranks\n",
                             (double)tutti_session_data_bytes(data) / 1e6);
 }
 
-/* What it would begin at, tensor by tensor. */
+/* Prints the weights that the run would begin at, tensor by tensor. */
 static tutti_status show_init(const tutti_session *s, tutti_strbuf *out, tutti_strbuf *notes, tutti_failure *err)
 {
     const tutti_plan *p = s->parts.plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: the life of a run: take a seat, join the others, open the data, build and prove the plan, train, release. One
- * rank of a process, or all ranks as its threads. */
+/* run.c: the life of a run: take a seat, join the other ranks, open the data, build and prove the plan, train, release.
+ * It runs one rank of a process, or all ranks as its threads. */
 #include "run.h"
 
 #include <pthread.h>
@@ -20,9 +20,9 @@ void tutti_run_stop(tutti_stop_wish *wish, int signal_number)
     (void)__atomic_compare_exchange_n(&wish->signal_number, &nobody, asked, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* ---- what does not go together ---- */
+/* ---- options that do not fit the job ---- */
 
-/* An order of shares and visits is kept, or followed, where there is one. */
+/* Checks that an order of shares and visits can be recorded, or followed. */
 static tutti_status check_order(const tutti_job *job, const tutti_run_options *o, const char *mark, tutti_failure *err)
 {
     const tutti_method_row *m = tutti_method_find(job->method.name);
@@ -51,7 +51,7 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, c
 
 /* ---- one rank ---- */
 
-/* Once a step, at its beginning, and oftener: from the second time on there is something to save. */
+/* Called at the beginning of each step, and more often: from the second call on there is something to save. */
 static int stop_asked(void *arg)
 {
     tutti_rank_run *r = arg;
@@ -64,7 +64,7 @@ static void tell_report(void *arg, const char *words)
     tutti_run_tell(arg, TUTTI_RUN_REPORT, words);
 }
 
-/* Before it has joined it is no rank of anything. */
+/* Before it has joined, the process is no rank. */
 static void tell_waiting(void *arg, const char *words)
 {
     tutti_rank_run r = *(const tutti_rank_run *)arg;
@@ -78,7 +78,8 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
-/* A rank that has words says them before any rank ends, because a launcher kills the rest when the first one ends. */
+/* A rank that has a message gives it before any rank ends, because a launcher kills the rest when the first one
+ * ends. */
 static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_session *s)
 {
     char *times = NULL;
@@ -118,7 +119,7 @@ static void configure(tutti_rank_run *r, tutti_train_config *c)
     c->stop_arg = r;
 }
 
-/* From the joined group to its end. */
+/* Runs the rank from the joined group to its end. */
 static void play(tutti_rank_run *r)
 {
     tutti_session s = {0};
@@ -177,7 +178,7 @@ static void *play_as_thread(void *arg)
     return NULL;
 }
 
-/* The others would wait for those that are not there. */
+/* Ends the groups of threads that could not be started: the others would wait for them. */
 static void give_up(tutti_group **groups, int from, int nranks, const char *words)
 {
     for (int r = from; r < nranks; r++) {
@@ -186,7 +187,7 @@ static void give_up(tutti_group **groups, int from, int nranks, const char *word
     }
 }
 
-/* Starts a thread a rank; returns how many there are. */
+/* Starts a thread for each rank; returns how many could be started. */
 static int start_threads(tutti_rank_run *ranks, tutti_group **groups, int nranks, pthread_t *threads,
                          tutti_failure *err)
 {
@@ -203,8 +204,8 @@ static int start_threads(tutti_rank_run *ranks, tutti_group **groups, int nranks
     return nranks;
 }
 
-/* The failure of the lowest rank is the run's. Where workers visit a centre, only rank 0's is: the run goes on without
- * the others. */
+/* The failure of the lowest rank is the run's failure. If workers visit a centre, only rank 0's failure is: the run
+ * goes on without the others. */
 static void take_results(tutti_rank_run *all, const tutti_rank_run *ranks, int nranks)
 {
     const bool goes_on = tutti_method_find(all->job->method.name)->is_async;
@@ -270,7 +271,7 @@ static tutti_status check_ranks(const tutti_job *job, const tutti_group_config *
 static void run_process(tutti_rank_run *r)
 {
     tutti_group_config c = {0};
-    const bool asks = !r->options->place; /* the environment */
+    const bool asks = !r->options->place; /* the environment decides */
     tutti_status st = TUTTI_OK;
     if (asks)
         st = tutti_group_config_from_env(&c, &r->err);
@@ -284,7 +285,7 @@ static void run_process(tutti_rank_run *r)
         tutti_run_tell_failure(r);
     else
         run_rank(r, &c);
-    /* a launcher that ends all when one fails is not told of what the others bear */
+    /* a launcher that ends all ranks when one fails must not hear of a failure that the others bear */
     if (has_config) tutti_group_config_end(&c, r->is_borne ? 0 : (int)r->err.status, "tutti: a rank failed");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_tell.c: hands the trainer's events, and words about the start, to the caller of a run. */
+/* run_tell.c: passes the trainer's events, and words about the start, to the caller of a run. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -85,8 +85,7 @@ void tutti_run_tell_data(const tutti_rank_run *r, const tutti_session_data *d)
     tutti_strbuf_release(&words);
 }
 
-/* Rank 0 says the choice. On one host the predicted step leaves kernels out, because their times are not measured
- * yet. */
+/* Adds rank 0's choice. On one host the predicted step leaves kernels out, because their times are not measured yet. */
 static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
 {
     const tutti_session *s = r->session;
@@ -99,13 +98,13 @@ static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
                         s->predicted_s * 1e3, tutti_group_nhosts(r->group) == 1 ? ", beside kernels" : "");
 }
 
-/* says: the plan in ten words. Nothing is said of a run before it is known that nothing refuses it. */
+/* says: the plan in ten words. A run is described only when it is known that nothing refuses it. */
 static void tell_plan(const tutti_rank_run *r, const char *says)
 {
     char *kernels = tutti_graph_say_choices(r->session->parts.graph);
     const int nhosts = tutti_group_nhosts(r->group);
     tutti_strbuf out = {0}, preset = {0};
-    if (nhosts > 1) /* which way the bytes go was chosen, so it is said */
+    if (nhosts > 1) /* the wire was chosen, so it is named */
         tutti_strbuf_printf(&out, "%d ranks on %d hosts over %s\n", r->nranks, nhosts, tutti_group_wires(r->group));
     if (r->seat.is_bound) tutti_strbuf_printf(&out, "%s\n%s", r->seat.words.text, r->seat.list.text);
     tutti_strbuf_printf(&out, "%s\n", says);
@@ -119,7 +118,7 @@ static void tell_plan(const tutti_rank_run *r, const char *says)
     free(kernels);
 }
 
-/* ---- the trainer's ---- */
+/* ---- the trainer's events ---- */
 
 void tutti_run_hear(void *arg, const tutti_train_event *e)
 {
@@ -131,7 +130,7 @@ void tutti_run_hear(void *arg, const tutti_train_event *e)
         [TUTTI_TRAIN_COST] = TUTTI_RUN_COST,        [TUTTI_TRAIN_VISITS] = TUTTI_RUN_VISITS,
     };
     const tutti_rank_run *r = arg;
-    if (e->kind == TUTTI_TRAIN_BEARS) { /* the launcher need not know which runs bear what: it is told */
+    if (e->kind == TUTTI_TRAIN_BEARS) { /* a launcher does not know which runs bear failures, so it is told */
         tutti_launch_tell_borne();
         return;
     }

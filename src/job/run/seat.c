@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seat.c: takes the seat of a rank: binds it to the cores and memory of its group of the partition.
  *
- * Launcher and ranks each cut the machine by the same pure function, so that nothing but the cores that are shared out
- * has to be told (TUTTI_CORES). Our launcher binds a rank before it becomes the program; under other launchers a rank
- * binds itself, and what they had bound it to must have been the same for all ranks of the host: else each has cut
- * another piece, and two may sit on one core. */
+ * Launcher and ranks each cut the machine by the same pure function, so that only the cores that are shared out have to
+ * be passed on (TUTTI_CORES). Our launcher binds a rank before it becomes the program. Under other launchers a rank
+ * binds itself, and all ranks of the host must have been given the same cores before: otherwise each has cut another
+ * set, and two may use the same core. */
 #include "seat.h"
 
 #include <stdio.h>
@@ -63,17 +63,17 @@ void tutti_seat_release(tutti_seat *seat)
     *seat = (tutti_seat){0};
 }
 
-/* ---- what they tell ---- */
+/* ---- what ranks tell each other ---- */
 
 enum { SHORT = 64 };
 
 typedef struct {
     uint64_t given;
     int32_t domain, has_memory;
-    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; those that were given; where this rank is */
+    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; the given cores; where this rank is */
 } notice;
 
-/* A long list is cut behind a comma. */
+/* A long list is cut after a comma. */
 static void shorten(const tutti_core_set *set, char out[SHORT])
 {
     static const char more[] = "...";
@@ -88,7 +88,7 @@ static void shorten(const tutti_core_set *set, char out[SHORT])
     tutti_strbuf_release(&list);
 }
 
-/* By the mask that the system has for this process, not by what it was asked for. */
+/* Uses the mask that the system reports for this process, not the requested one. */
 static void describe(const tutti_seat *seat, notice *n)
 {
     const tutti_core_group *g = &seat->partition.groups[seat->group];
@@ -170,7 +170,7 @@ tutti_status tutti_seat_tell(tutti_group *group, const tutti_job *job, tutti_sea
 
 /* ---- memory ---- */
 
-/* What a plan's rank has for itself. What all ranks touch is rank 0's. */
+/* Returns the bytes that a rank has by itself. Memories that all ranks touch are rank 0's. */
 static int64_t bytes_of_rank(const tutti_plan *p, int rank)
 {
     int64_t n = 0;
@@ -196,7 +196,7 @@ static tutti_status check_domain(const tutti_job *job, const tutti_partition *p,
     return st;
 }
 
-/* The lowest rank near a memory speaks for it; all know whether it is enough. */
+/* The lowest rank near a memory checks it for the others; all ranks get the result. */
 tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, const tutti_seat *seat,
                                      const tutti_session *s, const tutti_session_data *data, tutti_failure *err)
 {
@@ -222,7 +222,7 @@ tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, c
 
 /* ---- without running ---- */
 
-/* By rank 0's plan, which no other rank's is larger than. */
+/* Uses rank 0's plan, because no other rank needs more. */
 static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const tutti_plan *plan,
                                  const tutti_session_data *data, const char *before, tutti_strbuf *out,
                                  tutti_failure *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`. One verdict over a checkpoint for all
- * commands: what tutti_checkpoint_verify judges, then whether its job is one, whether step and samples go together by
- * its batch, and whether all tensors are read into its model and have the hash that was printed. */
+/* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`. All commands use this one check:
+ * tutti_checkpoint_verify; whether its job is a job; whether step and samples fit its batch; whether all tensors can be
+ * read into its model and have the hash that was printed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void release(content *c)
     tutti_arena_release(&c->arena);
 }
 
-/* Its parameters, by the reference kernels: any build has them. */
+/* Makes a graph for its parameters with the reference kernels, which any build has. */
 static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
 {
     tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &c->job_text, err);
@@ -43,16 +43,16 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     if (!st) st = tutti_model_parse("model.yaml", c->model_text, strlen(c->model_text), &c->model, err);
     if (!st && c->job->fuse) c->fused = tutti_model_fuse(c->model);
     tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
-    if (!st) /* it has no states of these */
+    if (!st) /* it has no states of that name */
         config.frozen = (tutti_frozen){c->job->graph.frozen.patterns, c->job->graph.frozen.said};
     if (!st) st = tutti_graph_build(c->fused ? c->fused : c->model, &config, &c->graph, err);
     if (!st) return st;
     tutti_fail_at(err, "%s", path);
-    if (err) err->status = TUTTI_ERR_DATA; /* whoever gave us the checkpoint wrote neither */
+    if (err) err->status = TUTTI_ERR_DATA; /* the user wrote neither the job nor the model in it */
     return TUTTI_ERR_DATA;
 }
 
-/* Whether each rank has a file of its own of what others keep once. */
+/* True if each rank has a file of its own for vectors that other checkpoints keep once. */
 static bool is_of_ranks(const tutti_manifest *m)
 {
     for (int i = 0; i < m->nfiles; i++)
@@ -60,7 +60,7 @@ static bool is_of_ranks(const tutti_manifest *m)
     return false;
 }
 
-/* Weights and states of every rank, one after the other in the same memory. */
+/* Reads weights and states of every rank, one after the other into the same memory. */
 static tutti_status read_ranks(const char *path, tutti_checkpoint *checkpoint, const tutti_rule_row *rule, int nranks,
                                tutti_failure *err)
 {

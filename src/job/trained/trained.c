@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.c: opens trained weights. Finds a checkpoint, or takes a file of weights with what the command line says of
- * it, reads its job and its model, and its weights into the order that kernels of one rank want. */
+/* trained.c: opens trained weights. Finds a checkpoint, or takes a file of weights and what the command line says about
+ * it; reads its job, its model and its weights, in the orders that kernels of one rank need. */
 #include "trained.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { MAX_DATA = 16, MAX_SET = 64 };
 
-/* Up to the comma that ends a key: commas inside a list, [1, 28, 28], do not. */
+/* Returns the length up to the comma that ends a key; commas inside a list, [1, 28, 28], do not end it. */
 static size_t length_of_key(const char *at)
 {
     size_t n = 0;
@@ -25,8 +25,8 @@ static size_t length_of_key(const char *at)
     return n;
 }
 
-/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is
- * lost. */
+/* Splits "set=mnist,path=DIR" into "data.set=mnist", "data.path=DIR". Returns how many, at most MAX_DATA + 1; the last
+ * of these is lost. */
 static int split_data(tutti_trained *t, const char *out[MAX_DATA])
 {
     int n = 0;
@@ -122,8 +122,8 @@ static const char * override(tutti_trained *t, const char *key, const char *valu
     return kept;
 }
 
-/* Pictures may come without a folder of their set: then it is only said how they are cut and normalised, and classes
- * have no names. */
+/* Pictures may come without a folder of their set: then the job only says how they are cropped and normalised, and
+ * classes have no names. */
 static int add_missing(tutti_trained *t, const char **overrides, int n)
 {
     const char *set = override_of(overrides, n, "data.set");
@@ -166,7 +166,7 @@ static tutti_status open_weights(tutti_trained *t, tutti_failure *err)
     return st ? st : build(t, err);
 }
 
-/* A file, and no folder: whose weights they are has to be said. */
+/* Opens a file that is no folder: the command line must say which network the weights are for. */
 static tutti_status open_file(const char *where, tutti_trained *t, tutti_failure *err)
 {
     t->path = strdup(where);
@@ -205,7 +205,7 @@ static tutti_status load_foreign(tutti_trained *t, tutti_checkpoint *c, tutti_fa
     return st;
 }
 
-/* Weights in the order that kernels of one rank want; if they are not finite, a line on stderr says so. */
+/* Loads weights in the orders that kernels of one rank need; if they are not finite, a line on stderr says so. */
 static tutti_status load(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;
