@@ -2,7 +2,7 @@
 /* chrome_trace.c: writes trace.json, spans for chrome://tracing and Perfetto. Prints spans as trace events: X
  * (complete) for spans, M (metadata) for names.
  *
- * Spans of one thread must not overlap unless one encloses the other; exchanges do overlap, so they are dealt to lanes:
+ * Spans of one thread must not overlap unless one encloses the other. Exchanges do overlap, so they are dealt to lanes:
  * each goes to the first lane that is free when it begins. */
 #include "trace.h"
 
@@ -19,12 +19,12 @@ static_assert(sizeof track_name / sizeof *track_name == TUTTI_NTRACKS, "a name f
 
 typedef struct {
     const tutti_trace *trace;
-    int64_t base_ns; /* the earliest span begins here */
+    int64_t base_ns; /* where the earliest span begins */
     tutti_json json;
     tutti_strbuf group; /* "[0, 1, 2, 3]" */
 } printer;
 
-/* Encloses before enclosed. */
+/* Sorts enclosing spans before enclosed ones. */
 static int by_time(const void *a, const void *b)
 {
     const tutti_span *x = a, *y = b;
@@ -59,8 +59,8 @@ static void open_event(printer *p, const char *name, const char *phase, int pid,
     tutti_json_int(j, "tid", tid);
 }
 
-/* what: "thread_name" and the like, which says after its underscore what the value is called: a text, or without one a
- * number. */
+/* what: "thread_name" and the like. The part after its underscore is the key of the value: `text`, or if that is NULL,
+ * `number`. */
 static void put_metadata(printer *p, const char *what, int pid, int tid, const char *text, int64_t number)
 {
     const char *key = strchr(what, '_') + 1;
@@ -89,13 +89,13 @@ static void put_thread(printer *p, int pid, int track, int lane, bool alone)
 
 /* ---- spans ---- */
 
-/* Microseconds with three decimals: no nanosecond is lost. */
+/* Writes microseconds with three decimals, so that no nanosecond is lost. */
 static void put_us(tutti_json *j, const char *key, int64_t ns)
 {
     tutti_strbuf_printf(j->out, ",\"%s\":%lld.%03lld", key, (long long)(ns / 1000), (long long)(ns % 1000));
 }
 
-/* PyTorch's, for the collectives that take and give one tensor, and for types. */
+/* Returns PyTorch's name for a type, or for a collective that takes and gives one tensor. */
 static const char *torch_name(const char *ours)
 {
     static const char *const names[][2] = {{"reduce-scatter", "_reduce_scatter_base"},
@@ -112,7 +112,7 @@ static const char *torch_name(const char *ours)
     return ours;
 }
 
-/* As PyTorch cuts long groups: readers know "...". */
+/* Shortens long groups with "..." as PyTorch does, because readers know that. */
 static void list_group(const int32_t *members, int n, tutti_strbuf *out)
 {
     tutti_strbuf_puts(out, "[");
@@ -157,7 +157,7 @@ static void put_span(printer *p, const tutti_span *s, int rank, int tid)
     tutti_strbuf_release(&name);
 }
 
-/* The first lane that is free; with none, the one that is free first. */
+/* Takes the first lane that is free; if none is, the lane that is free first. */
 static int take_lane(int64_t free_at[MAX_LANES], int *nlanes, const tutti_span *s)
 {
     int lane = 0;

@@ -2,7 +2,7 @@
 /* crc32c.c: computes CRC-32C bit by bit from its definition. */
 #include "crc32c.h"
 
-static const uint32_t POLYNOMIAL = 0x82f63b78; /* 0x1edc6f41 with its bits in the other order */
+static const uint32_t POLYNOMIAL = 0x82f63b78; /* 0x1edc6f41 with its bits reversed */
 
 uint32_t tutti_crc32c(const void *bytes, size_t nbytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto.c: reads traces of PyTorch's profiler. Spans of PyTorch's profiler, put together to layers: one sweep in the
- * order of time, with a stack of the modules that are open. */
+/* kineto.c: reads traces of PyTorch's profiler and combines their spans into layers: one sweep in the order of time,
+ * with a stack of the open modules. */
 #include "trace.h"
 
 #include <math.h>
@@ -20,30 +20,30 @@ typedef enum { SPAN_STEP, SPAN_MODULE, SPAN_OPERATOR, SPAN_BACKWARD } span_kind;
 
 typedef struct {
     span_kind kind;
-    const char *name; /* of a module without "nn.Module: " */
+    const char *name; /* name of a module without "nn.Module: " */
     double begin_us, us;
-    int64_t thread, sequence; /* sequence -1: none */
-    int64_t bytes;            /* operator: of its parameters */
-    int owner;                /* operator: layer; -1: outside all modules */
+    int64_t thread, sequence; /* sequence -1 = none */
+    int64_t bytes;            /* for an operator: bytes of its parameters */
+    int owner;                /* for an operator: its layer; -1: outside all modules */
 } span;
 
 typedef struct {
-    const char *name; /* of the file */
+    const char *name; /* name of the file */
     tutti_failure *err;
     span *spans;
     int nspans, capacity, nsteps;
     bool has_shapes, has_modules;
     tutti_layer_trace *out;
-    double *first_us; /* of each layer: when its first operator began */
+    double *first_us; /* per layer: when its first operator began */
     bool *is_sized;
-    int *nspans_of; /* of each layer: operators */
+    int *nspans_of; /* per layer: number of operators */
 } reader;
 
 /* --- parameters by their operators --- */
 
 static const struct {
     const char *operator;
-    int first, last; /* inputs that are parameters; first -1: shapes do not say */
+    int first, last; /* which inputs are parameters; first -1: the shapes do not tell */
 } parameters[] = {
     {"aten::conv1d", 1, 2},
     {"aten::conv2d", 1, 2},
@@ -78,7 +78,7 @@ static int64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* [64, 3, 7, 7] of "float" -> bytes; [] -> 0: the input was not given. False: no shape. */
+/* Computes bytes: [64, 3, 7, 7] of "float"; [] -> 0: the input was not given. False: this is no shape. */
 static bool read_shape(const cJSON *dims, const cJSON *type, double *bytes)
 {
     double n = cJSON_GetArraySize(dims) > 0 ? (double)bytes_of_type(cJSON_GetStringValue(type)) : 0;
@@ -128,7 +128,7 @@ static void take_sequence(const cJSON *args, span *s, bool *is_forward)
     *is_forward = !cJSON_IsNumber(thread) || thread->valuedouble == 0;
 }
 
-/* What a layer is made of; false: this event is not. */
+/* Finds out what kind of span an event is; false: it belongs to no layer. */
 static bool take_kind(const cJSON *event, const char *category, const char *name, span *s)
 {
     const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
@@ -203,7 +203,7 @@ static tutti_status take_events(reader *r, const cJSON *root)
     return TUTTI_OK;
 }
 
-/* By thread, then time, what encloses before what is enclosed. */
+/* Sorts by thread, then time, enclosing spans before enclosed ones. */
 static int by_time(const void *a, const void *b)
 {
     const span *x = a, *y = b;
@@ -213,7 +213,7 @@ static int by_time(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
-/* Drops what lies in no step, and the steps themselves; without steps all is one. */
+/* Drops spans that lie in no step, and the steps themselves; without steps the whole trace is one. */
 static void keep_steps(reader *r)
 {
     double *begin_us = tutti_alloc(sizeof *begin_us * (size_t)(r->nspans + 1)),
@@ -256,19 +256,19 @@ static tutti_status find_layer(reader *r, const char *name, int *out)
 typedef struct {
     int layer;
     double end_us;
-    int64_t bytes; /* of the operators of this call */
+    int64_t bytes; /* bytes of the operators of this call */
 } open_module;
 
 static void close_module(reader *r, const open_module *m)
 {
-    if (m->bytes > 0 && !r->is_sized[m->layer]) { /* a module that is called again has the same parameters */
+    if (m->bytes > 0 && !r->is_sized[m->layer]) { /* when a module is called again, it has the same parameters */
         r->out->layers[m->layer].size_bytes = m->bytes;
         r->is_sized[m->layer] = true;
     }
 }
 
-/* One pass in the order of time: every operator to the innermost module that is open, every module's time without those
- * inside it. */
+/* Makes one pass in the order of time: assigns every operator to the innermost open module, and computes every module's
+ * time without the modules inside it. */
 static tutti_status sweep(reader *r)
 {
     open_module *open = tutti_alloc(sizeof *open * MAX_DEPTH);
@@ -301,7 +301,7 @@ static tutti_status sweep(reader *r)
     return st;
 }
 
-/* By sequence number, the latest first. */
+/* Sorts by sequence number, the latest first. */
 static int by_sequence(const void *a, const void *b)
 {
     const span *x = *(span *const *)a, *y = *(span *const *)b;
@@ -309,8 +309,8 @@ static int by_sequence(const void *a, const void *b)
     return (x->begin_us < y->begin_us) - (x->begin_us > y->begin_us);
 }
 
-/* An operator that makes no node of the graph bears the number of the next that does: so of all with a number, the last
- * made the node. */
+/* An operator that makes no node of the graph has the number of the next operator that does: so among all operators
+ * with a number, the last made the node. */
 static tutti_status add_backward(reader *r)
 {
     span **made = tutti_alloc(sizeof *made * (size_t)(r->nspans + 1));
@@ -363,7 +363,7 @@ static int by_place(const void *a, const void *b)
     return x->layer - y->layer;
 }
 
-/* Means, in the order of first operators; containers, which have none, are left out. */
+/* Computes means, in the order of first operators; containers have no operators and are left out. */
 static tutti_status finish(reader *r)
 {
     tutti_layer_trace *t = r->out;

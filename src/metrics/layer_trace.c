@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_trace.c: prints and reads layers.txt, the layer trace with six columns. A reader that guesses would feed a
- * prediction with nonsense: whatever is not exactly a trace is refused. */
+/* layer_trace.c: prints and reads layers.txt, the layer trace with six columns. A reader that guesses could give a
+ * prediction wrong numbers, so anything that is not exactly a trace is refused. */
 #include "trace.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ void tutti_layer_trace_print_spread(const tutti_step_spread *spread, tutti_strbu
 typedef struct {
     const char *name;
     int line, ncolumns;
-    int which[MOST_COLUMNS]; /* of `columns`, as the header has them */
+    int which[MOST_COLUMNS]; /* indices into `columns`, as the header lists them */
     char word[MOST_COLUMNS][MAX_WORD];
     tutti_failure *err;
 } reader;
@@ -86,7 +86,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* As many words as the header has; those of the header itself: six to eight. */
+/* Splits a line into as many words as the header has; the header itself may have six to eight. */
 static tutti_status split(reader *r, const char *line, const char *end)
 {
     const int most = r->line > 1 ? r->ncolumns : MOST_COLUMNS, least = r->line > 1 ? r->ncolumns : NCOLUMNS;
@@ -112,7 +112,7 @@ static tutti_status split(reader *r, const char *line, const char *end)
     return TUTTI_OK;
 }
 
-/* Only digits: no sign, no blanks, no overflow. */
+/* Accepts only digits: no sign, no blanks, no overflow. */
 static bool read_whole(const char *word, int64_t most, int64_t *out)
 {
     int64_t value = 0;
@@ -138,7 +138,7 @@ static tutti_status read_time(const reader *r, int column, double *out)
     return TUTTI_OK;
 }
 
-/* The six, then of the others which there are, in their order. */
+/* Reads the six columns, then those of the other two that exist, in their order. */
 static tutti_status read_header(reader *r)
 {
     int at = 0;
@@ -186,7 +186,7 @@ static tutti_status fail_spread(const reader *r, int value, const char *word, co
                       word, why);
 }
 
-/* The ratios behind the key. */
+/* Reads the ratios behind the key. */
 static tutti_status read_spread(const reader *r, const char *at, const char *end, tutti_step_spread *out)
 {
     if (out->n)
@@ -213,7 +213,7 @@ static tutti_status read_spread(const reader *r, const char *at, const char *end
     return TUTTI_OK;
 }
 
-/* "# key seconds", or the spread; all other such lines are for people. */
+/* Reads "# key seconds", or the spread; all other such lines are for people. */
 static tutti_status read_note(const reader *r, const char *line, const char *end, tutti_layer_trace *t)
 {
     char text[MAX_WORD], key[MAX_WORD] = "", rest[MAX_WORD] = "";
@@ -293,7 +293,7 @@ bool tutti_layer_trace_is(const char *path)
     char head[64] = "", second[8] = "";
     int fd;
     if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
-    const bool is_there = pread(fd, head, sizeof head - 1, 0) > 0; /* what is no file stays unread */
+    const bool is_there = pread(fd, head, sizeof head - 1, 0) > 0; /* a pipe or device is not read */
     close(fd);
     return is_there && sscanf(head, "Id%*[ \t]%7[^ \t\r\n]", second) == 1 && !strcmp(second, "Name");
 }

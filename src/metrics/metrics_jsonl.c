@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_jsonl.c: writes lines of metrics.jsonl. Each line is one write() to a file opened for appending: lines are
- * whole unless the machine dies in between. */
+ * complete unless the machine dies in between. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct tutti_metrics {
 
 static const size_t MAX_METRICS_BYTES = (size_t)1 << 32;
 
-/* Lines without a step (none of ours today) are kept. */
+/* True if a line stays. Lines without a step (this version writes none) are kept. */
 static bool keeps(const char *line, size_t nbytes, int64_t last_step)
 {
     cJSON *root = tutti_json_parse(line, nbytes);
@@ -45,7 +45,7 @@ static tutti_status cut_back(const char *path, int64_t last_step, tutti_failure 
     tutti_strbuf_puts(&kept, "");
     for (char *line = text, *end; line < text + nbytes; line = end + 1) {
         end = memchr(line, '\n', nbytes - (size_t)(line - text));
-        if (!end) break; /* torn */
+        if (!end) break; /* the last line is torn */
         if (keeps(line, (size_t)(end - line), last_step)) tutti_strbuf_add(&kept, line, (size_t)(end - line) + 1);
     }
     if (kept.length != nbytes) st = tutti_file_write_atomic(path, kept.text, kept.length, err);
@@ -100,7 +100,7 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
     add_nan_list(&j, metrics, n);
     tutti_json_close(&j, '}');
     tutti_strbuf_puts(&m->line, "\n");
-    if (!tutti_file_is_there(m->fd, m->path)) /* else what is written would be nowhere */
+    if (!tutti_file_is_there(m->fd, m->path)) /* otherwise the lines would be lost */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written", m->path);
     return tutti_file_write_all(m->fd, m->path, m->line.text, m->line.length, err);
 }

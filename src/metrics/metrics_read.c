@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_read.c: reads metrics.jsonl.
  *
- * `seconds` of a line begin anew with each process. What earlier ones took is added: up to their last line that says
- * `seconds`, then by the mean time of a step up to the step where the next one went on. `exchanged_bytes` begin anew,
- * too; steps of earlier processes behind their last line that says them moved what a step of the next process moves. */
+ * `seconds` in the lines begin at 0 in each process. The time of earlier processes is added: up to their last line with
+ * `seconds`, then the mean time of a step up to the step where the next process continued. `exchanged_bytes` begin at 0
+ * too; steps of earlier processes after their last line with it count as many bytes as a step of the next process. */
 #include "metrics.h"
 
 #include <cjson/cJSON.h>
@@ -18,15 +18,15 @@
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
-/* Where the clock of the run is. */
+/* The state of the run's clock. */
 typedef struct {
     tutti_run_lines *r;
-    double before;     /* what earlier processes took */
-    int64_t told_step; /* up to which `seconds` are of */
-    double step_s;     /* a step, by the last line */
+    double before;     /* time of earlier processes */
+    int64_t told_step; /* the step of the last line with `seconds` */
+    double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;
-    int64_t first_step, bytes_step,
-        untold_steps; /* of this process; up to which `bytes` are of; of earlier ones, behind that */
+    /* first step of this process; step of the last line with `bytes`; steps of earlier processes after such a line */
+    int64_t first_step, bytes_step, untold_steps;
 } reader;
 
 static void add_point(tutti_run_points *p, double x, double y)
@@ -69,11 +69,11 @@ static const char *words(const cJSON *line, const char *key)
 static void take_seconds(reader *c, const cJSON *line, int64_t step)
 {
     c->r->seconds =
-        c->before + number(line, "train_seconds", number(line, "seconds", 0)); /* earlier versions have no other */
+        c->before + number(line, "train_seconds", number(line, "seconds", 0)); /* earlier versions have only this key */
     c->told_step = step;
 }
 
-/* Bytes of all of the run up to this line; NAN: it says none. */
+/* Returns the bytes of the whole run up to this line; NAN: the line has none. */
 static double take_bytes(reader *c, const cJSON *line, int64_t step)
 {
     const double told = number(line, "exchanged_bytes", (double)NAN);
@@ -200,7 +200,7 @@ tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_
 bool tutti_run_lines_end_at(const char *path, int64_t step)
 {
     tutti_run_lines lines;
-    (void)tutti_run_lines_read(path, &lines, NULL); /* no end is found where no lines are */
+    (void)tutti_run_lines_read(path, &lines, NULL); /* without lines there is no end */
     const bool found = lines.end_step == step;
     tutti_run_lines_release(&lines);
     return found;

@@ -72,7 +72,7 @@ void tutti_page_close(tutti_page *p)
 static void add_text(tutti_page *p, const char *format, va_list values)
 {
     tutti_strbuf text = {0};
-    tutti_strbuf_puts(&text, ""); /* which a format may give */
+    tutti_strbuf_puts(&text, ""); /* a format may give an empty text */
     tutti_strbuf_vprintf(&text, format, values);
     tutti_svg_escape(text.text, p->out);
     tutti_strbuf_release(&text);
@@ -110,7 +110,7 @@ void tutti_page_legend(tutti_page *p, const char *const *names, const int *colou
 
 /* ---- tables ---- */
 
-/* of: td, th. kind: what the head of its column begins with, n numbers, t words, w many words. */
+/* of: td, th. The head of its column gives the kind: n numbers, t words, w many words. */
 static void open_cell(tutti_page *p, const char *of)
 {
     static const char *const class_of[] = {"", " class=\"t\"", " class=\"t w\""};
@@ -143,7 +143,7 @@ void tutti_page_table_end(tutti_page *p)
 
 void tutti_page_row(tutti_page *p)
 {
-    if (p->ncolumns) tutti_page_close(p); /* the one before */
+    if (p->ncolumns) tutti_page_close(p); /* the row before */
     p->at = 0;
     tutti_page_open(p, "tr");
 }

@@ -6,7 +6,7 @@
 
 #include "../base/sort.h"
 
-/* Of n >= 1 values in order. */
+/* Returns a quantile of n >= 1 sorted values. */
 static double quantile(const double *values, size_t n, double at)
 {
     const double place = at * (double)(n - 1), below = floor(place);

@@ -8,7 +8,7 @@
 
 #include "../../base/arena.h"
 
-/* Behind its last point a curve stays there. */
+/* After its last point a curve keeps that value. */
 static double value_at(const tutti_curve *c, double x)
 {
     int i = 1;
@@ -42,7 +42,7 @@ static void take_point(tutti_band *b, const tutti_curve *curves, int n, double x
     b->most[b->n++] = most;
 }
 
-/* All have points. */
+/* All curves have points. */
 static void fill(tutti_band *b, const tutti_curve *curves, int n, int most)
 {
     double first = -INFINITY, last = -INFINITY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chart.c: draws line charts as SVG: panels with ticks at round numbers. Lines longer than the chart has pixels are
- * thinned to one lowest and one highest point a column, so that spikes stay visible and files stay small. */
+/* chart.c: draws line charts as SVG: panels with ticks at round numbers. Lines with more points than the chart has
+ * pixels keep one lowest and one highest point in each pixel column, so that spikes stay visible and files stay
+ * small. */
 #include "chart.h"
 
 #include <math.h>
@@ -21,13 +22,13 @@ enum {
     MAX_PANELS = 3,
     SMOOTH = 12
 };
-/* Inside a page. */
+/* Sizes of charts inside a page. */
 enum { NARROW = 400, LOW = 210, MARGIN = 42, EDGE = 14, BAR_ROW = 38, BAR = 14, BAR_NUMBER = 44, A_TICK = 80 };
 
 typedef struct {
     double x0, x1, y0, y1; /* range of values */
     double left, top, width, height;
-    bool by_powers; /* y goes by powers of ten: y0, y1 are logarithms */
+    bool by_powers; /* the y axis is logarithmic: y0, y1 are logarithms */
 } frame;
 
 static void widen(double *low, double *high)
@@ -124,7 +125,7 @@ static void draw_axes(const frame *f, const char *title, bool numbers_below, tut
     tutti_svg_text(f->left, f->top - 8, "class=\"title\"", title, out);
 }
 
-/* One lowest and one highest point a pixel column. */
+/* Draws one lowest and one highest point in each pixel column. */
 static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf *out)
 {
     int column = -1;
@@ -151,7 +152,7 @@ static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf 
     }
 }
 
-/* The number at the end of a line stands inside the plot, over its point or, at the top, below it. */
+/* Draws the number at the end of a line inside the plot, above its point or, at the top, below it. */
 static void draw_end(const frame *f, double x, double y, tutti_strbuf *out)
 {
     char words[24];
@@ -222,7 +223,7 @@ static const char *dashes_of(int i)
     return dashes[i / TUTTI_SVG_NCOLOURS % (int)(sizeof dashes / sizeof *dashes)];
 }
 
-/* Few points, so none is left out. */
+/* Draws all points, because there are few. */
 static void draw_curve(const frame *f, const double *x, const double *y, int n, int step, tutti_strbuf *out)
 {
     for (int i = step > 0 ? 0 : n - 1; i >= 0 && i < n; i += step)
@@ -246,10 +247,10 @@ static void draw_band(const frame *f, const tutti_chart_band *b, int index, tutt
                         at_x(f, b->x[b->n - 1]), at_y(f, b->mean[b->n - 1]), colour);
 }
 
-/* From one of 1, 2, 5 times a power of ten to another one, around all that is above 0. */
+/* Sets the range to powers of ten times 1, 2 or 5, around all values above 0. */
 static void take_powers(const tutti_chart_series *all, int n, frame *f)
 {
-    static const double digits[] = {0, 0.30102999566398120, 0.69897000433601880, 1}; /* of 1, 2, 5, 10 */
+    static const double digits[] = {0, 0.30102999566398120, 0.69897000433601880, 1}; /* logarithms of 1, 2, 5, 10 */
     double low = INFINITY, high = -INFINITY;
     for (int s = 0; s < n; s++)
         for (int i = 0; i < all[s].n; i++) {
@@ -266,7 +267,7 @@ static void take_powers(const tutti_chart_series *all, int n, frame *f)
         if (floor(high) + digits[i] >= high) f->y1 = floor(high) + digits[i];
 }
 
-/* What has to be seen: all bands and the guide. */
+/* Returns the frame that shows all bands and the guide. */
 static frame frame_of(const tutti_chart_bands *c)
 {
     frame f = {0};
@@ -315,7 +316,7 @@ static double length_of(const tutti_chart_bar *bar, int nparts)
     return sum;
 }
 
-/* The name above, parts below it, each with its number for who points at it, and their sum behind them. */
+/* Draws a bar: the name above, the parts below it, each with its number as a tooltip, and their sum behind them. */
 static void draw_bar(const frame *f, const tutti_chart_bar *bar, double y, const char *const *parts, int nparts,
                      tutti_strbuf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confusion.c: counts a confusion matrix, which class is taken for which, and prints its two tables. The picture is
- * confusion_chart.c. */
+/* confusion.c: counts a confusion matrix, which class is predicted for which, and prints its two tables.
+ * confusion_chart.c draws the picture. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int worse_first(const void *a, const void *b)
     return p != q ? (p > q) - (p < q) : (x->class_number > y->class_number) - (x->class_number < y->class_number);
 }
 
-/* Those that have samples, the worst first; to be freed. */
+/* Returns the classes that have samples, the worst first; the caller frees the array. */
 static ranked *rank(const tutti_confusion *c, int *n)
 {
     ranked *r = tutti_alloc(sizeof *r * ((size_t)c->nclasses + 1));
@@ -58,7 +58,7 @@ static int most_first(const void *a, const void *b)
     return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* What was taken for what, the most frequent first; to be freed. */
+/* Returns the mistakes, the most frequent first; the caller frees the array. */
 static mistake *find_mistakes(const tutti_confusion *c, int64_t *n)
 {
     mistake *m = NULL;
@@ -88,7 +88,8 @@ static void show_class(tutti_confusion_shown *s, int class_number)
     if (s->n < TUTTI_CONFUSION_WORST) s->class_number[s->n++] = class_number;
 }
 
-/* Of many classes those of the most frequent mistakes: the worst classes alone would seldom be taken for each other. */
+/* If there are many classes, chooses those of the most frequent mistakes: the worst classes alone would seldom be
+ * mistaken for each other. */
 void tutti_confusion_choose(const tutti_confusion *c, tutti_confusion_shown *out)
 {
     int64_t n;
@@ -113,7 +114,7 @@ int64_t tutti_confusion_others(const tutti_confusion *c, const tutti_confusion_s
     return left;
 }
 
-/* What a terminal or an XML reader would take for a command is shown as '?'. */
+/* Characters that a terminal or an XML reader would take for a command are shown as '?'. */
 void tutti_confusion_name(const tutti_confusion *c, int class_number, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, "%d", class_number);
@@ -174,10 +175,10 @@ static int digits_of(int64_t n)
     return snprintf(text, sizeof text, "%lld", (long long)n);
 }
 
-/* As wide as its widest number. */
+/* Returns the width of the widest number. */
 static int cell_width(const tutti_confusion *c, const tutti_confusion_shown *shown)
 {
-    int width = shown->all ? 2 : 6; /* "others" */
+    int width = shown->all ? 2 : 6; /* width of "others" */
     for (int i = 0; i < shown->n; i++) {
         const int own = digits_of(c->seen[shown->class_number[i]]), number = digits_of(shown->class_number[i]);
         width = own > width ? own : width;

@@ -25,7 +25,7 @@ typedef struct {
     int cell, ncolumns, left, top, width, height;
 } picture;
 
-/* The first letters of a name, whole letters of UTF-8. */
+/* Shortens a name to its first letters, without cutting a UTF-8 character. */
 static void shorten(const char *text, char out[MOST_LETTERS * 4 + 4])
 {
     size_t n = 0;
@@ -75,7 +75,8 @@ static void lay_out(const tutti_confusion *c, picture *p)
     p->height = p->top + p->shown.n * p->cell + FOOT;
 }
 
-/* Per cent: a digit behind the point below 10, and where 100 would say more than there is. */
+/* Writes a percentage: one digit after the point below 10, and near 100, so that 100 is written only for all
+ * samples. */
 static void share_words(int64_t n, int64_t of, char out[16])
 {
     const double percent = 100 * (double)n / (double)of;

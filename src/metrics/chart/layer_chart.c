@@ -14,8 +14,9 @@ enum { FORWARD, BACKWARD, COMM };
 
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
-    int nrows;       /* the others included */
-    bool has_others; /* the last row: cut where it is longer than the others, or their sum would set the scale */
+    int nrows; /* including the row for others */
+    /* the last row is for all other layers; a longer bar than the rest is cut, or their sum would set the scale */
+    bool has_others;
     double total_us;
     double us_per_px;
     char others[48];
@@ -26,7 +27,7 @@ static double whole_us(const tutti_layer_cost *l)
     return l->forward_us + l->backward_us + l->comm_us;
 }
 
-/* Layers that take longer than this have rows of their own. */
+/* Returns the time above which layers have rows of their own. */
 static double threshold(const tutti_layer_cost *layers, int n)
 {
     if (n <= MOST_ROWS) return -1;
@@ -72,7 +73,7 @@ static void draw_row(const picture *p, int row, tutti_strbuf *out)
 {
     const tutti_layer_cost *l = &p->rows[row];
     const double most_px = WIDTH - LEFT - RIGHT, scale = fmin(1 / p->us_per_px, most_px / fmax(whole_us(l), 1e-9));
-    const bool cut = scale < 0.999 / p->us_per_px; /* the others alone */
+    const bool cut = scale < 0.999 / p->us_per_px; /* only the row for others can be cut */
     const double us[] = {l->forward_us, l->backward_us, l->comm_us}, y = TOP + ROW * row + 2;
     double x = LEFT;
     char name[40], share[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* times_chart.c: draws times over sizes, both axes logarithmic, so that fixed cost and cost per byte are a level and a
- * slope. */
+/* times_chart.c: draws times over sizes, both axes logarithmic, so that fixed cost appears as a level line and cost per
+ * byte as a slope. */
 #include "chart.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static void take_ranges(picture *p)
     if (p->y1 <= p->y0) p->y1 = p->y0 + 1;
 }
 
-/* "64 B", "1 MiB", "102.4 kB": in powers of 1,024 where that is a whole number. */
+/* Writes "64 B", "1 MiB", "102.4 kB": in powers of 1,024 if that gives a whole number. */
 static void size_words(double bytes, char *out)
 {
     static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB"}, *const decimal[] = {"B", "kB", "MB", "GB",
@@ -97,7 +97,7 @@ static void draw_axes(const picture *p)
                    "bytes of the vector on each rank", p->out);
 }
 
-/* The points of a curve, as far as it has them. */
+/* Draws the points that a curve has. */
 static void draw_line(const picture *p, const tutti_times_curve *curve, const char *attributes)
 {
     char letter = 'M';
@@ -117,7 +117,7 @@ static void style_of(int k, double width, char out[120])
              dashes[k / TUTTI_SVG_NCOLOURS % NDASHES]);
 }
 
-/* A broad line below the curves, through the time of the choice at each size. */
+/* Draws a broad line below the curves, through the time of the chosen curve at each size. */
 static void draw_choice(const picture *p)
 {
     const tutti_times_chart *c = p->c;
@@ -135,7 +135,7 @@ static bool is_chosen(const tutti_times_chart *c, int k)
     return false;
 }
 
-/* Slowest first, as the ends of the curves stand. */
+/* Draws the legend, slowest first, in the order of the curves' right ends. */
 static void draw_legend(const picture *p)
 {
     const tutti_times_chart *c = p->c;
