@@ -117,7 +117,7 @@ def losses(name: str, card: str, cpu: str) -> dict:
                                   f"both"}
     pairs = [(both[0][s], both[1][s]) for s in steps]
     if any(a is None or b is None for a, b in pairs):
-        return shown | {"failed": "a loss is no number", "card": [a for a, _ in pairs], "cpu": [b for _, b in pairs]}
+        return shown | {"failed": "a loss is not a number", "card": [a for a, _ in pairs], "cpu": [b for _, b in pairs]}
     moved = max(b for _, b in pairs) - min(b for _, b in pairs)
     apart = [abs(a - b) for a, b in pairs]
     first, most = apart[0] / pairs[0][1], max(apart) / max(moved, 1e-12)

@@ -127,7 +127,7 @@ static void fail_with(const judge *j, tutti_kernel_pass pass, const char *why)
     snprintf(j->out->why, sizeof j->out->why, "%s", why);
 }
 
-/* A distance is infinite where an element is no number, or where all wanted elements are 0 and others are not. */
+/* A distance is infinite where an element is not a number, or where all wanted elements are 0 and others are not. */
 typedef struct {
     double most; /* largest difference by the largest wanted element */
     double l2;   /* norm of the difference by the norm of what is wanted */

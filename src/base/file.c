@@ -307,7 +307,7 @@ static tutti_status check_is_dir(const char *path, tutti_failure *err)
 {
     struct stat info;
     if (stat(path, &info) != 0) return io_failure(err, "look at", path);
-    return S_ISDIR(info.st_mode) ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "%s: exists and is no folder", path);
+    return S_ISDIR(info.st_mode) ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "%s: exists and is not a folder", path);
 }
 
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err)

@@ -38,7 +38,7 @@ static tutti_status unknown_flag(const tutti_flag *flags, int nflags, const char
 static tutti_status take_value(tutti_flags *out, int i, const char *value, tutti_failure *err)
 {
     if (out->count[i] && !(out->flags[i].is & TUTTI_FLAG_MANY))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there twice", out->flags[i].name);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is given twice", out->flags[i].name);
     if (out->count[i] == MAX_VALUES)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there more than %d times", out->flags[i].name, MAX_VALUES);
     out->value[i][out->count[i]++] = value;

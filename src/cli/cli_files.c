@@ -120,5 +120,5 @@ tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err)
 {
     struct stat info;
     if (stat(dir, &info) || S_ISDIR(info.st_mode)) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is no folder", dir);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is not a folder", dir);
 }

@@ -32,12 +32,12 @@ static tutti_status take_key(tutti_compare *c, tutti_compare_method *m, const ch
 {
     const size_t length = strcspn(word, "=");
     if (!length || word[length] != '=' || !word[length + 1])
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s: '%s' is no KEY=VALUE", m->label, word);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s: '%s' is not a KEY=VALUE", m->label, word);
     if (m->nkeys == TUTTI_COMPARE_MAX_KEYS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s: more than %d keys", m->label, TUTTI_COMPARE_MAX_KEYS);
     const char *key = text_of(&c->arena, "%s%s", memchr(word, '.', length) ? "" : "method.", word);
     if (!strncmp(key, "method.name=", 12))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s: the method's name stands in front", m->label);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s: the method's name comes first", m->label);
     m->keys[m->nkeys++] = key;
     return TUTTI_OK;
 }
@@ -64,7 +64,7 @@ static tutti_status take_method(tutti_compare *c, const char *label, tutti_failu
     for (char *w; !st && (w = strtok_r(NULL, ":", &rest));) st = take_key(c, m, w, err);
     for (int i = 0; !st && i < c->nmethods; i++)
         if (!strcmp(c->methods[i].folder, m->folder))
-            st = tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s stands there twice", label);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "--methods: %s is given twice", label);
     c->nmethods++;
     return st;
 }

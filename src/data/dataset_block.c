@@ -51,7 +51,7 @@ void tutti_dataset_block_write(const tutti_dataset *d, void *block)
 static tutti_status take_block(tutti_dataset *d, const void *block, size_t nbytes, tutti_failure *err)
 {
     block_header h;
-    if (nbytes < sizeof h) return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes is no set", nbytes);
+    if (nbytes < sizeof h) return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes is not a set", nbytes);
     memcpy(&h, block, sizeof h);
     d->shape = h.shape, d->count = h.count, d->nstored = h.nstored, d->nclasses = (int)h.nclasses;
     memcpy(d->notes, h.notes, sizeof h.notes);
@@ -62,7 +62,7 @@ static tutti_status take_block(tutti_dataset *d, const void *block, size_t nbyte
     else
         d->pixels = (uint8_t *)(uintptr_t)block + HEAD;
     if (memcmp(h.magic, magic, sizeof magic) || tutti_dataset_block_bytes(d) != nbytes)
-        return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes that is no set", nbytes);
+        return tutti_fail(err, TUTTI_ERR_DATA, "data: a block of %zu bytes that is not a set", nbytes);
     d->labels = (int32_t *)((uintptr_t)block + labels_at(d));
     return TUTTI_OK;
 }

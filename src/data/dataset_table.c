@@ -178,7 +178,7 @@ static tutti_status augment_pick(tutti_dataset *d, const tutti_dataset_config *c
     const int a = config->augment == TUTTI_AUGMENT_AUTO ? usual : config->augment;
     if (a != TUTTI_AUGMENT_NONE && d->shape.ndims != 3)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "data.augment: samples of %d dimensions are no pictures; it must be none", d->shape.ndims);
+                          "data.augment: samples of %d dimensions are not pictures; it must be none", d->shape.ndims);
     if (split != TUTTI_SPLIT_TRAIN) return TUTTI_OK;
     d->crop = a == TUTTI_AUGMENT_CROP || a == TUTTI_AUGMENT_CROP_FLIP;
     d->flip = a == TUTTI_AUGMENT_FLIP || a == TUTTI_AUGMENT_CROP_FLIP;

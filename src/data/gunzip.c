@@ -107,7 +107,7 @@ static tutti_status begin(tutti_gunzip *g, tutti_failure *err)
 {
     struct stat info;
     if (fstat(g->fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return tutti_fail(err, TUTTI_ERR_DATA, "is no regular file");
+        return tutti_fail(err, TUTTI_ERR_DATA, "is not a regular file");
     g->file_bytes = info.st_size;
     tutti_status st = fill(g, err);
     while (!st && g->stream.avail_in < 2 && !g->over) st = fill(g, err);

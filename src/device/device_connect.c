@@ -15,7 +15,7 @@ tutti_status tutti_device_connect(const char *name, int card, const tutti_device
     if (!strcmp(name, "cpu")) return TUTTI_OK;
     const bool must = strcmp(name, "auto") != 0;
     if (must && strcmp(name, "cuda") != 0)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "no device is called '%s'; there are auto, cpu, cuda", name);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "device '%s' is unknown; there are auto, cpu, cuda", name);
     const tutti_status st = tutti_cuda_open(card, &cuda, &words);
     if (st && must) return tutti_fail(err, TUTTI_ERR_USAGE, "device cuda: %s", words.text);
     if (!st)

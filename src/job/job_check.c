@@ -319,7 +319,7 @@ static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *
         return REFUSE("exchange.cut", "has no effect but with 'buckets: cut'; leave it out");
     for (int i = 0; i < cut->n; i++)
         if (cut->values[i] != floor(cut->values[i]))
-            return REFUSE("exchange.cut", "%g is no whole number of parameters", cut->values[i]);
+            return REFUSE("exchange.cut", "%g is not a whole number of parameters", cut->values[i]);
     return TUTTI_OK;
 }
 

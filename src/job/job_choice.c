@@ -229,8 +229,9 @@ static uint64_t hash_question(const tutti_job *job, const tutti_choice_question 
 static tutti_status take(const tutti_job *job, const char *text, tutti_resolved *r, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, text);
-    const tutti_status st = chosen ? tutti_job_replan(chosen, r, err)
-                                   : tutti_fail(err, TUTTI_ERR_FAILED, "exchange: what was chosen is no job: %s", text);
+    const tutti_status st =
+        chosen ? tutti_job_replan(chosen, r, err)
+               : tutti_fail(err, TUTTI_ERR_FAILED, "exchange: the choice does not make a valid job: %s", text);
     tutti_job_forget(chosen);
     return st;
 }

@@ -138,9 +138,9 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
     const tutti_job job = job_of(s, nranks);
     *v = (rank_view){0};
     if (s->options->read_trace && job.reduction != TUTTI_REDUCTION_FAST)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "a layer trace is of whole steps, not of the slots of canonical sums; use "
-                          "--profile");
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "a layer trace has times of whole steps, and canonical sums need times of slots; use --profile");
     tutti_status st = view_plan(s, &job, nranks, v, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
     if (!st) await_slowest(s, nranks, slowness, v);
@@ -160,7 +160,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, slowness, out, err);
     if (!st && s->options->most_fan_in && out->fan_in > s->options->most_fan_in)
         st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "by %s %d ranks send to one of another host at a time, and at most %d may; take "
+                        "with %s, %d ranks send to one rank of another host at a time, and at most %d may; take "
                         "'exchange.algorithm: ring', or another of "
                         "'tutti coll explain --max-fan-in'",
                         out->algorithm, out->fan_in, s->options->most_fan_in);
@@ -230,7 +230,7 @@ static tutti_status device_open(session *s, tutti_failure *err)
     if (!st && s->topology->kind == TUTTI_TOPOLOGY_HOST && !s->device.shares_host) {
         tutti_processor_model_release(&s->device);
         st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "device %s: on what do its ranks meet? --topology: 'host' is the memory of this machine; "
+                        "device %s: --topology is missing, what joins the ranks: 'host' is the memory of this machine; "
                         "@k80-10gbe and such are machines (tutti topo make --help)",
                         s->options->device);
     }
@@ -242,8 +242,7 @@ static tutti_status session_open(session *s, tutti_failure *err)
     const tutti_predict_options *o = s->options;
     size_t nbytes;
     if (!!o->read_profile + !!o->read_trace + !!o->device > 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "times come from one of a profile, a trace and a device, not from both or all");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "give one of a profile, a trace and a device, not several");
     if (o->measured && *o->measured) tutti_strbuf_puts(&s->saved, *o->measured);
     if (o->device) return device_open(s, err);
     if (o->read_profile)

@@ -293,7 +293,7 @@ tutti_status tutti_job_find_method(const char *name, const tutti_method_row **ou
     *out = tutti_method_find(name);
     if (*out) return TUTTI_OK;
     const char *nearest = tutti_options_nearest(name, known, n);
-    return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' is no method;%s%s%s 'tutti methods' lists them", name,
+    return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' is not a method;%s%s%s 'tutti methods' lists them", name,
                       nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 

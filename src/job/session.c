@@ -46,7 +46,7 @@ static char *advise_diverged(const tutti_job *job, const tutti_plan *plan)
     if (job->graph.precision == TUTTI_PRECISION_F16) tutti_strbuf_puts(&words, ", or precision bf16");
     if (strcmp(job->loss_scale, "auto") != 0 && strcmp(job->loss_scale, "dynamic") != 0)
         tutti_strbuf_printf(&words, ", or a lower loss_scale (%s now)", job->loss_scale);
-    tutti_strbuf_puts(&words, ", and look at the data for samples that are no numbers");
+    tutti_strbuf_puts(&words, ", and look at the data for samples that are not numbers");
     return tutti_strbuf_detach(&words);
 }
 
@@ -137,7 +137,7 @@ static char *find_kept(const tutti_job *job, const char *dir, int nranks)
 static tutti_status take(const tutti_job *job, const char *overrides, tutti_session *s, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, overrides);
-    if (!chosen) return tutti_fail(err, TUTTI_ERR_FAILED, "exchange: rank 0 chose what this rank cannot read");
+    if (!chosen) return tutti_fail(err, TUTTI_ERR_FAILED, "exchange: this rank cannot read the choice of rank 0");
     const tutti_status st = tutti_job_replan(chosen, &s->parts, err);
     if (st) {
         tutti_job_forget(chosen);

@@ -12,17 +12,17 @@ static tutti_status check_job(const tutti_session *s, tutti_failure *err)
 {
     const tutti_plan_config *c = &s->parts.plan->config;
     if (c->slots || c->accumulate > 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "--pretend: a layer trace is of whole steps, not of slots or micro-batches: leave reduction: "
-                          "canonical and accumulate out");
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "--pretend: a layer trace has times of whole steps, not of slots or micro-batches: leave reduction: "
+            "canonical and accumulate out");
     if (s->parts.graph->nsplit)
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
-            "--pretend: a layer trace is of whole layers, not of what ranks share: leave parallel.layers out");
+            "--pretend: a layer trace has times of whole layers, not of shared ones: leave parallel.layers out");
     if (s->config.init.from)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "--pretend: nothing is learned, so that weights to begin at do nothing: "
-                          "leave --init out");
+                          "--pretend learns nothing, so first weights have no effect: leave --init out");
     return TUTTI_OK;
 }
 

@@ -173,7 +173,7 @@ static tutti_status read_row(const reader *r, tutti_layer_trace *t)
     tutti_status st = read_time(r, 2, &l->forward_us);
     if (!st) st = read_time(r, 3, &l->backward_us);
     if (!st) st = read_time(r, 4, &l->comm_us);
-    if (!st && !read_whole(r->word[5], MAX_SIZE, &l->size_bytes)) st = fail_column(r, 5, "is no number of bytes");
+    if (!st && !read_whole(r->word[5], MAX_SIZE, &l->size_bytes)) st = fail_column(r, 5, "is not a number of bytes");
     if (!st) st = read_optional(r, t);
     l->name = tutti_arena_strdup(&t->arena, r->word[1]);
     t->nlayers += !st;
@@ -202,7 +202,7 @@ static tutti_status read_spread(const reader *r, const char *at, const char *end
         const double ratio = strtod(word, &stop);
         if (strspn(word, "0123456789.eE+-") != length || *stop ||
             !(ratio >= TUTTI_SPREAD_LEAST_RATIO && ratio <= TUTTI_SPREAD_MOST_RATIO))
-            return fail_spread(r, out->n + 1, word, "is no ratio of 1e-5 to 1e5");
+            return fail_spread(r, out->n + 1, word, "is not a ratio of 1e-5 to 1e5");
         if (out->n == TUTTI_SPREAD_MOST)
             return fail_spread(r, out->n + 1, word, "is one more than the 33 there may be");
         if (out->n && ratio < out->ratio[out->n - 1])

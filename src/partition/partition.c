@@ -41,7 +41,7 @@ tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err)
         return TUTTI_OK;
     }
     if (tutti_cores_parse(text, out)) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%.100s' is no list of cores such as 0-3,8",
+    return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%.100s' is not a list of cores such as 0-3,8",
                       TUTTI_CORES_VARIABLE, text);
 }
 

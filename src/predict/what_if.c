@@ -79,7 +79,7 @@ tutti_status tutti_what_if_apply(const char *where, const char *text, tutti_topo
         snprintf(part, sizeof part, "%.*s", (int)(length < sizeof part ? length : sizeof part - 1), text);
         char *value = strchr(part, '=');
         if (!value || length >= sizeof part)
-            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is no change, such as bandwidth=2x", where, part);
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is not a change, such as bandwidth=2x", where, part);
         *value++ = '\0';
         st = read_factor(where, value, &factor, err);
         if (!st) st = change(where, part, factor, t, speed, err);

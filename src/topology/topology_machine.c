@@ -79,8 +79,8 @@ static tutti_status lines_take(const tutti_sourced *s, const tutti_topology_row 
         for (int p = 0; p < row->npresets && !preset; p++)
             if (!strcmp(tutti_figure_name(row->presets[p].figure), l->key)) preset = &row->presets[p];
         if (!preset || !value_take(t, preset->figure, l->value))
-            return tutti_fail(err, TUTTI_ERR_DATA, "machine %s: line %d: '%s %s' is no figure of %s", s->name, l->line,
-                              l->key, l->value, row->name);
+            return tutti_fail(err, TUTTI_ERR_DATA, "machine %s: line %d: '%s %s' is not a figure of %s", s->name,
+                              l->line, l->key, l->value, row->name);
         t->from[preset->figure] = provenance_of(l->from);
     }
     return TUTTI_OK;

@@ -92,7 +92,7 @@ COMMANDS = {
         wire({"TUTTI_NET_PORTS": "-"}, USAGE, ["TUTTI_NET_PORTS"]),
         (PAIR, {
             "TUTTI_WIRE": "tpc"
-        }, USAGE, ["TUTTI_WIRE='tpc' is no wire", "tcp"]),
+        }, USAGE, ["TUTTI_WIRE='tpc' is not a wire", "tcp"]),
         (PAIR, {
             "TUTTI_WIRE": "shm,tcp"
         }, USAGE, ["TUTTI_WIRE"]),

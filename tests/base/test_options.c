@@ -122,7 +122,7 @@ static void refusals_name_file_line_and_remedy(void **state)
         {"model: a\nbatch: 0\n", NULL, "job.yaml: line 2: batch: 0 is outside 1 .. 1e+06"},
         {"model: a\nbatch: [1]\n", NULL, "job.yaml: line 2: batch: one value is needed, not a list"},
         {"batch: 3\n", NULL, "job.yaml: line 1: the key 'model' is missing (the model)"},
-        {"model: a\nmodel: b\n", NULL, "job.yaml: line 2: the key 'model' stands here a second time"},
+        {"model: a\nmodel: b\n", NULL, "job.yaml: line 2: the key 'model' is given a second time"},
         {"model: a\n", "batch", "--set batch: the form is key=value"},
         {"model: a\n", "optimiser.rule=sdg", "--set optimiser.rule=sdg: optimiser.rule: 'sdg' is none of sgd|momentum"},
         {"model: &x a\n", NULL, "job.yaml: line 1: anchors and tags are not used here; write the value out"},
@@ -134,7 +134,7 @@ static void refusals_name_file_line_and_remedy(void **state)
         {"model: a\ninit:\n  map: {a: [b]}\n", NULL,
          "job.yaml: line 3: init.map: a map of names to names such as {a: b} is needed"},
         {"model: a\n", "init.map=a", "--set init.map=a: init.map: a map of names to names such as {a: b} is needed"},
-        {"optimiser: 3\n", NULL, "job.yaml: line 1: 'optimiser' holds several keys; give them indented below it"},
+        {"optimiser: 3\n", NULL, "job.yaml: line 1: 'optimiser' has several keys; write them indented below it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tutti_arena arena = {0};

@@ -41,7 +41,7 @@ static void what_says_no_source_is_refused_with_its_line(void **state)
         {"\nmemory 900GB/s heard: of it\n", "line 2"},
         {"memory\n", "line 1"},
         {"about:\n", "no words behind 'about:'"},
-        {"a 1 read: x\nb 2 read: x\na 3 read: x\n", "line 3: 'a' stands in line 1 already"},
+        {"a 1 read: x\nb 2 read: x\na 3 read: x\n", "line 3: 'a' is given in line 1 already"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tutti_sourced s;

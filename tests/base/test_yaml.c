@@ -57,7 +57,7 @@ static void what_would_surprise_a_reader_is_refused_with_its_line(void **state)
         {"a: !!int 1\n", "f: line 1: anchors and tags"},
         {"a: !mine {b: 1}\n", "f: line 1: anchors and tags"},
         {"a: 1\n---\nb: 2\n", "f: line 2: a second document"},
-        {"a: 1\na: 2\n", "f: line 2: the key 'a' stands here a second time"},
+        {"a: 1\na: 2\n", "f: line 2: the key 'a' is given a second time"},
         {"[1, 2]: 3\n", "a key must be plain text"},
         {"a: \"\\0\"\n", "zero byte"},
         {"a: [1\n", "not YAML"},

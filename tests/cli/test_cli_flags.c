@@ -80,7 +80,7 @@ static void refusals_name_the_flag_and_the_nearest_known_one(void **state)
         {{"-q"}, "unknown flag '--q'; --help lists the flags"},
         {{"--ranks"}, "--ranks needs a value: N"},
         {{"--quiet=yes"}, "--quiet takes no value"},
-        {{"--ranks", "1", "--ranks=2"}, "--ranks stands there twice"},
+        {{"--ranks", "1", "--ranks=2"}, "--ranks is given twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tutti_flags f;
@@ -102,7 +102,7 @@ static void a_value_that_may_be_missing_is_known_by_its_ending(void **state)
         {{"--draw", "a.svg", "run"}, "a.svg", 1},
         {{"run", "--draw", "a.svg"}, "a.svg", 1},
         {{"--draw=a.png", "run"}, "a.png", 1},
-        {{"--draw", ".svg"}, NULL, 1}, /* that is no name */
+        {{"--draw", ".svg"}, NULL, 1}, /* that is not a name */
         {{"--draw", "--quiet"}, NULL, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -186,7 +186,7 @@ static void what_has_been_done_is_not_done_again(void **state)
 static void another_job_in_the_folder_is_not_taken_for_done(void **state)
 {
     (void)state;
-    check(LINE "sync-sgd --seeds=1", 2, "--seeds stands there twice");
+    check(LINE "sync-sgd --seeds=1", 2, "--seeds is given twice");
     check("compare $/job.yaml --methods sync-sgd --out $/out", 0, "run 1 of 1");
     char *text = says("compare $/job.yaml --methods sync-sgd --out $/out --set steps=12", 0, "run 1 of 1");
     assert_int_equal(count(text, "done before"), 0);
@@ -202,17 +202,17 @@ static void another_job_in_the_folder_is_not_taken_for_done(void **state)
 static void what_cannot_be_run_is_refused_before_the_first_run(void **state)
 {
     (void)state;
-    check(LINE "sync-sgd,async-eagsd", 2, "--methods: 'async-eagsd' is no method; did you mean 'async-easgd'?");
+    check(LINE "sync-sgd,async-eagsd", 2, "--methods: 'async-eagsd' is not a method; did you mean 'async-easgd'?");
     check(LINE "sync-sgd,,easgd", 2, "a name is missing");
-    check(LINE "sync-sgd,sync-sgd", 2, "sync-sgd stands there twice");
-    check(LINE "sync-sgd,easgd:period", 2, "'period' is no KEY=VALUE");
+    check(LINE "sync-sgd,sync-sgd", 2, "sync-sgd is given twice");
+    check(LINE "sync-sgd,easgd:period", 2, "'period' is not a KEY=VALUE");
     check(LINE "sync-sgd,easgd:perio=2", 2, "did you mean 'method.period'?");
-    check(LINE "sync-sgd,easgd:name=easgd", 2, "the method's name stands in front");
+    check(LINE "sync-sgd,easgd:name=easgd", 2, "the method's name comes first");
     check(LINE "easgd,sync-sgd:period=2", 2, "has no effect with 'method: sync-sgd'; it is for local-sgd");
     check(LINE "sync-sgd,async-easgd:rho=1000", 2, "async-easgd:rho=1000: ");
     check(LINE "sync-sgd,easgd --set batch=15", 2, "batch 15 does not divide into 2 ");
     check("compare $/job.yaml --out $/out", 2, "--methods is missing");
-    check("compare --methods sync-sgd", 2, "wants one job file");
+    check("compare --methods sync-sgd", 2, "one job file is wanted");
     static const char *const wrong[] = {"accuracy",  "accuracy=",    "accuracy=98.8", "seconds=0",
                                         "seconds=x", "accuracy=nan", "steps=4",       "accuracy=0.5x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -57,7 +57,7 @@ static void predict_takes_a_device_and_a_machine_by_name(void **state)
     expect("predict examples/lenet.yaml --device v100 --topology @v100-20gbe", 2, "no machine '@v100-20gbe'");
     expect("predict examples/lenet.yaml --device k80 --topology star --set precision=bf16", 2, "no figure peak.bf16");
     expect("predict examples/lenet.yaml --device a100:tf32 --topology star --ranks 2", 0, "Communication");
-    expect("predict examples/lenet.yaml --device k80 --trace x --topology star", 2, "from one of a profile");
+    expect("predict examples/lenet.yaml --device k80 --trace x --topology star", 2, "give one of a profile");
 }
 
 static void topo_make_grows_a_machine_and_describes_it(void **state)
@@ -103,7 +103,7 @@ static void tune_says_what_it_measures(void **state)
     expect("tune --help", 0, "device");
     expect("tune device --help", 0, "usage: tutti tune device");
     expect("tune device --models theano", 2, "--models names none");
-    expect("tune device --device v100 --out /tmp/x", 2, "nothing is made for --out");
+    expect("tune device --device v100 --out /tmp/x", 2, "nothing is written: leave --out out");
     expect("tune device --kernels /tmp/x", 2, "give --check or --device too");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_files.c: files as all commands treat them: what they read is never what they write, what is no file holds
- * nobody, and what could not be written is said. */
+/* test_ranks_files.c: files as all commands treat them: what they read is never what they write, what is not a file
+ * holds nobody, and what could not be written is said. */
 #include <sys/stat.h>
 
 #include "testing.h"
@@ -207,7 +207,7 @@ static void an_output_without_a_name_is_refused_at_once(void **state)
         "train $/own.yaml --init ''",          "train $/own.yaml --replay ''", "train $/job.yaml --pretend ''",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) check(words[i], 2, ": a name is missing");
-    check("train $/job.yaml --ranks 2 --out $/set", 2, "is there and is no folder");
+    check("train $/job.yaml --ranks 2 --out $/set", 2, "is there and is not a folder");
     check("svm-train $/set $/empty", 2, "is a folder");
 }
 

@@ -146,8 +146,8 @@ static void weights_that_diverged_say_so(void **state)
 static void infer_without_a_checkpoint_or_a_picture_is_refused(void **state)
 {
     (void)state;
-    check("infer", 2, "wants a checkpoint and pictures");
-    check("infer $/one", 2, "wants a checkpoint and pictures");
+    check("infer", 2, "a checkpoint and pictures are wanted");
+    check("infer $/one", 2, "a checkpoint and pictures are wanted");
     check("infer $/nowhere $/a.png", 3, "neither a checkpoint nor a run's folder");
     check("infer $/one $/a.png --data set=noise", 2, "data.shape");
 }

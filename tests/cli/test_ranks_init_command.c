@@ -201,7 +201,7 @@ static void weights_without_a_word_of_their_network_say_what_to_add(void **state
     (void)state;
     check("eval " W, 2, "is taken with --model NAME|FILE and --data");
     check("infer " W " $/x.png", 2, "is taken with --model");
-    check("eval " W " --model mlp", 2, "--model says nothing of the data: add --data set=NAME");
+    check("eval " W " --model mlp", 2, "--model does not say which data: add --data set=NAME");
     check("eval " W " --model mlp --job $/job.yaml " DATA, 2, "a job names its model; give one");
     check("eval $/first --model mlp", 2, "--model is for a file of weights");
     check("eval $/first --set init.skip=fc2", 2, "--set is for a file of weights");

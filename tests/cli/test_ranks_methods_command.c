@@ -65,7 +65,7 @@ static void an_unknown_name_is_answered_with_the_nearest(void **state)
     (void)state;
     expect("methods local-sdg", 2, "did you mean 'local-sgd'?");
     expect("methods nothing-like-it", 2, "'tutti methods' lists them");
-    expect("methods sync-sgd local-sgd", 2, "wants one name or none");
+    expect("methods sync-sgd local-sgd", 2, "one name or none is wanted");
 }
 
 #define SHORT "--set epochs=0 --set steps=1 --set data.train_samples=64 --set data.test_samples=32 "
@@ -123,7 +123,7 @@ static void train_says_and_keeps_what_its_plan_does(void **state)
     free(lines);
 }
 
-/* A folder of another job, a file that is no folder, weights that are not there. */
+/* A folder of another job, a file that is not a folder, weights that are not there. */
 static void nothing_is_said_of_a_run_that_is_refused(void **state)
 {
     (void)state;

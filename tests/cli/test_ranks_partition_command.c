@@ -101,7 +101,7 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     check("train $/job.yaml --partition 4096", 2, "--set partition=4096: partition: 4096 groups of ");
     check("train $/job.yaml --partition l4", 2, "'l4' is neither none, numa nor l3, nor a number of groups");
-    check("train $/job.yaml --partition 1 --ranks-as-threads", 2, "is of ranks that are processes");
+    check("train $/job.yaml --partition 1 --ranks-as-threads", 2, "binds ranks that are processes");
     put("bad.yaml", JOB "partition: 0\n");
     check("plan $/bad.yaml", 2, "bad.yaml: line 6: partition: '0' is neither none");
     put("wide.yaml",
@@ -115,7 +115,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_null(strstr(strstr(text, "partition: 1: memory of ") + 1, "partition: 1: memory of ")); /* once */
     free(text);
     setenv("TUTTI_CORES", "0-", 1);
-    check("train $/job.yaml --partition 1", 2, "environment: TUTTI_CORES='0-' is no list of cores");
+    check("train $/job.yaml --partition 1", 2, "environment: TUTTI_CORES='0-' is not a list of cores");
     setenv("TUTTI_CORES", "4000-4095", 1);
     check("train $/job.yaml --partition 1", 2, "partition: cores 4000-4095 are none that this host allows");
     forget(state);

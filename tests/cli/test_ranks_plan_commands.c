@@ -144,8 +144,8 @@ static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
     expect("plan examples/lenet.yaml --ranks 4 --hosts 2,1", 2,
            "ranks of each host, 4 together, are wanted, such as 2,2");
     expect("plan examples/lenet.yaml --hosts 2,x", 2, "--hosts");
-    expect("plan check", 2, "wants one job file");
-    expect("graph", 2, "wants one job file");
+    expect("plan check", 2, "one job file is wanted");
+    expect("graph", 2, "one job file is wanted");
     expect("graph examples/nothing.yaml", 2, "examples/nothing.yaml");
     expect("graph --help", 0, "usage: tutti graph JOB.yaml");
     expect("plan --help", 0, "usage: tutti plan ");

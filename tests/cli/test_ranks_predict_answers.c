@@ -155,7 +155,7 @@ static void what_is_no_plan_is_refused(void **state)
     ask("--strong", 2, "--strong has no effect without --epochs");
     ask("--epochs 1 --strong", 2, "--strong: kernel times are of the job's batch on each rank");
     ask("--ranks-per-node 5", 2, "--ranks-per-node has no effect without --epochs");
-    ask("--epochs 0", 2, "--epochs: 0 is no training");
+    ask("--epochs 0", 2, "--epochs: 0 is not a training");
     ask("--epochs -1", 2, "--epochs");
     ask("--epochs many", 2, "--epochs");
     ask("--set steps=5 --price 3", 2,
@@ -164,13 +164,13 @@ static void what_is_no_plan_is_refused(void **state)
     ask("--epochs 1 --deadline h", 2, "--deadline: 'h' is no time");
     ask("--epochs 1 --deadline 0h", 2, "--deadline: 0h is over at once");
     ask("--epochs 1 --deadline nanh", 2, "--deadline");
-    ask("--epochs 1 --price 3/fortnight", 2, "--price: '3/fortnight' is no price");
+    ask("--epochs 1 --price 3/fortnight", 2, "--price: '3/fortnight' is not a price");
     ask("--epochs 1 --price /h", 2, "--price");
     ask("--epochs 1 --price -3/h", 2, "--price");
     ask("--epochs 1 --samples 0", 2, "--samples: 0 is outside");
     ask("--memory 0", 2, "--memory: 0 bytes hold nothing");
     ask("--memory lots", 2, "--memory");
-    ask("--what-if bandwidth", 2, "'bandwidth' is no change");
+    ask("--what-if bandwidth", 2, "'bandwidth' is not a change");
     ask("--what-if nvlink=2x", 2, "this star has no 'nvlink'");
     ask("--ranks 1,2,..,64", 2, "write a third number");
     ask("--svg $/x --html $/x", 2, "--html");

@@ -155,7 +155,7 @@ static void bad_text_is_refused_with_its_line(void **state)
     must_refuse_with("ranks 2", "ranks 99999999999999999999", "line 4");
     must_refuse_with("ranks 2", "ranks -1", "line 4");
     must_refuse_with("ranks 2", "ranks 3", "rank 2 of 3 is missing");
-    must_refuse_with("rank 1", "rank 0", "line 17: rank 0 stands here twice");
+    must_refuse_with("rank 1", "rank 0", "line 17: rank 0 is given twice");
     must_refuse_with("slots 0", "slots 6", "power of two");
     must_refuse_with("s0 scratch", "out scratch", "two buffers named out");
     must_refuse_with("s0 scratch", "s0 scratch banks 65", "line 13");

@@ -309,8 +309,8 @@ static void settings_that_mean_nothing_are_refused(void **state)
                  {"TUTTI_NET_CHECKSUM", "maybe", "TUTTI_NET_CHECKSUM: 'maybe'"},
                  {"TUTTI_NET_ZEROCOPY", "always", "'always' is none of auto|off|on"},
                  {"TUTTI_NET_CONGESTION", "nosuch", "TUTTI_NET_CONGESTION='nosuch'"},
-                 {"TUTTI_NET_PORTS", "70000", "'70000' is no range of ports"},
-                 {"TUTTI_NET_PORTS", "40010-40000", "'40010-40000' is no range of ports"}};
+                 {"TUTTI_NET_PORTS", "70000", "'70000' is not a range of ports"},
+                 {"TUTTI_NET_PORTS", "40010-40000", "'40010-40000' is not a range of ports"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tutti_wire *w = NULL;

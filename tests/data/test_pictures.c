@@ -205,8 +205,8 @@ static void samples_that_are_no_pictures_are_refused(void **state)
         tutti_shape shape;
         const char *words;
     } cases[] = {
-        {"digits", NULL, {.ndims = 1, .dim = {784}}, "(784), which are no pictures"},
-        {"idx", ".", {.ndims = 3, .dim = {2, 8, 8}}, "(2, 8, 8), which are no pictures"},
+        {"digits", NULL, {.ndims = 1, .dim = {784}}, "(784), which are not pictures"},
+        {"idx", ".", {.ndims = 3, .dim = {2, 8, 8}}, "(2, 8, 8), which are not pictures"},
         {"images", ".", {.ndims = 3, .dim = {3, 16, 20}}, "the set images has [3, size, size]"},
         {"images", ".", {.ndims = 3, .dim = {1, 16, 16}}, "the set images has [3, size, size]"},
     };

@@ -140,9 +140,9 @@ static void arrays_that_are_not_taken_say_the_line_of_python(void **state)
         const char *type, *shape;
         size_t n;
         const char *words, *more;
-    } labels[] = {{"<f4", "(3,)", 12, "labels are no whole numbers", "y.astype(np.int64)"},
+    } labels[] = {{"<f4", "(3,)", 12, "labels are not whole numbers", "y.astype(np.int64)"},
                   {"<i8", "(3, 1, 2)", 48, "a label is one number", "argmax(1)"},
-                  {"<i4", "(3,)", 12, "element 2 is no label", "0 to 999999"}};
+                  {"<i4", "(3,)", 12, "element 2 is not a label", "0 to 999999"}};
     static const float nothing[4] = {0, 1, 2, (float)__builtin_inf()};
     const tutti_dataset_config c = {.set = "npy", .path = *state};
     refused(&c, "no file train_x.npy in it", "x_train.npy");
@@ -251,8 +251,8 @@ static void a_bad_cell_is_named_by_line_and_column(void **state)
 {
     static const struct {
         const char *text, *words, *more;
-    } cases[] = {{"0,1,2\n1,x,2\n", "train.csv: line 2, column 2: 'x' is no finite number", ""},
-                 {"0,1,2\n1,2,nan\n", "line 2, column 3: 'nan' is no finite number", ""},
+    } cases[] = {{"0,1,2\n1,x,2\n", "train.csv: line 2, column 2: 'x' is not a finite number", ""},
+                 {"0,1,2\n1,2,nan\n", "line 2, column 3: 'nan' is not a finite number", ""},
                  {"0,1,2\n\n1,,2\n", "line 3, column 2: an empty cell", "leave the line out"},
                  {"0,1,2\n1,2\n", "line 2, column 2: 2 cells, the lines before it have 3", ""},
                  {"0,1,2\n1,2,3,4\n", "line 2, column 4: 4 cells", ""},
@@ -260,7 +260,7 @@ static void a_bad_cell_is_named_by_line_and_column(void **state)
                  {"0,1,2\n0.5,2,3\n", "line 2, column 1: label 0.5", ""},
                  {"label,1,2\n0,1,2\n", "line 1, column 1: a first line of numbers and words", "data.header: yes"},
                  {"0;1;2\n1;2;3\n", "line 1, column 1: one cell alone", "commas"},
-                 {"0,1e60,2\n", "line 1, column 2: '1e60' is no finite number", ""},
+                 {"0,1e60,2\n", "line 1, column 2: '1e60' is not a finite number", ""},
                  {"0,\"1,2\n", "line 1, column 2: ", ""},
                  {"a,b,c\n", "no sample in it", ""},
                  {"", "no sample in it", ""}};

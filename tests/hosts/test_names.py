@@ -80,7 +80,7 @@ def names(hosts, files):
     began = time.monotonic()
     ranks = start(hosts, files, {"MASTER_ADDR": "zero", "TUTTI_DEADLINE_S": "3"})
     expect_code(ranks, 5, "an address that is nobody's")
-    expect("MASTER_ADDR 'zero' is no address of this host" in ranks[0].text, ranks[0].text)
+    expect("MASTER_ADDR 'zero' is not an address of this host" in ranks[0].text, ranks[0].text)
     print(f"ok: an address that is nobody's is named by rank 0, {time.monotonic() - began:.1f} s")
 
 

@@ -203,10 +203,10 @@ static void what_does_not_go_together_is_refused_with_words_and_told(void **stat
     } cases[] = {
         {mlp, "record: ranks of sync-sgd take all steps together", {.record = "order"}},
         {DIGITS "ranks: 1\nmethod: {name: async-sgd}\n",
-         "replay is for its weights, and pretend has none",
+         "replay reproduces weights, and pretend computes none",
          {.replay = "order", .pretend = "layers"}},
         {DIGITS "ranks: 1\npartition: 1\n",
-         "is of ranks that are processes, not ranks-as-threads",
+         "binds ranks that are processes; it cannot go with ranks-as-threads",
          {.ranks_as_threads = true}},
         {DIGITS "ranks: 4\n", "the job has 4 ranks, and this is one process that nobody has started", {0}},
         {DIGITS "ranks: 4\n", "the job has 4 ranks, and there are 3: load it with 'ranks=3'", {.place = &three}},

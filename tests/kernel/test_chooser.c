@@ -229,7 +229,7 @@ static void what_has_no_rule_is_taken_where_nothing_else_fits(void **state)
     tutti_kernel_destroy(&k);
     rows[0].fits = rows[2].fits = never;
     assert_int_equal(ask(rows, 3, &any, &k, &err), TUTTI_ERR_FAILED);
-    assert_string_equal(err.text, "nothing that computes op dense fits");
+    assert_string_equal(err.text, "no kernel for op dense fits");
 }
 
 static void what_cannot_be_made_is_passed_over_and_all_together_tell_the_first_reason(void **state)

@@ -132,11 +132,11 @@ static const struct {
     {HEAD "0 a 1 2 3 4\n# step_spread 1\n", "t: line 3: step_spread: value 2: '' is missing"},
     {HEAD "0 a 1 2 3 4\n# step_spread 1 0.9\n",
      "t: line 3: step_spread: value 2: '0.9' is less than the one before it"},
-    {HEAD "0 a 1 2 3 4\n# step_spread 0 1\n", "t: line 3: step_spread: value 1: '0' is no ratio"},
-    {HEAD "0 a 1 2 3 4\n# step_spread -1 1\n", "t: line 3: step_spread: value 1: '-1' is no ratio"},
-    {HEAD "0 a 1 2 3 4\n# step_spread 1 nan\n", "t: line 3: step_spread: value 2: 'nan' is no ratio"},
-    {HEAD "0 a 1 2 3 4\n# step_spread 1 1e6\n", "t: line 3: step_spread: value 2: '1e6' is no ratio"},
-    {HEAD "0 a 1 2 3 4\n# step_spread 1 2 times\n", "t: line 3: step_spread: value 3: 'times' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 0 1\n", "t: line 3: step_spread: value 1: '0' is not a ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread -1 1\n", "t: line 3: step_spread: value 1: '-1' is not a ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 nan\n", "t: line 3: step_spread: value 2: 'nan' is not a ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 1e6\n", "t: line 3: step_spread: value 2: '1e6' is not a ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 2 times\n", "t: line 3: step_spread: value 3: 'times' is not a ratio"},
     {HEAD "0 a 1 2 3 4\n#step_spread 1 2\n# step_spread 1 2\n", "t: line 4: step_spread is said above, too"},
     {"# head\n" HEAD "0 a 1 2 3 4\n", "t: line 1: "},
     {HEAD "0 a x 2 3 4\n", "t: line 2: Forward: 'x' is no time"},
@@ -145,7 +145,7 @@ static const struct {
     {HEAD "0 a inf 2 3 4\n", "t: line 2: Forward: 'inf' is no time"},
     {HEAD "0 a 0x10 2 3 4\n", "t: line 2: Forward: '0x10' is no time"},
     {HEAD "0 a 1e400 2 3 4\n", "t: line 2: Forward: '1e400' is no time"},
-    {HEAD "0 a 1 2 3 4.5\n", "t: line 2: Size: '4.5' is no number of bytes"},
+    {HEAD "0 a 1 2 3 4.5\n", "t: line 2: Size: '4.5' is not a number of bytes"},
     {HEAD "0 a 1 2 3 99999999999999999999\n", "t: line 2: Size:"},
     {HEAD "\n0 a 1 2 3 4\n", "t: line 2: Id is missing"},
     {"Id Name Forward Backward Comm Size Copy Read\n", "t: line 1: Copy: 'Read' stands in its place in the header"},
@@ -204,7 +204,7 @@ static void binary_bytes_and_endless_words_are_refused(void **state)
     assert_int_equal(tutti_layer_trace_parse("t", text, sizeof text, &t, &err), TUTTI_ERR_DATA);
     const char nul[] = HEAD "0 a 1 2 3 4\n# step_spread 1\0 2\n";
     assert_int_equal(tutti_layer_trace_parse("t", nul, sizeof nul - 1, &t, &err), TUTTI_ERR_DATA);
-    assert_non_null(strstr(err.text, "t: line 3: step_spread: value 1: '1' is no ratio"));
+    assert_non_null(strstr(err.text, "t: line 3: step_spread: value 1: '1' is not a ratio"));
     assert_int_equal(tutti_layer_trace_read("/nowhere/layers.txt", &t, &err), TUTTI_ERR_DATA);
     assert_non_null(strstr(err.text, "/nowhere/layers.txt"));
 }

@@ -100,7 +100,7 @@ def check_suspects(folder):
 
 def check_refusals(folder):
     for rows, words in (("", "no row of measured figures"), ("| A | 6.5 | N | M | 1 | 2 | 3 |\n", "line 3: no row"),
-                        ("| A | 64 | N | M | 1 | fast | 3 |\n", "line 3: 'fast' is no figure"),
+                        ("| A | 64 | N | M | 1 | fast | 3 |\n", "line 3: 'fast' is not a figure"),
                         ("| A | 64 | N | M | - | 2 | 3 |\n", "line 3: no figure of 1 GPU"),
                         ("| A | 64 | N | M | 1 | 2 | 3 | 4 |\n", "line 3: no row"),
                         ("| A | 64 | 1GbE | BSP-A2A | 1 | 2 | 3 |\n", "line 3: no constants for the connection '1GbE'"),

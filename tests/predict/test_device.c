@@ -261,7 +261,7 @@ static void a_device_that_is_like_another_takes_what_it_does_not_say(void **stat
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tutti_failure err = {0};
         assert_int_equal(tutti_processor_model_parse("f", bad[i], &own, &err), TUTTI_ERR_DATA);
-        assert_non_null(strstr(err.text, "is no device that comes along"));
+        assert_non_null(strstr(err.text, "is not a device that comes along"));
     }
 }
 
@@ -305,7 +305,7 @@ static void bad_files_of_devices_are_refused_with_words(void **state)
         {"conv.compute 101 given: x\n", "line 4: conv.compute: an efficiency is from 1e-6"},
         {"conv.compute.sideways 1 given: x\n", "no device has 'conv.compute.sideways'"},
         {"conv.compute -1 given: x\n", "line 4"},
-        {"launch 1 given: x\n", "stands in line 3 already"},
+        {"launch 1 given: x\n", "is given in line 3 already"},
         {"conv.cache 0 given: x\n", "line 4: conv.cache: an efficiency is from 1e-6"},
         {"conv/lanes/bf16.memory 101 given: x\n", "line 4: conv/lanes/bf16.memory: an efficiency is from 1e-6"},
         {"conv/theano.compute 1 given: x\n", "line 4: no device has 'conv/theano.compute'"},

@@ -279,7 +279,7 @@ static void a_trace_of_another_job_is_refused(void **state)
                                 none = {.read_trace = "/nowhere/layers.txt"};
     refuse("model=lenet", &whole, TUTTI_ERR_DATA, "lenet");
     refuse(NULL, &torn, TUTTI_ERR_DATA, "3 layers");
-    refuse(NULL, &both, TUTTI_ERR_USAGE, "not from both");
+    refuse(NULL, &both, TUTTI_ERR_USAGE, "not several");
     refuse(NULL, &none, tutti_layer_trace_read("/nowhere/layers.txt", &(tutti_layer_trace){0}, NULL), "/nowhere");
     tutti_job *job = NULL;
     const char *const canonical[] = {"reduction=canonical", "slots=4"};

@@ -56,9 +56,9 @@ static void what_is_no_change_is_refused_in_words(void **state)
     static const struct {
         const char *change, *wanted;
     } cases[] = {
-        {"bandwidth", "'bandwidth' is no change, such as bandwidth=2x"},
-        {"", "'' is no change"},
-        {"bandwidth=2x,", "'' is no change"},
+        {"bandwidth", "'bandwidth' is not a change, such as bandwidth=2x"},
+        {"", "'' is not a change"},
+        {"bandwidth=2x,", "'' is not a change"},
         {"bandwith=2x", "did you mean 'bandwidth'?"},
         {"colour=2x", "there are bandwidth, latency, compute"},
         {"=2x", "cannot be changed"},

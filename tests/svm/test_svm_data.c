@@ -105,7 +105,7 @@ static void labels_of_test_data_may_be_any_number(void **state)
     tutti_svm_data d = read_text("0.5 1:1\n1e300 1:1\n", &UNLABELLED);
     assert_true(d.label[0] == 0.5 && d.label[1] == 1e300);
     tutti_svm_data_release(&d);
-    refused("? 1:1\n", &UNLABELLED, "f: line 1: the label '?' is no number");
+    refused("? 1:1\n", &UNLABELLED, "f: line 1: the label '?' is not a number");
 }
 
 static void same_bits(const char *text)
@@ -194,7 +194,7 @@ static void indices_that_do_not_ascend_are_refused(void **state)
 {
     (void)state;
     refused("1 2:1 1:1\n", &STRICT, "f: line 1: '1:1': indices must ascend, and the one before is 2");
-    refused("1 1:1\n\r1 1:1\n", &STRICT, "f: line 2: the label '?1' is no number");
+    refused("1 1:1\n\r1 1:1\n", &STRICT, "f: line 2: the label '?1' is not a number");
     refused("1 1:1\n1 3:1 3:2\n", &LENIENT, "f: line 2: '3:2': indices must ascend, and the one before is 3");
 }
 
@@ -215,7 +215,7 @@ static void comments_are_left_out(void **state)
     (void)state;
     accepted("# written by a tool\n# columns from 0\n#\n1 0:1\n-1 1:2\n", &STRICT, 2);
     accepted("1 1:1 # the first\n  # between\n-1 # no values\n#end", &STRICT, 2);
-    refused("# a\n# b\n1 1:1\nx 1:1\n", &STRICT, "f: line 4: the label 'x' is no number");
+    refused("# a\n# b\n1 1:1\nx 1:1\n", &STRICT, "f: line 4: the label 'x' is not a number");
     refused("# a\n\n# b\n1 1:1\n", &STRICT, "f: line 2: the line is empty");
     refused("# nothing else\n", &STRICT, "f: line 1: the file is empty");
     refused("1 1:1#no gap\n", &STRICT, "f: line 1: '1#no', the value of index 1, has something behind the number");
@@ -232,7 +232,7 @@ static void packed_files_are_told_with_what_unpacks_them(void **state)
     refused_n("\xef\xbb\xbf"
               "1 1:1\n",
               9, &STRICT, "f: line 1: the file is marked as UTF-8");
-    refused("1 1:1\nBZh 1:1\n", &STRICT, "f: line 2: the label 'BZh' is no number");
+    refused("1 1:1\nBZh 1:1\n", &STRICT, "f: line 2: the label 'BZh' is not a number");
 }
 
 static void negative_indices_are_refused(void **state)
@@ -255,7 +255,7 @@ static void garbage_after_a_number_is_refused(void **state)
     refused("1 1:1x\n", &STRICT, "f: line 1: '1x', the value of index 1, has something behind the number");
     refused("1 1:1,5\n", &STRICT, "f: line 1: '1,5', the value of index 1, has something behind the number");
     refused("1 1:1:2\n", &STRICT, "has something behind the number");
-    refused("1 1:x\n", &STRICT, "f: line 1: 'x', the value of index 1, is no number");
+    refused("1 1:x\n", &STRICT, "f: line 1: 'x', the value of index 1, is not a number");
 }
 
 static void a_missing_colon_is_refused(void **state)
@@ -303,16 +303,16 @@ static void an_empty_line_at_the_end_is_refused_or_taken(void **state)
 static void a_label_that_is_no_number_is_refused(void **state)
 {
     (void)state;
-    refused("1 1:1\na 1:1\n", &STRICT, "f: line 2: the label 'a' is no number");
-    refused("1:1 2:1\n", &STRICT, "f: line 1: the label '1:1' is no number");
-    refused("1x 2:1\n", &LENIENT, "f: line 1: the label '1x' is no number");
+    refused("1 1:1\na 1:1\n", &STRICT, "f: line 2: the label 'a' is not a number");
+    refused("1:1 2:1\n", &STRICT, "f: line 1: the label '1:1' is not a number");
+    refused("1x 2:1\n", &LENIENT, "f: line 1: the label '1x' is not a number");
     refused("nan 2:1\n", &LENIENT, "f: line 1: the label 'nan' is not within");
 }
 
 static void a_label_that_is_no_whole_number_is_refused_or_cut(void **state)
 {
     (void)state;
-    refused("1.5 1:1\n", &STRICT, "f: line 1: the label '1.5' is no whole number");
+    refused("1.5 1:1\n", &STRICT, "f: line 1: the label '1.5' is not a whole number");
     tutti_svm_data d = read_text("1.5 1:1\n-0.5 1:1\n-7.9\n", &LENIENT);
     assert_true(d.label[0] == 1 && d.label[1] == 0 && !signbit(d.label[1]) && d.label[2] == -7);
     tutti_svm_data_release(&d);
@@ -349,8 +349,8 @@ static void bytes_0_are_refused(void **state)
     (void)state;
     refused_n("1 1:1\0 2:1\n", 11, &STRICT, "f: line 1: '1?', the value of index 1, has something behind");
     refused_n("1 1:1\n1 \0\n", 10, &STRICT, "f: line 2: '?': index:value is wanted here");
-    refused_n("\0", 1, &LENIENT, "f: line 1: the label '?' is no number");
-    refused_n("1 1:\0\n", 6, &STRICT, "f: line 1: '?', the value of index 1, is no number");
+    refused_n("\0", 1, &LENIENT, "f: line 1: the label '?' is not a number");
+    refused_n("1 1:\0\n", 6, &STRICT, "f: line 1: '?', the value of index 1, is not a number");
 }
 
 static void long_words_are_cut_in_failures(void **state)
@@ -358,7 +358,7 @@ static void long_words_are_cut_in_failures(void **state)
     (void)state;
     char text[3000] = "1 1:";
     memset(text + 4, 'x', 2900);
-    refused(text, &STRICT, "xxx...', the value of index 1, is no number");
+    refused(text, &STRICT, "xxx...', the value of index 1, is not a number");
 }
 
 /* --- files --- */

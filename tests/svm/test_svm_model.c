@@ -252,16 +252,16 @@ static void counts_that_do_not_fit_are_refused(void **state)
     refused_with("gamma 0.5", "gamma 1 2", "m: line 3: 'gamma' has 2 numbers, 1 are wanted");
     refused_with("-0.5 -1 \n", "-0.5 -1 \n0 0 \n", "m: line 16: there is more in the file than the 4 support vectors");
     refused_with("-0.5 -1 \n", "-0.5 -1 \n\n", "m: line 16: there is more in the file than the 4 support vectors");
-    refused_with("0.25 0 2:1", "0.25 2:1", "m: line 13: '2:1' of 'a coefficient' is no finite number");
+    refused_with("0.25 0 2:1", "0.25 2:1", "m: line 13: '2:1' of 'a coefficient' is not a finite number");
 }
 
 static void unknown_keys_are_refused(void **state)
 {
     (void)state;
-    refused_with("gamma 0.5", "gama 0.5", "m: line 3: 'gama' is no key of a c_svc model");
-    refused_with("gamma 0.5", "", "m: line 3: '' is no key of a c_svc model");
+    refused_with("gamma 0.5", "gama 0.5", "m: line 3: 'gama' is not a key of a c_svc model");
+    refused_with("gamma 0.5", "", "m: line 3: '' is not a key of a c_svc model");
     refused_with("nr_sv 2 1 1\n", "nr_sv 2 1 1\nprob_density_marks 1 2\n",
-                 "m: line 11: 'prob_density_marks' is no key");
+                 "m: line 11: 'prob_density_marks' is not a key");
 }
 
 static void huge_counts_ask_for_no_memory(void **state)
@@ -271,11 +271,11 @@ static void huge_counts_ask_for_no_memory(void **state)
                  "m: line 4: nr_class is 2147483647, and more than 46340 are not read");
     refused_with("nr_class 3", "nr_class 40000", "m: line 6: 'rho' has 3 numbers, 799980000 are wanted");
     refused_with("nr_class 3", "nr_class 99999999999",
-                 "m: line 4: '99999999999' of 'nr_class' is no whole number within 1");
-    refused_with("nr_class 3", "nr_class 0", "m: line 4: '0' of 'nr_class' is no whole number within 1");
-    refused_with("nr_class 3", "nr_class 2.5", "m: line 4: '2.5' of 'nr_class' is no whole number within 1");
-    refused_with("total_sv 4", "total_sv -4", "m: line 5: '-4' of 'total_sv' is no whole number within 0");
-    refused_with("total_sv 4", "total_sv 4000000000", "m: line 5: '4000000000' of 'total_sv' is no whole number");
+                 "m: line 4: '99999999999' of 'nr_class' is not a whole number within 1");
+    refused_with("nr_class 3", "nr_class 0", "m: line 4: '0' of 'nr_class' is not a whole number within 1");
+    refused_with("nr_class 3", "nr_class 2.5", "m: line 4: '2.5' of 'nr_class' is not a whole number within 1");
+    refused_with("total_sv 4", "total_sv -4", "m: line 5: '-4' of 'total_sv' is not a whole number within 0");
+    refused_with("total_sv 4", "total_sv 4000000000", "m: line 5: '4000000000' of 'total_sv' is not a whole number");
     refused("svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2000000000\nrho 0\nlabel 1 2\n"
             "nr_sv 1000000000 1000000000\nSV\n1 1:1\n",
             "m: line 8: total_sv is 2000000000, and the rest of the file is too short for it");
@@ -312,21 +312,21 @@ static void keys_there_twice_or_missing_are_refused(void **state)
     refused_with("gamma 0.5\n", "", "m: line 10: the support vectors begin here, and there was no 'gamma'");
     refused_with("nr_class 3\n", "", "m: line 5: 'rho' comes before nr_class");
     refused_with("probB 0.25 0 1\n", "", "m: line 10: of probA and probB only one is there");
-    refused_with("SV\n", "", "m: line 11: '0.125' is no key");
+    refused_with("SV\n", "", "m: line 11: '0.125' is not a key");
 }
 
 static void numbers_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
-    refused_with("rho 0.5", "rho nan", "m: line 6: 'nan' of 'rho' is no finite number");
+    refused_with("rho 0.5", "rho nan", "m: line 6: 'nan' of 'rho' is not a finite number");
     refused_with("gamma 0.5", "gamma -0.5", "m: line 3: gamma must not be negative");
     refused_with("label 1 -1 7", "label 1 7 7", "m: line 11: two classes have the label 7");
-    refused_with("label 1 -1 7", "label 1 -1 7.5", "m: line 7: '7.5' of 'label' is no whole number");
+    refused_with("label 1 -1 7", "label 1 -1 7.5", "m: line 7: '7.5' of 'label' is not a whole number");
     refused_with("2:1 \n", "2:1 1:1 \n", "m: line 13: '1:1': indices must ascend, and the one before is 2");
     refused_with("2:1 \n", "2:nan \n", "m: line 13: 'nan', the value of index 2, is not finite");
     refused_with("2:1 \n", "# 1 \n", "m: line 13: a '#': a model has no comments");
     refused_with("2:1 \n", "2:1 0:1 \n", "m: line 13: '0:1': indices must ascend, and the one before is 2");
-    refused_with("0.25 0 2:1", "0.25x 0 2:1", "m: line 13: '0.25x' of 'a coefficient' is no finite number");
+    refused_with("0.25 0 2:1", "0.25x 0 2:1", "m: line 13: '0.25x' of 'a coefficient' is not a finite number");
 }
 
 static void vectors_of_a_precomputed_kernel_are_numbers_of_samples(void **state)

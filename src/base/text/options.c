@@ -169,7 +169,7 @@ static tutti_status read_map(walk *w, const char *prefix, const tutti_yaml_node 
         else if (is_group(w->into.table, key) && node->kind == TUTTI_YAML_MAP)
             st = read_map(w, key, node);
         else if (is_group(w->into.table, key))
-            st = tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: '%s' holds several keys; give them indented below it", where,
+            st = tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: '%s' has several keys; write them indented below it", where,
                             key);
         else
             st = unknown_key(w->into.table, where, key, w->err);

@@ -91,8 +91,8 @@ tutti_status tutti_sourced_parse(const char *name, const char *text, tutti_sourc
         st = line_take(name, number, line, &taken, err);
         const tutti_sourced_line *before = st ? NULL : tutti_sourced_get(&s, taken.key);
         if (before)
-            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: '%s' stands in line %d already", name, number, taken.key,
-                            before->line);
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: '%s' is given in line %d already", name, number,
+                            taken.key, before->line);
         if (!st) s.lines[s.n++] = taken;
     }
     if (st)

@@ -55,8 +55,8 @@ static tutti_status attach(reader *r, const yaml_event_t *event, tutti_yaml_node
         if (!r->key[top]) return refuse(r, event, "a key must be plain text");
         if (parent->nchildren == MAX_KEYS) return refuse(r, event, "more than 1,000 keys in one map");
         if (tutti_yaml_get(parent, r->key[top]))
-            return tutti_fail(r->err, TUTTI_ERR_USAGE, "%s: line %d: the key '%s' stands here a second time",
-                              r->y->name, node->line, r->key[top]);
+            return tutti_fail(r->err, TUTTI_ERR_USAGE, "%s: line %d: the key '%s' is given a second time", r->y->name,
+                              node->line, r->key[top]);
         node->key = r->key[top];
         r->key[top] = NULL;
     }

@@ -219,7 +219,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!st) st = tutti_cli_int(f, "max-fan-in", (tutti_cli_range){1, 65536}, 0, &fan_in, err);
     if (!st) st = tutti_topo_open(f, topology, &t, err);
     if (!st && f->nrest && (tutti_cli_has(f, "engine") || tutti_cli_has(f, "limit")))
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "a file is timed by the round evaluator alone: without --engine");
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "a file is timed by the round evaluator alone: leave --engine out");
     if (!st && f->nrest) return explain_file(f, bytes, &t, err);
     if (!st) tutti_topology_grow(&t, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&t, (int32_t)ranks, err);
@@ -229,15 +229,15 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     request.nranks = (int32_t)ranks;
     if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
     if (tutti_cli_has(f, "svg") && tutti_cli_has(f, "engine"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--svg goes by the round evaluator alone: without --engine");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--svg needs the round evaluator: leave --engine out");
     if (ranges && tutti_cli_has(f, "engine"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranges goes by the round evaluator alone: without --engine");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranges needs the round evaluator: leave --engine out");
     if (tutti_cli_has(f, "svg")) st = draw_times(f, &policy, &request, bytes, &t, err);
     if (st) return st;
     if (ranges) return explain_ranges(f, &policy, &request, bytes, &t, err);
     if (tutti_cli_has(f, "engine")) return explain_engines(f, &policy, &request, bytes, &t, err);
     if (tutti_cli_has(f, "limit") || tutti_cli_has(f, "late"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--limit and --late are for engines: with --engine");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--limit and --late need --engine");
     explain_one(f, &policy, &request, bytes, &t);
     return TUTTI_OK;
 }

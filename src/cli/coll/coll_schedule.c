@@ -25,7 +25,7 @@ static tutti_status choose(const tutti_flags *f, const char *flag, const char *c
             return TUTTI_OK;
         }
     const char *nearest = tutti_options_nearest(text, words, n);
-    return tutti_fail(err, TUTTI_ERR_USAGE, "--%s '%s' is none that there is;%s%s%s --help lists them", flag, text,
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--%s '%s' is unknown;%s%s%s --help lists them", flag, text,
                       nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 

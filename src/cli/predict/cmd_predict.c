@@ -53,7 +53,7 @@ static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *
     if (!tutti_cli_has(f, "slow")) return TUTTI_OK;
     if (tutti_cli_has(f, "measure"))
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "--measure holds no rank up; leave --slow out, or measure with tutti train --slow");
+                          "--measure cannot slow a rank down; leave --slow out, or measure with tutti train --slow");
     for (int i = 0; i < q->nranks; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
     tutti_run_handicap *of_all = tutti_alloc(sizeof *of_all * (size_t)most);
     const tutti_status st = tutti_cli_handicaps(f, most, of_all, err);
@@ -222,7 +222,7 @@ static int run_command(int argc, char **argv)
         .about = about,
         TUTTI_CLI_FLAGS(flags),
         .wanted =
-            "wants one job file, trace of svm-train or layer file: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
+            "one job file, trace of svm-train or layer file is wanted: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .run = predict,
     };
     return tutti_cli_run(&form, argc, argv);

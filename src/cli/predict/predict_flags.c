@@ -57,7 +57,7 @@ static tutti_status read_epochs(const tutti_flags *f, double of_job, const char 
     a->plan.epochs = of_job;
     if (epochs) st = tutti_predict_read_real("--epochs", epochs, 0, 1e6, &a->plan.epochs, err);
     if (!st && !(a->plan.epochs > 0))
-        st = epochs ? tutti_fail(err, TUTTI_ERR_USAGE, "--epochs: %s is no training", epochs)
+        st = epochs ? tutti_fail(err, TUTTI_ERR_USAGE, "--epochs: %s is not a training", epochs)
                     : tutti_fail(err, TUTTI_ERR_USAGE, "--%s is of a whole training, and %s: --epochs N is missing",
                                  deadline ? "deadline" : "price", without);
     if (!st && deadline) st = tutti_predict_read_time("--deadline", deadline, &a->plan.deadline_s, err);

@@ -57,7 +57,7 @@ static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
         }
         tutti_checkpoint_list_release(entries, n);
     }
-    if (!st && !nshown) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: each checkpoint was removed as it was read", dir);
+    if (!st && !nshown) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: each checkpoint was removed while it was read", dir);
     return st;
 }
 
@@ -67,7 +67,7 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
     const char *verb = f->nrest ? f->rest[0] : "";
     const bool verify = !strcmp(verb, "verify"), lists = !strcmp(verb, "ls") || !strcmp(verb, "list");
     if (f->nrest != 2 || (!lists && !verify))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "'ls DIR' or 'verify CKPT|DIR' is wanted; --help says more");
     if (verify && tutti_checkpoint_is(f->rest[1])) {
         bool gone = false;
         tutti_status one = tutti_job_check_checkpoint(f->rest[1], err);

@@ -54,7 +54,7 @@ static tutti_status print_page(const char *name, tutti_failure *err)
 
 static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
-    if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wants one name or none: tutti devices [NAME|FILE]");
+    if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "one name or none is wanted: tutti devices [NAME|FILE]");
     return f->nrest ? print_page(f->rest[0], err) : print_table(err);
 }
 

@@ -149,7 +149,7 @@ static int run_command(int argc, char **argv)
                  "[FILE.svg]] [--data set=S,path=DIR]",
         .about = about,
         TUTTI_CLI_FLAGS(flags),
-        .wanted = "wants one checkpoint: tutti eval CKPT [options]; the name behind --confusion ends in .svg",
+        .wanted = "one checkpoint is wanted: tutti eval CKPT [options]; the name behind --confusion ends in .svg",
         .run = eval,
     };
     return tutti_cli_run(&form, argc, argv);

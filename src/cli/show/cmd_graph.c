@@ -35,7 +35,7 @@ static int run_command(int argc, char **argv)
         .about = "Prints the step graph: the kernels of one call, what each reads and writes, and where gradients are\n"
                  "exchanged. d(x) is the gradient of x on this rank, sum(x) the sum over ranks.",
         TUTTI_CLI_FLAGS(flags),
-        .wanted = "wants one job file: tutti graph JOB.yaml [options]",
+        .wanted = "one job file is wanted: tutti graph JOB.yaml [options]",
         .run = show,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -146,7 +146,8 @@ static tutti_status open_question(const tutti_flags *f, question *q, tutti_failu
     q->json = tutti_cli_has(f, "json");
     tutti_status st = tutti_cli_int(f, "top", (tutti_cli_range){1, 1000000}, DEFAULT_TOP, &top, err);
     if (!st && f->nrest < 2)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "wants a checkpoint and pictures: tutti infer CKPT PICTURE..|FOLDER");
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE, "a checkpoint and pictures are wanted: tutti infer CKPT PICTURE..|FOLDER");
     if (!st) st = tutti_trained_open_flags("infer", f, &q->asked, t, err);
     if (!st) st = tutti_train_check_classes(t->model, err);
     if (!st) st = tutti_pictures_create(&t->data, &t->model->input, &q->pictures, err);

@@ -118,7 +118,8 @@ static void print_json(const tutti_method_row *only)
 static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
     const tutti_method_row *only = NULL;
-    if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wants one name or none: tutti methods [NAME] [--json]");
+    if (f->nrest > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "one name or none is wanted: tutti methods [NAME] [--json]");
     const tutti_status st = f->nrest ? tutti_job_find_method(f->rest[0], &only, err) : TUTTI_OK;
     if (st) return st;
     if (tutti_cli_has(f, "json"))

@@ -196,7 +196,7 @@ static tutti_status plan(const tutti_flags *f, tutti_failure *err)
 {
     const bool checks = f->nrest && !strcmp(f->rest[0], "check");
     if (f->nrest != 1 + checks)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "wants one job file: tutti plan [check] JOB.yaml [options]");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "one job file is wanted: tutti plan [check] JOB.yaml [options]");
     return with_plan(f, f->rest[checks], checks ? check : show, err);
 }
 

@@ -37,7 +37,7 @@ static int run_convert(int argc, char **argv)
                  "with_stack=True):\nwhat each module of the network costs, as six columns that tutti predict reads "
                  "(docs/traces.md).",
         TUTTI_CLI_FLAGS(flags),
-        .wanted = "wants one trace: tutti trace convert KINETO.json [-o LAYERS.txt]",
+        .wanted = "one trace is wanted: tutti trace convert KINETO.json [-o LAYERS.txt]",
         .run = convert,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -61,9 +61,10 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
     tutti_processor_model d = {0};
     const char *given = given_file(f), *path = tutti_cli_value(f, "out", NULL);
     if (given && path)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--device is checked as it is, and nothing is written: leave --out out");
     if (tutti_cli_has(f, "kernels") && !given && !tutti_cli_has(f, "check"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--kernels is of those that are checked: give --check or --device too");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--kernels lists checked kernels: give --check or --device, too");
     tutti_on_card card = {0};
     tutti_status st = tutti_on_card_open(where_of(f), &card, err);
     const tutti_processor_model_tuning t = {card.device, tutti_cli_value(f, "models", NULL), tell};

@@ -124,7 +124,7 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
         if (w->given[i].letter == 'b') st = tutti_svm_letter_whole('b', w->given[i].value, 0, 1, &n, err);
         *(w->given[i].letter == 'b' ? &o.probability : &o.quiet) = n != 0;
     }
-    if (!st && f->nrest != 3) st = tutti_fail(err, TUTTI_ERR_USAGE, "wants three files: [options] DATA MODEL OUT");
+    if (!st && f->nrest != 3) st = tutti_fail(err, TUTTI_ERR_USAGE, "three files are wanted: [options] DATA MODEL OUT");
     const tutti_output files[] = {{.what = "the data", .path = f->rest[0]},
                                   {.what = "the model", .path = f->rest[1]},
                                   {.what = "OUT", .path = f->rest[2], .written = true},

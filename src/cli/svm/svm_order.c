@@ -200,7 +200,7 @@ tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tut
     if (!st) st = take_long(&w.long_ones, shrinks, o, err);
     if (!st && (w.long_ones.nrest < 1 || w.long_ones.nrest > 2))
         st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "wants a data file, and after it perhaps a model file: [options] DATA [MODEL]");
+                        "a data file is wanted, and perhaps a model file after it: [options] DATA [MODEL]");
     if (st) return st;
     o->reading.precomputed = o->config.kernel.type == TUTTI_SVM_PRECOMPUTED;
     o->data = w.long_ones.rest[0];

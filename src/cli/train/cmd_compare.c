@@ -198,7 +198,8 @@ static int run_command(int argc, char **argv)
         return TUTTI_OK;
     }
     if (!st && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti compare JOB.yaml --methods A,B,.. [options]");
+        st = tutti_fail(&err, TUTTI_ERR_USAGE,
+                        "one job file is wanted: tutti compare JOB.yaml --methods A,B,.. [options]");
     if (st) return tutti_cli_fail("compare", &err);
     char *dir = tutti_cli_run_folder(f.rest[0], "-compare");
     tutti_compare c = {.path = f.rest[0],

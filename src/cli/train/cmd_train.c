@@ -153,7 +153,8 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
     if (tutti_cli_has(f, "ranks-as-threads") && !sets_kernels(f) && f->count[FLAG_SET] < 64)
         f->value[FLAG_SET][f->count[FLAG_SET]++] = "kernels=reference";
     if (config->ncores && tutti_cli_has(f, "ranks-as-threads"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of ranks that are processes, not --ranks-as-threads");
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--cores binds ranks that are processes; it cannot go with --ranks-as-threads");
     if (!config->launcher) return TUTTI_OK;
     long asked;
     tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1 << 20}, config->nranks, &asked, err);
@@ -307,7 +308,7 @@ static int run_command(int argc, char **argv)
         return TUTTI_OK;
     }
     if (!st && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti train JOB.yaml [options]");
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "one job file is wanted: tutti train JOB.yaml [options]");
     if (!st) st = tutti_group_config_from_env(&config, &err);
     if (!st) st = tutti_cli_cores(&f, &config.ncores, &err);
     if (st) return tutti_cli_fail("train", &err);

@@ -247,7 +247,7 @@ static tutti_status load_args(tutti_checker *c, loader *l, const tutti_step *s, 
         const tutti_buffer *b = &c->ranks[slice->rank].buffers[slice->buffer];
         if (k < s->nins && slice->rank != p->rank && b->role != TUTTI_BUFFER_IN &&
             !tutti_check_is_mapped(c->head, p->rank, slice->rank))
-            return tutti_fail(c->err, TUTTI_ERR_FAILED, "reads memory of rank %d that is no input", slice->rank);
+            return tutti_fail(c->err, TUTTI_ERR_FAILED, "reads memory of rank %d that is not an input", slice->rank);
         bool is_out = c->head->in_place && b->ordinal == 0 && tutti_check_owes(c->head, slice->rank);
         if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !is_out)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "writes to an input of rank %d, which is not in place",

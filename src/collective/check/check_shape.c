@@ -10,7 +10,7 @@ enum { MAX_BANKS = 64, MAX_SEQUENCES = 1 << 14, MAX_STAGES = 1 << 24 };
 static tutti_status slice_fits(tutti_checker *c, const tutti_slice *s, const char *what)
 {
     if (s->of < 1 || s->first < 0 || s->count < 0 || s->first > s->of - s->count)
-        return tutti_fail(c->err, TUTTI_ERR_FAILED, "%s %d+%d/%d is no part of the vector", what, s->first, s->count,
+        return tutti_fail(c->err, TUTTI_ERR_FAILED, "%s %d+%d/%d is not a part of the vector", what, s->first, s->count,
                           s->of);
     return tutti_grid_mark(&c->grid, s, c->err);
 }
@@ -91,7 +91,7 @@ static tutti_status step_fields(tutti_checker *c, const tutti_part *p, const tut
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "unknown kind %d", (int)s->kind);
     const kind_rule *rule = &rules[s->kind];
     if (!(rule->classes & 1u << c->head->wire))
-        return tutti_fail(c->err, TUTTI_ERR_FAILED, "%s is no step of a schedule for the wire class %s",
+        return tutti_fail(c->err, TUTTI_ERR_FAILED, "%s is not a step of a schedule for the wire class %s",
                           tutti_step_kind_name(s->kind), tutti_wire_class_name(c->head->wire));
     if (!ranges_fit(p, s))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "points outside of the part's slices, deps or folds");

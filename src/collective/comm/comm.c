@@ -54,8 +54,7 @@ tutti_status tutti_comm_enter(tutti_comm *comm, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "this process is a child (fork) of the one that made the communicator: it must make its own");
     if (atomic_exchange_explicit(&comm->in_use, true, memory_order_acquire))
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "another thread is in a call on this communicator: one at a time may be");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "another thread is in a call on this communicator; only one may be");
     return TUTTI_OK;
 }
 
@@ -182,7 +181,7 @@ static tutti_status prove(tutti_own_schedule *own, const tutti_comm *comm, tutti
     if (h->nranks != comm->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "it is for %d ranks, the communicator has %d", h->nranks, comm->nranks);
     if (h->wire != TUTTI_WIRE_TWO_SIDED)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "it is lowered for %s already: give it as it was before",
+        return tutti_fail(err, TUTTI_ERR_USAGE, "it is lowered for %s already: give the schedule before it is lowered",
                           tutti_wire_class_name(h->wire));
     tutti_status st = tutti_schedule_check(own->compiled, &report, err);
     if (!st) st = tutti_schedule_lower_hosts(own->compiled, tutti_group_hosts(comm->group), &own->lowered, err);

@@ -52,9 +52,9 @@ static tutti_status check_numbers(const tutti_comm *comm, const tutti_call *call
         return refuse(call, "no such type or operation", err);
     if (tutti_collective_reduces(call->collective) && !tutti_can_reduce(call->type, call->op))
         return refuse(call, "u8 is moved, not reduced", err);
-    if (call->root < 0 || call->root >= comm->nranks) return refuse(call, "the root is no rank", err);
+    if (call->root < 0 || call->root >= comm->nranks) return refuse(call, "the root is not a rank", err);
     if (call->count < 0 || call->count > MOST) return refuse(call, "the count is out of range", err);
-    if (!(call->deadline_s >= 0)) return refuse(call, "the deadline is no number of seconds", err);
+    if (!(call->deadline_s >= 0)) return refuse(call, "the deadline is not a number of seconds", err);
     if (call->counts && tutti_block_number(call->collective, 2) == 1)
         return refuse(call, "it has one count, not one a rank", err);
     if (call->algorithm && strlen(call->algorithm) >= TUTTI_ALGORITHM_TEXT)
@@ -149,7 +149,7 @@ static tutti_status check_memory(const tutti_comm *comm, const tutti_call *call,
     const uint64_t nout = (uint64_t)own_output(comm, call, plan) * plan->bytes;
     if ((nin && !in) || (nout && !out)) return refuse(call, "there is no memory for its input or output", err);
     if ((in | out) % tutti_element_alignment(call->type, call->op))
-        return refuse(call, "an address is no multiple of an element's alignment", err);
+        return refuse(call, "an address is not a multiple of an element's alignment", err);
     if (nin > UINTPTR_MAX - in || nout > UINTPTR_MAX - out)
         return refuse(call, "the count is out of range: that much memory does not fit behind its address", err);
     if (plan->in_place || !nin || !nout || in + nin <= out || out + nout <= in) return TUTTI_OK;

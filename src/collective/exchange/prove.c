@@ -85,8 +85,7 @@ tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *sched
     tutti_status st = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks,
                                          (tutti_ranks_listed){members, nmembers}, &me, &why);
     st = tutti_group_all_ready(g, "members of a proof", st, &why);
-    if (st && !why.text[0])
-        tutti_fail(&why, st, "proof of a schedule: another rank has a list that is none of members");
+    if (st && !why.text[0]) tutti_fail(&why, st, "proof of a schedule: another rank's list is not a list of members");
     return st ? tutti_fail(err, st, "%s", why.text) : prove(g, schedule, me, hash, err);
 }
 

@@ -80,7 +80,7 @@ tutti_status tutti_enrolled_check(const tutti_enrolled *e, tutti_failure *err)
     if (at % page || (uint64_t)e->offset % page)
         return refuse(e, "address and offset must be multiples of a page, because peers map whole pages", err);
     if (fstat(e->fd, &file)) return refuse(e, strerror(errno), err);
-    if (!S_ISREG(file.st_mode)) return refuse(e, "that is no file or shared memory object", err);
+    if (!S_ISREG(file.st_mode)) return refuse(e, "that is not a file or shared memory object", err);
     if ((fcntl(e->fd, F_GETFL) & O_ACCMODE) != O_RDWR)
         return refuse(e, "peers map it for reading and writing, and it is not open for both", err);
     if (e->nbytes > (uint64_t)INT64_MAX - (uint64_t)e->offset || e->offset + (int64_t)e->nbytes > file.st_size)

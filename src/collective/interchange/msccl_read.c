@@ -113,8 +113,8 @@ static void begin_algo(reader *x, const char **list)
     bool shared =
         m->collective == TUTTI_ALL_GATHER || m->collective == TUTTI_REDUCE_SCATTER || m->collective == TUTTI_ALL_TO_ALL;
     if (shared && m->nchunks % m->ngpus)
-        refuse(x, "nchunksperloop=\"%d\" is no multiple of ngpus=\"%d\"", m->nchunks, m->ngpus);
-    if (m->collective == TUTTI_ALL_TO_ALL && m->in_place) refuse(x, "an alltoall in place is no schedule of ours");
+        refuse(x, "nchunksperloop=\"%d\" is not a multiple of ngpus=\"%d\"", m->nchunks, m->ngpus);
+    if (m->collective == TUTTI_ALL_TO_ALL && m->in_place) refuse(x, "an alltoall in place is not a schedule of ours");
     if (m->root >= m->ngpus) refuse(x, "root %d of %d GPUs", m->root, m->ngpus);
     m->of = m->collective == TUTTI_ALL_TO_ALL ? m->nchunks * m->ngpus : m->nchunks;
     if (m->of > 1 << 20) refuse(x, "more than 2^20 chunks");
@@ -128,7 +128,7 @@ static void begin_gpu(reader *x, const char **list)
     int32_t id = number(x, list, "id", 0, m->ngpus - 1, -1);
     if (x->status != TUTTI_OK) return;
     x->gpu = &m->gpus[id];
-    if (x->gpu->size[0]) refuse(x, "gpu %d stands here twice", id);
+    if (x->gpu->size[0]) refuse(x, "gpu %d is given twice", id);
     for (int b = 0; b < 3; b++) x->gpu->chunks[b] = number(x, list, names[b], 0, MAX_CHUNKS, 0);
     x->gpu->size[MSCCL_I] = m->collective == TUTTI_ALL_GATHER ? m->nchunks / m->ngpus : m->nchunks;
     x->gpu->size[MSCCL_O] = m->collective == TUTTI_REDUCE_SCATTER ? m->nchunks / m->ngpus : m->nchunks;

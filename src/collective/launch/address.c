@@ -55,7 +55,7 @@ static tutti_status check_six(const char *text, const char *host, tutti_failure 
     struct in6_addr six;
     const char *scope = strchr(host, '%');
     snprintf(number, sizeof number, "%.*s", scope ? (int)(scope - host) : (int)strlen(host), host);
-    if (inet_pton(AF_INET6, number, &six) != 1) return refuse(text, "is no address of IP 6", err);
+    if (inet_pton(AF_INET6, number, &six) != 1) return refuse(text, "is not an address of IP 6", err);
     if (scope && !if_nametoindex(scope + 1) && !isdigit((unsigned char)scope[1]))
         return tutti_fail(err, TUTTI_ERR_USAGE, "MASTER_ADDR '%.80s': this host has no interface '%.20s'", text,
                           scope + 1);
@@ -86,11 +86,12 @@ tutti_status tutti_address_read(const char *text, tutti_address *out, tutti_fail
     if (length >= sizeof out->host) return refuse(text, "is too long for a name", err);
     memcpy(out->host, host, length);
     if (port && !read_port(port, &out->port)) return refuse(text, "has no port of 1 to 65535 behind its colon", err);
-    if (!is_like_a_name(out->host)) return refuse(text, "is no name", err);
+    if (!is_like_a_name(out->host)) return refuse(text, "is not a name", err);
     out->is_number = true;
     if (strchr(out->host, ':')) return check_six(text, out->host, err);
     if (out->host[strspn(out->host, "0123456789.")] == '\0')
-        return inet_aton(out->host, &four) ? TUTTI_OK : refuse(text, "is no address of four numbers up to 255", err);
+        return inet_aton(out->host, &four) ? TUTTI_OK
+                                           : refuse(text, "is not an address of four numbers up to 255", err);
     out->is_number = false;
     return TUTTI_OK;
 }

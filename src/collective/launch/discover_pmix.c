@@ -133,7 +133,7 @@ static tutti_status pass_fence(const struct tutti_pmix *p, double deadline_s, tu
     pthread_mutex_unlock(&f->lock);
     if (late) /* f is not freed: the library's thread may still write to it */
         return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                          "PMIx: not all ranks have come within %g s (the launcher does not say which)", deadline_s);
+                          "PMIx: not all ranks have arrived within %g s (the launcher does not say which)", deadline_s);
     free(f);
     return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ? TUTTI_OK : fail(p, "fence", status, err);
 }

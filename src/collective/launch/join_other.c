@@ -97,8 +97,8 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
     snprintf(who, sizeof who, "join: rank %d", j->config->rank);
     if (tutti_open_files_is_limit(problem)) return tutti_open_files_fail(problem, who, err);
     if (!problem)
-        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s: MASTER_ADDR '%.200s' was not known within %g s: %s", who,
-                          j->config->master_addr, j->config->deadline_s, gai_strerror(a.problem));
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s: MASTER_ADDR '%.200s' could not be resolved within %g s: %s",
+                          who, j->config->master_addr, j->config->deadline_s, gai_strerror(a.problem));
     return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s cannot reach rank 0 at %.200s port %d within %g s: %s", who,
                       j->config->master_addr, j->config->master_port, j->config->deadline_s, strerror(problem));
 }

@@ -152,7 +152,7 @@ static tutti_status fail_absent(const reception *m, tutti_failure *err)
         tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 (host %s) waited %g s on port %d; not arrived: %s%s%s%s",
                    m->j->hello.host, m->j->config->deadline_s, m->j->config->master_port, text.text,
                    elsewhere ? "; they may look elsewhere: MASTER_ADDR '" : "",
-                   elsewhere ? m->j->config->master_addr : "", elsewhere ? "' is no address of this host" : "");
+                   elsewhere ? m->j->config->master_addr : "", elsewhere ? "' is not an address of this host" : "");
     tutti_strbuf_release(&text);
     return st;
 }

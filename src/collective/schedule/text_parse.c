@@ -224,7 +224,7 @@ static tutti_status read_rank(tutti_text *t, tutti_lexer *x, int32_t *rank)
     tutti_status st = tutti_lex_number(x, "a rank", 0, t->head.nranks - 1, rank);
     if (st != TUTTI_OK) return st;
     if (t->ranks[*rank].seen)
-        return tutti_fail(x->err, TUTTI_ERR_DATA, "%s: line %d: rank %d stands here twice", x->file, x->line, *rank);
+        return tutti_fail(x->err, TUTTI_ERR_DATA, "%s: line %d: rank %d is given twice", x->file, x->line, *rank);
     t->ranks[*rank].seen = true;
     return TUTTI_OK;
 }

@@ -234,11 +234,11 @@ static tutti_status solve(const ground *g, tutti_stage_kind *k, double *own, tut
         return TUTTI_OK;
     }
     if (n > MOST_TOGETHER)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "simulate: %lld million messages at a time between %d ranks, more than the %d million that "
-                          "are looked at on a network such as %s; take an algorithm of more rounds and fewer messages",
-                          (long long)(n >> 20), traffic->nranks, MOST_TOGETHER >> 20,
-                          tutti_topology_kind_name(g->t->kind));
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "simulate: %lld million messages at a time between %d ranks, more than the %d million that are simulated "
+            "on a network such as %s; choose an algorithm with more rounds and fewer messages",
+            (long long)(n >> 20), traffic->nranks, MOST_TOGETHER >> 20, tutti_topology_kind_name(g->t->kind));
     tutti_flow *flows = lay_out(traffic, k, &n);
     memset(own, 0, (size_t)g->net->nlinks * sizeof *own);
     k->filled = fill(g, flows ? flows : traffic->flows + k->begin, n, own);

@@ -32,7 +32,7 @@ const char *tutti_tcp_judge_head(const tcp_wire *w, const tcp_head *h)
 {
     if (w->checksum && h->head_sum != sum_of_head(h))
         return "the head of a message was damaged on its way (its checksum is wrong)";
-    if (h->magic != TUTTI_TCP_MAGIC) return "what came is no message of this wire";
+    if (h->magic != TUTTI_TCP_MAGIC) return "what came is not a message of this wire";
     if (h->kind < TUTTI_TCP_PUT || h->kind > TUTTI_TCP_BYE) return "there is no such message";
     if (!w->checksum && (h->head_sum || h->body_sum)) return "a message has checksums and nobody asked for them";
     return NULL;

@@ -61,7 +61,7 @@ tutti_status tutti_tcp_read_settings(tutti_arena *arena, tcp_settings *out, tutt
     }
     if (!st && out->ports && !tutti_tcp_read_ports(out->ports, &first, &last))
         st = tutti_fail(err, TUTTI_ERR_USAGE,
-                        "environment: TUTTI_NET_PORTS: '%s' is no range of ports such as 40000-40099", out->ports);
+                        "environment: TUTTI_NET_PORTS: '%s' is not a range of ports such as 40000-40099", out->ports);
     if (!st && out->congestion) st = try_congestion(out->congestion, err);
     return st;
 }

@@ -43,7 +43,7 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err)
     const char *nearest = tutti_options_nearest(name, names, NROWS);
     tutti_strbuf all = {0};
     for (int i = 0; i < NROWS; i++) tutti_strbuf_printf(&all, "%s%s", i < NROWS - 1 ? ", " : " and ", names[i]);
-    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are auto%s", name,
+    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is not a wire;%s%s%s there are auto%s", name,
                nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
     tutti_strbuf_release(&all);
     return NULL;

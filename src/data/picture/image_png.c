@@ -110,7 +110,7 @@ tutti_status tutti_png_decode(tutti_image *im, const tutti_view *view, tutti_pix
     const int npasses = png_set_interlace_handling(im->png);
     png_read_update_info(im->png, im->png_info);
     if ((int64_t)png_get_rowbytes(im->png, im->png_info) != (numbers ? im->width : stride))
-        png_error(im->png, "rows are no RGB");
+        png_error(im->png, "rows are not RGB");
     tutti_image_reserve(im, im->width, im->height);
     for (int pass = 0; pass < npasses; pass++)
         for (int64_t y = 0; y < im->height; y++) png_read_row(im->png, im->rows + y * stride, NULL);

@@ -35,7 +35,7 @@ static tutti_status check_shape(const tutti_dataset *d, const tutti_dataset_conf
                           d->row->name);
     if (d->shape.ndims == 3 && (dim[0] == 1 || dim[0] == 3) && dim[1] <= 65500 && dim[2] <= 65500) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "the network reads samples of %s, which are no pictures: those have one channel or three", text);
+                      "the network reads samples of %s, which are not pictures: those have one channel or three", text);
 }
 
 tutti_status tutti_pictures_create(const tutti_dataset_config *config, const tutti_shape *sample, tutti_pictures **out,

@@ -111,7 +111,7 @@ static tutti_status bad_cell(const table *t, int64_t column, const char *cell)
 {
     char what[MAX_CELL + 32];
     const bool other = column == 1 && strpbrk(t->text.text, ";\t") && !strchr(t->text.text, ',');
-    snprintf(what, sizeof what, *cell ? "'%s' is no finite number" : "an empty cell", cell);
+    snprintf(what, sizeof what, *cell ? "'%s' is not a finite number" : "an empty cell", cell);
     return refuse(t, column, what,
                   other ? "cells are separated by commas"
                         : "fill it in or leave the line out; words become numbers by pandas.factorize");

@@ -200,8 +200,8 @@ static tutti_status take_labels(const reader *r, const array *a, const uint8_t *
     for (int64_t i = 0; i < n; i++) {
         const int64_t label = integer_at(a, bytes + i * a->size);
         if (label < 0 || label > TUTTI_MAX_LABEL)
-            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: element %" PRId64 " is no label: they are 0 to %d", r->path,
-                              first + i, TUTTI_MAX_LABEL);
+            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: element %" PRId64 " is not a label: they are 0 to %d",
+                              r->path, first + i, TUTTI_MAX_LABEL);
         d->labels[first + i] = (int32_t)label;
     }
     return TUTTI_OK;
@@ -255,7 +255,7 @@ static tutti_status read_labels(const tutti_dataset_config *config, tutti_split 
     array a = {0};
     tutti_status st = read_header(r, &a);
     if (st) return st;
-    if (a.kind == 'f') return refuse(r, "labels are no whole numbers", "save y.astype(np.int64)");
+    if (a.kind == 'f') return refuse(r, "labels are not whole numbers", "save y.astype(np.int64)");
     if (a.ndims > 1 && a.count != a.dim[0])
         return refuse(r, "a label is one number", "of one-hot rows save y.argmax(1)");
     if (a.dim[0] != *nsamples)

@@ -165,7 +165,7 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
     search s = {.path = found};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (!strcmp(libraries[i].name, name)) s.what = &libraries[i];
-    if (!s.what) return tutti_fail(err, TUTTI_ERR_FAILED, "no library of CUDA is called '%s' here", name);
+    if (!s.what) return tutti_fail(err, TUTTI_ERR_FAILED, "CUDA library '%s' is unknown", name);
     const bool opened = open_anywhere(&s);
     *handle = s.handle;
     if (opened && path) snprintf(path, 256, "%.255s", found);

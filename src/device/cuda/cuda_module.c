@@ -149,7 +149,7 @@ static tutti_status open_module(tutti_cuda *c, const tutti_embedded_text *texts,
 {
     const char *text = tutti_embedded_find(texts, name), *common = tutti_embedded_find(texts, "common");
     building b = {.c = c, .name = name};
-    if (!text) return tutti_fail(err, TUTTI_ERR_FAILED, "no kernel text is called '%s'", name);
+    if (!text) return tutti_fail(err, TUTTI_ERR_FAILED, "kernel text '%s' is unknown", name);
     if (common) tutti_strbuf_puts(&b.text, common);
     tutti_strbuf_printf(&b.text, "\n#line 1 \"%s.cu\"\n%s", name, text);
     find_place(&b);

@@ -42,10 +42,12 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, c
 {
     tutti_status st = check_order(job, o, mark, err);
     if (!st && o->pretend && o->replay)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "%sreplay is for its weights, and %spretend has none", mark, mark);
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "%sreplay reproduces weights, and %spretend computes none: give one of them", mark, mark);
     if (!st && o->ranks_as_threads && tutti_seat_is_partitioned(job))
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of ranks that are processes, not %sranks-as-threads",
-                        job->said_partition, mark);
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE, "%s: binds ranks that are processes; it cannot go with %sranks-as-threads",
+                       job->said_partition, mark);
     return st;
 }
 

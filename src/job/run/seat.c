@@ -40,10 +40,9 @@ tutti_status tutti_seat_take(const tutti_job *job, const tutti_group_config *con
 {
     if (!tutti_seat_is_partitioned(job)) return TUTTI_OK;
     if (!config->local_nranks) {
-        tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "nobody has said how many ranks this host has: set LOCAL_RANK and LOCAL_WORLD_SIZE for each of them, "
-            "or use 'partition: none'");
+        tutti_fail(err, TUTTI_ERR_USAGE,
+                   "the number of ranks of this host is unknown: set LOCAL_RANK and LOCAL_WORLD_SIZE for each of them, "
+                   "or use 'partition: none'");
         return tutti_fail_at(err, "%s", job->said_partition);
     }
     tutti_status st = tutti_seat_cut(job, config->local_nranks, &out->given, &out->partition, err);

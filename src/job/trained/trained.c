@@ -147,7 +147,7 @@ static tutti_status list_overrides(tutti_trained *t, const char **out, int *n, t
     if (t->question->pictures)
         *n = add_missing(t, out, *n);
     else if (!override_of(out, *n, "data.set"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--model says nothing of the data: add --data set=NAME,path=DIR");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--model does not say which data: add --data set=NAME,path=DIR");
     return TUTTI_OK;
 }
 

@@ -279,7 +279,7 @@ static tutti_status make(search *s, tutti_kernel *k, tutti_failure *err)
 {
     tutti_kernel_request r = s->views[0].r;
     tutti_failure why = {0};
-    tutti_status st = tutti_fail(&why, TUTTI_ERR_FAILED, "nothing that computes op %s fits", r.op->name);
+    tutti_status st = tutti_fail(&why, TUTTI_ERR_FAILED, "no kernel for op %s fits", r.op->name);
     for (way w = choose(s); w.rank != NO_WAY.rank; w = choose(s)) {
         const tutti_kernel_rows rows = rows_of(s, &w);
         r.by = &rows;

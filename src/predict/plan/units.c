@@ -64,7 +64,7 @@ tutti_status tutti_predict_read_price(const char *where, const char *text, doubl
     size_t length = strlen(text);
     const unit *u = unit_of(text, "/", &length);
     if (!u && strchr(text, '/'))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is no price of a node and time, such as 3/h", where, text);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is not a price of a node and time, such as 3/h", where, text);
     const tutti_status st = read_part(where, text, length, price, err);
     if (!st && u) *price *= 3600 / u->seconds;
     return st;

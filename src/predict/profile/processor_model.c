@@ -146,7 +146,7 @@ static tutti_status like_take(tutti_processor_model *d, tutti_failure *err)
     const char *text = tutti_embedded_find(tutti_shipped_devices, d->like);
     if (!text || strstr(text, "\nlike:"))
         return tutti_fail(err, TUTTI_ERR_DATA,
-                          "%s: like: '%.40s' is no device that comes along and is like no other ('tutti devices')",
+                          "%s: like: '%.40s' is not a device that comes along and is like no other ('tutti devices')",
                           d->file.name, d->like);
     const tutti_status st = tutti_processor_model_parse(d->like, text, &like, err);
     if (st) return st;

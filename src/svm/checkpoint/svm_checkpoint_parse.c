@@ -104,7 +104,7 @@ static tutti_status check_whole(const char *name, const char *bytes, size_t nbyt
 {
     const tutti_svm_checkpoint_head *head = (const void *)bytes;
     if (nbytes < sizeof *head + WORD || head->magic != TUTTI_SVM_CHECKPOINT_MAGIC)
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: is no checkpoint of svm-train, or is cut off", name);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: is not a checkpoint of svm-train, or is cut off", name);
     if (head->version != TUTTI_SVM_CHECKPOINT_VERSION)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: a checkpoint of version %lld; this program reads version %d", name,
                           (long long)head->version, TUTTI_SVM_CHECKPOINT_VERSION);

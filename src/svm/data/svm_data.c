@@ -13,7 +13,7 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
     const tutti_svm_word word = tutti_svm_word_at(*p);
     const char *after = tutti_svm_number(*p, label);
     if (!after || !tutti_svm_at_gap(after))
-        return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is no number", word.text);
+        return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is not a number", word.text);
     *p = after;
     if (how->unlabelled) return TUTTI_OK;
     const double whole = trunc(*label);
@@ -21,7 +21,7 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
         return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is not within %d .. %d", word.text, INT32_MIN,
                           INT32_MAX);
     if (whole != *label && !how->lenient)
-        return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is no whole number (--lenient cuts it)", word.text);
+        return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is not a whole number (--lenient cuts it)", word.text);
     *label = whole + 0.0; /* avoids -0 */
     return TUTTI_OK;
 }

@@ -131,7 +131,7 @@ static tutti_status scan_file(const char *path, int rank, int nranks, tutti_svm_
         *file_bytes = -1;
         st = scan_range(&s, 0, INT64_MAX, scan, err);
     } else {
-        st = tutti_fail(err, TUTTI_ERR_DATA, "is no regular file, and only such a file is read by several ranks");
+        st = tutti_fail(err, TUTTI_ERR_DATA, "is not a regular file, and only such a file is read by several ranks");
     }
     source_release(&s);
     return st;

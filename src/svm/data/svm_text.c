@@ -189,7 +189,7 @@ static tutti_status judge_value(const char *p, int64_t index, const char *after,
     if (tutti_svm_at_gap(p))
         return tutti_fail(err, TUTTI_ERR_DATA, "index %lld has no value behind its colon", (long long)index);
     if (!after)
-        return tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, is no number", word.text,
+        return tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, is not a number", word.text,
                           (long long)index);
     if (!tutti_svm_at_gap(after))
         return tutti_fail(err, TUTTI_ERR_DATA, "'%s', the value of index %lld, has something behind the number",

@@ -88,7 +88,7 @@ static tutti_status take_number(reader *r, const char *key, const char **p, doub
     *p = tutti_svm_skip_blanks(*p);
     const char *after = tutti_svm_number(*p, out);
     if (!after || !tutti_svm_at_gap(after) || (!isfinite(*out) && !r->lenient))
-        return refuse(r, "'%s' of '%s' is no finite number", tutti_svm_word_at(*p).text, key);
+        return refuse(r, "'%s' of '%s' is not a finite number", tutti_svm_word_at(*p).text, key);
     *p = after;
     return TUTTI_OK;
 }
@@ -98,7 +98,7 @@ static tutti_status take_whole(reader *r, const char *key, const char **p, int32
     *p = tutti_svm_skip_blanks(*p);
     const char *after = tutti_svm_whole(*p, out);
     if (!after || !tutti_svm_at_gap(after) || *out < least)
-        return refuse(r, "'%s' of '%s' is no whole number within %d .. %d", tutti_svm_word_at(*p).text, key, least,
+        return refuse(r, "'%s' of '%s' is not a whole number within %d .. %d", tutti_svm_word_at(*p).text, key, least,
                       INT32_MAX);
     *p = after;
     return TUTTI_OK;
@@ -250,7 +250,7 @@ static tutti_status read_key(reader *r, const char *line)
         r->seen |= 1u << k;
         return KEYS[k].read(r, word.text, line + strlen(word.text));
     }
-    return refuse(r, "'%s' is no key of a c_svc model", word.text);
+    return refuse(r, "'%s' is not a key of a c_svc model", word.text);
 }
 
 /* Reduces the numbers of classes until they add up to nsv. */

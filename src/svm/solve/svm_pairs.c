@@ -124,7 +124,7 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
     *iterations = done;
     if (is_number) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_DATA,
-                      "a kernel value is no finite number: the data have NaN, "
+                      "a kernel value is not a finite number: the data have NaN, "
                       "infinities or values that overflow");
 }
 

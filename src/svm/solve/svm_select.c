@@ -55,7 +55,7 @@ tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failur
     if (!isfinite(s->b_up) || !isfinite(s->b_low))
         return tutti_fail(
             err, TUTTI_ERR_DATA,
-            "round %lld: gradients are no finite numbers any more: values or parameters of the kernel are "
+            "round %lld: gradients are not finite numbers any more: values or parameters of the kernel are "
             "too large; scale the features",
             (long long)s->state.round);
     return TUTTI_OK;

@@ -33,7 +33,8 @@ int tutti_plan_slots_for(int nranks)
 static tutti_status check_slots(const tutti_plan_config *c, tutti_failure *err)
 {
     const int up = power_of_two_from(c->slots);
-    if (c->slots != up) return tutti_fail(err, TUTTI_ERR_USAGE, "slots: %d is no power of two; use %d", c->slots, up);
+    if (c->slots != up)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "slots: %d is not a power of two; use %d", c->slots, up);
     if (c->nranks > c->slots)
         return tutti_fail(err, TUTTI_ERR_USAGE, "slots: %d slots for %d ranks: each rank needs one; use %d slots",
                           c->slots, c->nranks, tutti_plan_slots_for(c->nranks));

@@ -132,14 +132,14 @@ static tutti_status check_travel(const tutti_plan *p, const tutti_plan_exchange 
     const tutti_graph *g = p->graph;
     const tutti_node *n = &g->nodes[x->node];
     const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
-    const char *wrong = n->kind != TUTTI_NODE_TRAVEL ? "its node is no travel"
+    const char *wrong = n->kind != TUTTI_NODE_TRAVEL ? "its node is not a travel"
                         : !does(h, n->hop)           ? "it is of another collective"
                         : !is_group(p, x)            ? "its members are no group, in their order"
                         : x->in.memory != tutti_plan_split_memory(p, n->reads[0].index) ? "it takes from another place"
                         : x->out.memory != tutti_plan_split_memory(p, n->writes[0].index) ? "it brings to another place"
                         : x->first || x->count != tutti_plan_travel_count(p, x->node)
                             ? "it is not over all that there is"
-                        : p->memories[x->in.memory].type != TUTTI_F32 || x->op != TUTTI_SUM ? "it is no sum of f32"
+                        : p->memories[x->in.memory].type != TUTTI_F32 || x->op != TUTTI_SUM ? "it is not a sum of f32"
                                                                                             : NULL;
     return wrong ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: %s", x->name, wrong) : TUTTI_OK;
 }

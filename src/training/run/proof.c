@@ -76,8 +76,8 @@ static void keep(const tutti_train_config *c, const char *text)
     if (!c->dir) return;
     char *path = path_of(c);
     if (!lstat(path, &info) && !S_ISREG(info.st_mode))
-        tutti_fail(&why, TUTTI_ERR_FAILED, "%s: is no regular file, so the plan's proof is not kept there: remove it",
-                   path);
+        tutti_fail(&why, TUTTI_ERR_FAILED,
+                   "%s: is not a regular file, so the plan's proof is not kept there: remove it", path);
     else
         tutti_file_write_atomic(path, text, strlen(text), &why);
     if (why.text[0]) tutti_start_say(c, TUTTI_TRAIN_NOTE, why.text);

@@ -335,7 +335,7 @@ static void a_wire_can_be_asked_for_on_one_host(void **state)
     }
     setenv("TUTTI_WIRE", "ucz", 1);
     run_hosts("sums", "aa", -1, &o);
-    expect_words(&o, 0, "TUTTI_WIRE='ucz' is no wire; did you mean 'ucx'?");
+    expect_words(&o, 0, "TUTTI_WIRE='ucz' is not a wire; did you mean 'ucx'?");
     setenv("TUTTI_WIRE", "shm", 1);
     run_hosts("sums", "ab", -1, &o);
     expect_words(&o, 0, "the wire shm does not join them");

@@ -133,7 +133,7 @@ static void malformed_files_are_refused_with_their_line(void **state)
         {"<algo coll=\"allgather\" ngpus=\"3\" nchunksperloop=\"4\"/>", "no multiple of ngpus"},
         {ALGO "</algo>", "0 of 2 GPUs are there"},
         {ALGO "<gpu id=\"0\" i_chunks=\"3\"/></algo>", "line 2: i_chunks=\"3\", but nchunksperloop asks for 2"},
-        {ALGO GPU "</gpu>" GPU "</gpu></algo>", "gpu 0 stands here twice"},
+        {ALGO GPU "</gpu>" GPU "</gpu></algo>", "gpu 0 is given twice"},
         {ALGO GPU TB "</tb>" TB "</tb></gpu></algo>", "tb 0 where 1 is the next"},
         {ALGO GPU TB STEP("s", "2", "1", "-1", "-1") "</tb></gpu></algo>",
          "line 4: i[2] to [2] lies outside of the 2 chunks"},

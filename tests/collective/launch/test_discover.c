@@ -175,8 +175,8 @@ static void addresses_are_read_as_clusters_write_them(void **state)
     not_read("node-7:0", "no port");
     not_read("node-7:65536", "no port");
     not_read("node-7:29500x", "no port");
-    not_read("node 7", "is no name");
-    not_read("10.0.0.300", "is no address of four numbers");
+    not_read("node 7", "is not a name");
+    not_read("10.0.0.300", "is not an address of four numbers");
     not_read("fe80::1", "name the interface too, as in fe80::1%eth0");
     not_read("[fe80::1]:29500", "name the interface too");
     not_read("fe80::1%nosuch0", "no interface 'nosuch0'");

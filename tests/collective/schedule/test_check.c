@@ -90,7 +90,7 @@ static void only_inputs_are_symbols(void **state)
     assert_non_null(strstr(err.text, "touches memory of rank 0, which the wire class"));
     source.inputs_are_symbols = true;
     assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
-    assert_non_null(strstr(err.text, "reads memory of rank 0 that is no input"));
+    assert_non_null(strstr(err.text, "reads memory of rank 0 that is not an input"));
     read->buffer = 0; /* its input: known here, but read while it may be filled again */
     assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
     assert_non_null(strstr(err.text, "race on"));
@@ -169,7 +169,7 @@ static void slices_outside_of_their_window_are_refused(void **state)
     m.parts[0].buffers[SCRATCH].window = part_of(0, SCRATCH, 0, 2);
     expect_wrong(&m, "rank 0: step 1: slice 0+1/1 lies outside of the window 0+1/2 of s of rank 0");
     m.parts[0].slices[1] = (tutti_slice){0, SCRATCH, 1, 1, 1};
-    expect_wrong(&m, "rank 0: step 1: output 1+1/1 is no part of the vector");
+    expect_wrong(&m, "rank 0: step 1: output 1+1/1 is not a part of the vector");
     made_release(&m);
 }
 

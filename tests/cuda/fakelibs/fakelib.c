@@ -174,7 +174,7 @@ bool fakelib_are_apart(const fakelib_range *ranges, int n, const char *call)
 bool fakelib_is_aligned(const fakelib_range *range, size_t bytes, const char *call)
 {
     if (!range->nbytes || (uintptr_t)range->at % bytes == 0) return true;
-    fakelib_report("%s: %s at %p is no multiple of %zu bytes", call, range->what, range->at, bytes);
+    fakelib_report("%s: %s at %p is not a multiple of %zu bytes", call, range->what, range->at, bytes);
     return false;
 }
 

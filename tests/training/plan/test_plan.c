@@ -191,7 +191,7 @@ static void what_does_not_divide_is_refused_with_the_nearest_that_does(void **st
         {1, 4, 0, "; batch 4 would"},
         {20, 2, 8, "batch 20 does not divide into 8 slots; batch 16 or 24 would"},
         {64, 9, 8, "slots: 8 slots for 9 ranks: each rank needs one; use 16 slots"},
-        {64, 2, 6, "slots: 6 is no power of two; use 8"},
+        {64, 2, 6, "slots: 6 is not a power of two; use 8"},
         {64, 2, -1, "use 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -184,7 +184,7 @@ static void a_record_of_another_run_is_refused(void **state)
     expect_refusal(JOB("sgd") "method: async-easgd\n", 2, path, "is of a run with another plan");
     expect_refusal(JOB("sgd") "eval_every_epochs: 0.1\nmethod: async-sgd\n", 2, path, "were due at other steps");
     assert_int_equal(tutti_file_write_atomic(path, "{}", 2, NULL), TUTTI_OK);
-    expect_refusal(JOB("sgd") "method: async-sgd\n", 2, path, "is no record of visits: its ranks");
+    expect_refusal(JOB("sgd") "method: async-sgd\n", 2, path, "is not a record of visits: its ranks");
     drop_folder(dir);
 }
 

@@ -89,13 +89,13 @@ static void what_has_no_effect_is_refused_with_its_place(void **state)
     expect_groups_refused(BASE, "decay: {\"*.bias\": 0.1}",
                           "line 8: optimiser.groups.decay: '*.bias' fits no decayed parameter of model mlp");
     expect_groups_refused(BASE, "rate: {fc1: fast}",
-                          "line 8: optimiser.groups.rate: 'fast' of 'fc1' is no number from 0 to 1e6");
-    expect_groups_refused(BASE, "rate: {fc1: 1e300}", "'1e300' of 'fc1' is no number from 0 to 1e6");
-    expect_groups_refused(BASE, "rate: {fc1: 1000001}", "'1000001' of 'fc1' is no number from 0 to 1e6");
-    expect_groups_refused(BASE, "decay: {fc1: 1001}", "'1001' of 'fc1' is no number from 0 to 1e3");
-    expect_groups_refused(BASE, "decay: {fc1: inf}", "'inf' of 'fc1' is no number from 0 to 1e3");
+                          "line 8: optimiser.groups.rate: 'fast' of 'fc1' is not a number from 0 to 1e6");
+    expect_groups_refused(BASE, "rate: {fc1: 1e300}", "'1e300' of 'fc1' is not a number from 0 to 1e6");
+    expect_groups_refused(BASE, "rate: {fc1: 1000001}", "'1000001' of 'fc1' is not a number from 0 to 1e6");
+    expect_groups_refused(BASE, "decay: {fc1: 1001}", "'1001' of 'fc1' is not a number from 0 to 1e3");
+    expect_groups_refused(BASE, "decay: {fc1: inf}", "'inf' of 'fc1' is not a number from 0 to 1e3");
     expect_groups_refused(BASE, "decay: {fc1: -1}",
-                          "line 8: optimiser.groups.decay: '-1' of 'fc1' is no number from 0 to 1e3");
+                          "line 8: optimiser.groups.decay: '-1' of 'fc1' is not a number from 0 to 1e3");
 }
 
 int main(void)

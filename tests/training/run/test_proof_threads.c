@@ -254,7 +254,7 @@ static void what_is_no_file_is_neither_believed_nor_written_through(void **state
         assert_int_equal(system(script), 0);
         const heard h = play_in(dir, 2, LONGER, false);
         expect(h, "plan: proved in ");
-        assert_non_null(strstr(h.note, "plan.proof: is no regular file"));
+        assert_non_null(strstr(h.note, "plan.proof: is not a regular file"));
         snprintf(script, sizeof script,
                  "cd %s && test ! -f plan.proof -o -L plan.proof && grep -q '^precious$' precious", dir);
         assert_int_equal(system(script), 0);

@@ -94,7 +94,7 @@ static void what_is_no_file_of_ours_is_neither_waited_for_nor_written_through(vo
     } cases[] = {
         {"mkfifo out/metrics.jsonl", "metrics.jsonl: is a named pipe that nobody reads"},
         {"mkfifo out/job.yaml", "job.yaml: is a named pipe that nobody reads"},
-        {"mkfifo out/lock", "lock: is no regular file: remove it"},
+        {"mkfifo out/lock", "lock: is not a regular file: remove it"},
         {"mkdir out/lock", "lock: "},
         {"ln -s ../precious out/lock", "lock: is a link; a lock is not written through one: remove it"},
         {"mkdir out/metrics.jsonl", "metrics.jsonl: "},

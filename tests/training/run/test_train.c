@@ -161,7 +161,7 @@ static void a_checkpoint_that_cannot_be_written_ends_all_ranks_with_its_words(vo
     for (int r = 0; r < 2; r++) {
         if (r) assert_int_equal(j.err[r].status, TUTTI_ERR_PEER);
         assert_non_null(strstr(j.err[r].text, "checkpoint of step 4"));
-        assert_non_null(strstr(j.err[r].text, "exists and is no folder"));
+        assert_non_null(strstr(j.err[r].text, "exists and is not a folder"));
     }
 }
 

@@ -25,7 +25,7 @@ static void binomial_part(const tutti_compile_request *q, int32_t r, tutti_part_
 
 static tutti_status binomial_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    return tutti_accept_powers_of_two("binomial", "halves of the ranks are no subtrees of the sum", q, err);
+    return tutti_accept_powers_of_two("binomial", "halves of the ranks are not subtrees of the sum", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_binomial = {

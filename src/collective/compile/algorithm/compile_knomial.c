@@ -204,10 +204,10 @@ static tutti_status knomial_accept(const tutti_compile_request *q, tutti_failure
     if (q->slots && (k & (k - 1)))
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
-            "k-nomial,radix=%d cannot make canonical sums: a sum of %d parts is no balanced tree of pairs; "
+            "k-nomial,radix=%d cannot make canonical sums: a sum of %d parts is not a balanced tree of pairs; "
             "radix 2, 4, 8, ... can",
             k, k);
-    return tutti_accept_powers_of_two("k-nomial", "parts of the ranks are no subtrees of the sum", q, err);
+    return tutti_accept_powers_of_two("k-nomial", "parts of the ranks are not subtrees of the sum", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_knomial = {

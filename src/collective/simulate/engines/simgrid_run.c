@@ -46,7 +46,7 @@ bool tutti_simgrid_found(char why[200])
     find_program(program);
     if (*program) return true;
     if (given && *given)
-        snprintf(why, 200, "TUTTI_SIMGRID=%.100s is no program that may be run", given);
+        snprintf(why, 200, "TUTTI_SIMGRID=%.100s is not a program that may be run", given);
     else
         snprintf(why, 200,
                  "tutti-simgrid is not here: it is built where SimGrid 3.32 is (./dev setup --test, then ./dev build)");

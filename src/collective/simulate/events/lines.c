@@ -19,8 +19,7 @@ static tutti_status check_steps(const tutti_schedule *s, int32_t nseen, tutti_fa
     if (nsteps <= TUTTI_LINE_STEPS) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE,
                       "simulate: %s between %d ranks has about %lld million steps, more than the %d million that are "
-                      "looked at; take an "
-                      "algorithm of fewer messages",
+                      "simulated; choose an algorithm with fewer messages",
                       tutti_schedule_head(s)->algorithm, nranks, (long long)(nsteps >> 20), TUTTI_LINE_STEPS >> 20);
 }
 

@@ -140,7 +140,7 @@ static tutti_status take_lock(const tutti_train_config *c, int *fd, tutti_failur
     } else if (*fd < 0 || fstat(*fd, &info) != 0) {
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot open: %s", path, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
-        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: is no regular file: remove it", path);
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: is not a regular file: remove it", path);
     } else if ((st = lock_file(c, path, *fd, err))) {
         close(*fd);
         *fd = -1;

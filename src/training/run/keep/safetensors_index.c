@@ -76,7 +76,7 @@ static tutti_status take_map(tutti_safetensors_index *x, const char *name, tutti
         map = field;
     }
     if (!cJSON_IsObject(map) || !map->child)
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: no weight_map of tensors and files: this is no index", name);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: no weight_map of tensors and files: this is not an index", name);
     const size_t n = (size_t)cJSON_GetArraySize(map);
     x->tensors = tutti_alloc(sizeof *x->tensors * n);
     x->files = tutti_alloc(sizeof *x->files * (n + 1));
@@ -92,7 +92,7 @@ tutti_status tutti_safetensors_index_parse(const char *name, const char *text, s
     x->root = tutti_json_parse(text, nbytes);
     tutti_status st = cJSON_IsObject(x->root)
                           ? take_map(x, name, err)
-                          : tutti_fail(err, TUTTI_ERR_DATA, "%s: is no JSON object, or a NUL stands in it", name);
+                          : tutti_fail(err, TUTTI_ERR_DATA, "%s: is not a JSON object, or a NUL stands in it", name);
     if (st)
         tutti_safetensors_index_destroy(x);
     else

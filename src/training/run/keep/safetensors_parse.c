@@ -86,7 +86,7 @@ static tutti_status read_shape(const reading *r, const cJSON *entry, const cJSON
         int64_t value;
         if (!whole_number(dim, &value) || __builtin_mul_overflow(count, value, &count))
             return tutti_fail(err, TUTTI_ERR_DATA,
-                              "%s: tensor '%s': a dimension is no count, or their product too large", name,
+                              "%s: tensor '%s': a dimension is not a count, or their product too large", name,
                               entry->string);
         if (out->shape.ndims < TUTTI_MAX_DIMS) out->shape.dim[out->shape.ndims++] = value;
     }
@@ -202,7 +202,7 @@ static tutti_status read_header(const char *name, const char *bytes, size_t nbyt
     *header = tutti_json_parse(text, length);
     if (!cJSON_IsObject(*header)) {
         cJSON_Delete(*header);
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: the header is no JSON object, or a NUL stands in it", name);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: the header is not a JSON object, or a NUL stands in it", name);
     }
     *data = PREFIX + (size_t)length;
     return TUTTI_OK;

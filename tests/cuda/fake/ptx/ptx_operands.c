@@ -249,7 +249,7 @@ bool ptx_operand_read(ptx_reader *r, ptx_type t, ptx_operand *out)
     r->pos++;
     if (token->mark == '0') {
         *out = (ptx_operand){.kind = PTX_OPD_NUMBER};
-        return ptx_number(token->at, t, minus, &out->bits) || ptx_fail(r, "'%s' is no number", token->at);
+        return ptx_number(token->at, t, minus, &out->bits) || ptx_fail(r, "'%s' is not a number", token->at);
     }
     if (token->mark != 'w' || minus) return ptx_fail(r, "an operand was expected before '%s'", token->at);
     if (!word(r, token->at, out)) return false;

@@ -104,7 +104,7 @@ void *ptx_grown(void *at, uint32_t have, size_t each); /* room for one more; end
 bool ptx_operand_read(ptx_reader *r, ptx_type t, ptx_operand *out);
 /* Reads [register+imm] or [name+imm] into p. p->space is the opcode's at first; a name's space takes its place. */
 bool ptx_address_read(ptx_reader *r, ptx_address *p);
-/* Takes part n of a list; an operand that is no list is its own part. */
+/* Takes part n of a list; an operand that is not a list is its own part. */
 ptx_operand ptx_part_of(const ptx_operand *o, uint32_t n);
 /* Finds the register that holds a source as `size` bytes (0: a predicate). */
 bool ptx_source(ptx_reader *r, const ptx_operand *o, uint32_t size, uint32_t *at);

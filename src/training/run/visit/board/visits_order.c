@@ -119,7 +119,7 @@ tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t
     const char *wrong = root ? take_all(root, out) : "JSON";
     cJSON_Delete(root);
     if (!wrong) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_DATA, "%s: is no record of visits: its %s is missing or means nothing", name,
+    return tutti_fail(err, TUTTI_ERR_DATA, "%s: is not a record of visits: its %s is missing or means nothing", name,
                       wrong);
 }
 
@@ -178,7 +178,7 @@ typedef struct {
 
 static tutti_status contradict(const walk *w, const char *words)
 {
-    return tutti_fail(w->err, TUTTI_ERR_DATA, "%s: is no record that a run can have made: %s", w->name, words);
+    return tutti_fail(w->err, TUTTI_ERR_DATA, "%s: is not a record that a run can have made: %s", w->name, words);
 }
 
 /* If the plan deals shares in order, each share of a rank is P behind its last. */
