@@ -23,10 +23,10 @@ char *tutti_arena_strdup(tutti_arena *arena, const char *text);
 void tutti_arena_reset(tutti_arena *arena);
 void tutti_arena_release(tutti_arena *arena);
 
-/* Array of n zeroed elements of a type. */
+/* Allocates an array of n zeroed elements of a type. */
 #define TUTTI_ARENA_NEW(arena, type, n) ((type *)tutti_arena_alloc((arena), sizeof(type) * (size_t)(n)))
 
-/* malloc family that ends the process with file and line instead of returning NULL. Give back with free(). */
+/* A malloc family that ends the process, naming file and line, instead of returning NULL. Release with free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* zeroed */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
 /* Ends the process in the same way, for callers that got no memory from another library; nbytes 0 = unknown. */

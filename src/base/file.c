@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 16 << 20 }; /* half a second of a slow disk */
+enum { PIECE_BYTES = 16 << 20 }; /* what a slow disk writes in half a second */
 
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
 {

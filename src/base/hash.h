@@ -12,7 +12,7 @@ typedef struct tutti_hasher tutti_hasher;
 tutti_hasher *tutti_hasher_create(void);
 void tutti_hasher_add(tutti_hasher *h, const void *bytes, size_t nbytes);
 uint64_t tutti_hasher_finish(tutti_hasher *h);
-/* 16 lower-case hex digits and '\0'. */
+/* Writes 16 lower-case hex digits and '\0'. */
 void tutti_hash_text(uint64_t hash, char out[17]);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct {
 } worker;
 
 struct tutti_pool {
-    int size; /* the caller included */
+    int size; /* number of threads, the caller included */
     worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t posted, finished;
@@ -66,7 +66,7 @@ tutti_pool *tutti_pool_create(int nthreads)
     for (int i = 1; i < pool->size; i++) {
         pool->workers[i] = (worker){.pool = pool, .index = i};
         if (pthread_create(&pool->workers[i].thread, NULL, work, &pool->workers[i]) != 0) {
-            pool->size = i; /* fewer workers do the same loops */
+            pool->size = i; /* a thread could not be started; fewer workers do the same loops */
             break;
         }
     }

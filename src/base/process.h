@@ -12,7 +12,7 @@
 
 #include "tutti/failure.h"
 
-/* The path of this very program. */
+/* The path of this program's own executable. */
 #define TUTTI_PROCESS_SELF "/proc/self/exe"
 
 enum { TUTTI_STREAM_SAME = 0, TUTTI_STREAM_NOTHING = -1 };
@@ -22,7 +22,7 @@ typedef struct {
     const char *const *argv;        /* ends with NULL */
     const char *program;            /* a path, or a name on $PATH; NULL: argv[0] */
     const char *const *environment; /* changes, NULL at the end: "NAME=value" sets, "NAME" takes away */
-    const char *folder;             /* where the child works */
+    const char *folder;             /* the child's working folder */
     int in, out, err;               /* TUTTI_STREAM_..., or a file descriptor above 2, which the caller still owns */
     /* `ninherited` descriptors that stay open in the child although they have O_CLOEXEC */
     const int *inherited;
@@ -53,7 +53,7 @@ int tutti_process_wait_any(tutti_process *list, int n, double limit_s);
 /* Waits up to limit_s for its end. False: it still runs. */
 bool tutti_process_wait(tutti_process *p, double limit_s);
 void tutti_process_signal(const tutti_process *p, int signal); /* does nothing if it does not run */
-void tutti_process_kill(tutti_process *p);                     /* and waits for its end */
+void tutti_process_kill(tutti_process *p);                     /* sends SIGKILL and waits for the end */
 /* How it ended, in words: "ended with 7", "was killed by signal 9 (Killed)". */
 enum { TUTTI_PROCESS_WORDS = 80 };
 void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]);

@@ -29,7 +29,7 @@ uint64_t tutti_random_key(uint64_t seed, tutti_stream stream);
 tutti_random4 tutti_random(uint64_t seed, tutti_stream stream, uint64_t a, uint64_t b);
 /* Returns a number in [0, 1), a multiple of 2^-24. */
 float tutti_random_unit(uint32_t word);
-/* Two standard normal numbers from words 0..3 (Box-Muller, in double, rounded to float). */
+/* Makes two standard normal numbers from words 0..3 (Box-Muller, in double, rounded to float). */
 void tutti_random_normal2(tutti_random4 r, float out[2]);
 /* Returns a whole number in [0, n): multiply-shift of 64 bits, n >= 1. */
 uint64_t tutti_random_below(tutti_random4 r, uint64_t n);

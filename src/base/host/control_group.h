@@ -18,7 +18,7 @@
 enum { TUTTI_CONTROL_PATH = 4096 };
 
 typedef struct {
-    int version;                     /* 1 or 2 */
+    int version;                     /* version of the control group: 1 or 2 */
     char folder[TUTTI_CONTROL_PATH]; /* folder of the group that tutti_control_walk_next found */
     const char *root, *controller;
     size_t stem; /* bytes of `folder` up to the end of the root group */

@@ -9,7 +9,7 @@
 
 typedef struct {
     struct sigaction of[NSIG];
-    int known[NSIG]; /* sigaction worked: not for signals that the C library reserves */
+    int known[NSIG]; /* sigaction could read the handler; for signals that the C library reserves it cannot */
 } handlers;
 
 static void read_handlers(handlers *h)
