@@ -28,7 +28,8 @@ tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int
     tutti_arena arena = {0};
     const int sets = tutti_cli_row(f, "set");
     int n = 0;
-    for (int j = 0; j < f->count[sets]; j++) overrides[n++] = f->value[sets][j]; /* at most 64, see tutti_flags */
+    /* at most 64 overrides, see tutti_flags */
+    for (int j = 0; j < f->count[sets]; j++) overrides[n++] = f->value[sets][j];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = tutti_cli_value(f, names[i], NULL);
         if (!value) continue;

@@ -24,7 +24,8 @@ tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology 
 /* True if a whole run is asked for and each rank added brings its own samples (weak scaling). */
 bool tutti_predict_plans_weakly(const tutti_flags *f);
 
-/* Writes JSON to the file of --json, and the text to standard output; with --json - the JSON alone. */
+/* Writes JSON to the file of --json, and the text to standard output; with `--json -` only the JSON, to standard
+ * output. */
 tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json, const tutti_strbuf *text,
                                  tutti_failure *err);
 
@@ -36,7 +37,7 @@ tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err)
 /* Predicts from a trace of svm-train. */
 tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err);
 
-/* Rows of flags. */
+/* The rows of these flags, for the command's table. */
 #define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
     {"html", "FILE", "a page of it: scaling, one step, memory, what bounds it", TUTTI_FLAG_WRITES},                    \
         {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                       \

@@ -37,7 +37,7 @@ static tutti_status read_layers_plan(const tutti_flags *f, tutti_layers_question
     return st;
 }
 
-/* "100x", "100" or "0.5x" */
+/* Reads a factor: "100x", "100" or "0.5x". */
 static tutti_status read_speed(const char *text, double *out, tutti_failure *err)
 {
     char *end;

@@ -51,7 +51,7 @@ typedef struct {
     int nfolds;         /* 0 = train a model */
     int nranks, ncores; /* ncores 0 = not given */
     bool quiet, progress, help;
-    const char *data, *model, *trace; /* trace may be NULL */
+    const char *data, *model, *trace; /* trace: NULL = no trace */
     char model_name[4096];            /* space for LIBSVM's default name */
     int32_t weight_label[TUTTI_SVM_MOST_WEIGHTS];
     double weight[TUTTI_SVM_MOST_WEIGHTS];
