@@ -103,8 +103,8 @@ tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, 
  * cannot be read is replaced by the next one of the set that can. */
 int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
-/* Index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function of (seed,
- * epoch) (a Feistel network with cycle walking: O(1), nothing stored). shuffle false: position itself. */
+/* Returns the index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function
+ * of (seed, epoch) (a Feistel network with cycle walking: O(1), nothing stored). shuffle false: returns position. */
 int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position);
 
 /* The loader: threads fill a ring of batches ahead of compute; several threads fill one batch together. The content of

@@ -20,7 +20,7 @@
 
 enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE = 1 << 30, MAX_NAMES = 1 << 16 };
 
-/* One of the three sets. */
+/* The form of one of the three sets. */
 typedef struct {
     const char *name, *inner; /* inner: the archive's folder */
     int nlabels, label_at;    /* bytes of a record before its pixels; index of the label byte that counts */

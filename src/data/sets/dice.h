@@ -17,7 +17,7 @@ static inline uint32_t tutti_dice_word(tutti_dice *d)
     return d->words.word[d->drawn++ % 4];
 }
 
-/* 0 .. n - 1 */
+/* Returns a number in 0 .. n - 1. */
 static inline int64_t tutti_dice_below(tutti_dice *d, int64_t n)
 {
     return (int64_t)(((uint64_t)tutti_dice_word(d) * (uint64_t)n) >> 32);

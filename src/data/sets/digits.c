@@ -208,7 +208,7 @@ static void curve_ink(tutti_dice *d, const curve *c, uint8_t pixels[TUTTI_DIGIT_
         int64_t grey = paper + (dark - paper) * ink / 256;
         pixels[i] = (uint8_t)(grey < 0 ? 0 : grey > 255 ? 255 : grey);
     }
-    /* Grain: one random word serves four pixels. */
+    /* Adds grain: one random word serves four pixels. */
     for (int i = 0; i < TUTTI_DIGIT_PIXELS; i += 4) {
         uint32_t word = tutti_dice_word(d);
         for (int k = 0; k < 4; k++, word >>= 8) {

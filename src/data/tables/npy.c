@@ -22,7 +22,7 @@
 enum { MAGIC = 6, MAX_HEADER = 1 << 16, ALL_DIMS = 8, CHUNK = 1 << 16 };
 
 typedef struct {
-    char kind; /* u, i, f, b */
+    char kind; /* kind of element: u unsigned, i signed, f float, b bool */
     int size;
     int ndims;
     int64_t dim[ALL_DIMS], count;
