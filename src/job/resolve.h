@@ -20,7 +20,7 @@ void tutti_job_times_close(tutti_job_times *t);
 tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, char **text, tutti_failure *err);
 
 typedef struct {
-    tutti_job_times *times;     /* NULL = calibrated rules */
+    tutti_job_times *times;     /* NULL = calibrated rules choose the kernels */
     tutti_model *model, *fused; /* model: as the file has it; fused: as it is run, NULL = the same */
     tutti_graph *graph;
     tutti_plan *plan;

@@ -104,7 +104,7 @@ static void tell_plan(const tutti_rank_run *r, const char *says)
     char *kernels = tutti_graph_say_choices(r->session->parts.graph);
     const int nhosts = tutti_group_nhosts(r->group);
     tutti_strbuf out = {0}, preset = {0};
-    if (nhosts > 1) /* the wire was chosen, so it is named */
+    if (nhosts > 1) /* with several hosts the wire was chosen among those available, so it is named */
         tutti_strbuf_printf(&out, "%d ranks on %d hosts over %s\n", r->nranks, nhosts, tutti_group_wires(r->group));
     if (r->seat.is_bound) tutti_strbuf_printf(&out, "%s\n%s", r->seat.words.text, r->seat.list.text);
     tutti_strbuf_printf(&out, "%s\n", says);

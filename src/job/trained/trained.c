@@ -43,7 +43,7 @@ static int split_data(tutti_trained *t, const char *out[MAX_DATA])
     return n;
 }
 
-/* Tells the caller a line. */
+/* Passes a line to the caller's `say`. */
 __attribute__((format(printf, 2, 3))) static void say(const tutti_trained *t, const char *format, ...)
 {
     tutti_strbuf line = {0};
