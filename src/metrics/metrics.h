@@ -62,7 +62,7 @@ typedef struct {
     int64_t charged_ns; /* the clock (tutti_clock_ns) up to which everything is charged */
 } tutti_cost;
 
-/* Charging starts at this time. */
+/* Charging starts at now_ns. */
 void tutti_cost_begin(tutti_cost *c, int64_t now_ns);
 /* Charges the time since the last charge to this part; returns the time now. */
 int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans.c: the memory that spans of time are recorded into. */
+/* spans.c: allocates the memory that spans of time are recorded into. */
 #include "trace.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_spread.c: measures how much the seconds of steps differ: ratios to the median, and their quantiles. */
+/* step_spread.c: measures how much the seconds of steps differ: ratios to the mean, and their quantiles. */
 #include "trace.h"
 
 #include <math.h>
