@@ -147,7 +147,7 @@ static void add_free_edges(const tutti_graph *g, int update, tutti_strbuf *sb)
         for (int j = 0; j < g->nodes[i].nreads; j++)
             if (g->nodes[i].reads[j].kind == TUTTI_DATUM_PARAM && g->nodes[i].reads[j].index == p) {
                 tutti_strbuf_printf(sb, "  n%d -> n%d [style=dashed label=\"free\"];\n", i, update);
-                return; /* the last reader only */
+                return; /* only the last reader gets an edge */
             }
 }
 

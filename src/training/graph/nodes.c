@@ -172,9 +172,9 @@ static void add_forward(draft *d, int l)
     finish(d, TUTTI_NODE_FORWARD, l, -1);
 }
 
-/* Both halves of the backward pass are listed as readers of the learned parameters: a kernel may read them, and it
- * costs no time, because the input gradient, which does read them, comes later. The first half changes the output's
- * gradient if any half does. */
+/* Both halves of the backward pass are listed as readers of the learned parameters. The first half might do without
+ * them, but listing it costs no time, because the second half, the input gradient, comes later and does read them. The
+ * first half changes the output's gradient if any half does. */
 static void reads_for_backward(draft *d, int l, bool first)
 {
     tutti_graph *g = d->graph;

@@ -9,7 +9,7 @@
 #include "../../kernel/tune/tune_trial.h"
 
 enum { ROUNDS = 7, LONG_ROUNDS = 3 };
-static const double LONG_FLOPS = 2e8; /* takes milliseconds */
+static const double LONG_FLOPS = 2e8; /* a pass with this many operations takes milliseconds */
 
 /* Makes the same request as graph.c. */
 static tutti_kernel_request request_of(const tutti_graph *g, int l)

@@ -7,6 +7,6 @@
 
 #include "../../base/text/sourced.h"
 
-extern const tutti_embedded_text tutti_shipped_models[]; /* by name; ends with a row of NULLs */
+extern const tutti_embedded_text tutti_shipped_models[]; /* sorted by name; ends with a row of NULLs */
 
 #endif

@@ -75,7 +75,7 @@ tutti_exchange_cost tutti_plan_costs_exchange(const tutti_plan_costs *c)
     for (int i = 0; i < out.npoints; i++) {
         out.bytes[i] = llround(c->exchange_bytes.values[i]);
         out.ns[i] = llround(c->exchange_s.values[i] * 1e9);
-        if (i && out.ns[i] < out.ns[i - 1]) out.ns[i] = out.ns[i - 1]; /* noise of the measurement */
+        if (i && out.ns[i] < out.ns[i - 1]) out.ns[i] = out.ns[i - 1]; /* corrects noise of the measurement */
     }
     return out;
 }

@@ -65,7 +65,7 @@ typedef struct {
     int nstates, capacity;
 } prefix;
 
-/* True if `a` leaves nothing that `b` would have made better. */
+/* True if `a` is at least as good as `b` in both numbers, and better in one of them or not of more groups. */
 static bool beats(const state *a, const state *b)
 {
     if (a->lane_ns > b->lane_ns || a->own_ns > b->own_ns) return false;

@@ -97,7 +97,7 @@ int64_t tutti_pack(tutti_block *blocks, int n)
     tutti_block **order = tutti_alloc(2 * sizeof *order * (size_t)n), **work = order + n;
     int64_t *best = tutti_alloc(sizeof *best * (size_t)n), least = INT64_MAX;
     for (int o = 0; o < (n > FEW_BLOCKS ? 1 : NORDERS); o++) {
-        int m = 0; /* empty blocks take no place */
+        int m = 0; /* empty blocks need no memory */
         for (int i = 0; i < n; i++)
             if (blocks[i].bytes > 0) order[m++] = &blocks[i];
         if (o > 0) sort(order, m, large_first, work); /* ties are broken by size */

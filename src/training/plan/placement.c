@@ -70,7 +70,7 @@ static void join(packing *p, const int *earlier, int *later)
 {
     tutti_block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
     if (from->last < to->last) from->last = to->last;
-    to->bytes = 0; /* empty blocks take no place */
+    to->bytes = 0; /* empty blocks need no memory */
     *later = *earlier;
 }
 
@@ -102,7 +102,8 @@ static void work_in_place(packing *p)
 {
     const tutti_graph *g = p->graph;
     const tutti_model *m = g->model;
-    for (int l = 0; l < m->nlayers; l++) /* forward: the output over the first input, along the chain */
+    for (int l = 0; l < m->nlayers; l++) /* forward pass: along the chain, the output takes the memory of the first
+                                          * input */
         if (g->kernels[l].in_place && m->layers[l].in[0] >= 0 && tutti_layer_reads_once(&m->layers[l]))
             hand_on(p, &p->of_value[m->layers[l].in[0]], &p->of_value[l]);
     for (int l = m->nlayers - 1; l >= 0 && g->ngrads; l--) hand_gradients_on(p, l);

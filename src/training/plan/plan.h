@@ -225,10 +225,10 @@ typedef enum {
      * local steps that ends a period. Actions before a part's first exchange are done before the worker begins the
      * step. Only visits order the parts */
     TUTTI_EACH_ARRIVAL,
-    TUTTI_EACH_PERIOD, /* after config.period steps */
+    TUTTI_EACH_PERIOD, /* after every config.period steps */
     /* between two steps, before a test or a checkpoint: completes the weights that are tested and saved */
     TUTTI_EACH_TEST,
-    TUTTI_EACH_SAVE, /* after that, before a checkpoint */
+    TUTTI_EACH_SAVE, /* after TUTTI_EACH_TEST, before a checkpoint */
     TUTTI_NDRIVERS
 } tutti_loop_driver;
 const char *tutti_loop_driver_name(tutti_loop_driver d);

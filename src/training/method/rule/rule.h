@@ -37,7 +37,7 @@ typedef struct {
     double clip_norm; /* gradients are scaled down to this norm of all gradients together; 0 = never */
 } tutti_update;
 
-/* What changes from step to step. */
+/* The numbers of an update that change from step to step. */
 typedef struct {
     double lr;
     double unscale;   /* the sum is multiplied by this first (1 / loss scale) */
@@ -106,7 +106,7 @@ bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const t
                        int64_t looked[TUTTI_RULE_LOOKED]);
 /* Returns the factor of a tensor from the sums of all looks at it. */
 double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, const int64_t numbers[TUTTI_RULE_LOOKED]);
-/* w = (1 - momentum) * w + momentum * sum / nslots */
+/* Updates a statistic: w = (1 - momentum) * w + momentum * sum / nslots. */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
 
 #endif

@@ -42,7 +42,7 @@ typedef enum { TUTTI_IN_EVERY_STEP, TUTTI_IN_LAST_STEP, TUTTI_IN_OTHER_STEPS } t
 
 typedef struct {
     tutti_action_kind kind;
-    tutti_action_steps steps; /* in which it is done */
+    tutti_action_steps steps; /* in which steps of a period the action is done */
     int slot;                 /* kernel, fold: local slot, or micro-batch (0 .. my_nslots); else 0 */
     int node;                 /* kernel: node of the graph, else -1 */
     int bucket;               /* fold, and actions on elements: the bucket of the elements */
@@ -84,14 +84,14 @@ typedef enum {
     TUTTI_AT_STATES,         /* all vectors that the rule keeps beside the weights */
     TUTTI_AT_NORMED_WEIGHTS, /* `weights` and states, where norms of tensors are needed */
     TUTTI_AT_NORMED_STATES,
-    TUTTI_AT_COPY_SRC, /* copies of the bucket's gradients */
+    TUTTI_AT_COPY_SRC, /* source and target: copies of the bucket's gradients */
     TUTTI_AT_COPY_DST,
 } tutti_action_place;
 
 /* Elements flow from one place to another. WRITES: the target is overwritten. CHANGES: the target's old value is read
  * too. ADDS: the source is added to it. */
 typedef enum { TUTTI_FLOW_ENDS, TUTTI_FLOW_WRITES, TUTTI_FLOW_CHANGES, TUTTI_FLOW_ADDS } tutti_flow_kind;
-enum { TUTTI_MOST_FLOWS = 5 /* of a row */ };
+enum { TUTTI_MOST_FLOWS = 5 /* most flows of a row */ };
 
 typedef struct {
     tutti_flow_kind kind;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_CLASSES = 1 << 14 }; /* beyond this number classes hardly help */
+enum { MOST_CLASSES = 1 << 14 }; /* with more classes, few elements would be alike and the method would not help */
 
 /* ---- windows and zones ---- */
 

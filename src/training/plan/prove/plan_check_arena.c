@@ -73,7 +73,7 @@ typedef struct {
     char text[320];
 } phrase;
 
-/* "the value of fc1", "the gradient of fc1 (changed by fc1)" */
+/* Returns "the value of fc1" or "the gradient of fc1 (changed by fc1)". */
 static phrase name_of(const tutti_plan *p, int tag)
 {
     const tutti_graph *g = p->graph;

@@ -126,7 +126,7 @@ void tutti_composition_release(tutti_composition *c);
 tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
 /* Finds the edges for a composition of all elements; the check does it once. */
 void tutti_composition_find_edges(tutti_composition *c);
-/* Numbers memory and scratch. */
+/* Assigns numbers to the copies of memories and to scratch buffers. */
 void tutti_composition_number(tutti_composition *c);
 /* Makes the tables of what exchanges are told, empty, and of where their steps begin. */
 void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out);

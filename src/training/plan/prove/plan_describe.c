@@ -64,7 +64,7 @@ void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, cha
     tutti_arena_release(&arena);
 }
 
-/* "weights", "gradients (copy 2)", "scratch of an exchange" */
+/* Appends "weights", "gradients (copy 2)" or "scratch of an exchange". */
 static void name_buffer(const tutti_composition *c, int rank, int buffer, tutti_strbuf *sb)
 {
     static const char *const first[TUTTI_COMPOSED_FIRST_MEMORY] = {"result", "weights as seen", "samples of its group"};

@@ -18,7 +18,7 @@ int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI
     tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];
     const int nflows = tutti_action_flows(p, a, flows);
     int n = 0;
-    if (a->node >= 0) { /* a kernel */
+    if (a->node >= 0) { /* the action is a kernel */
         out[n++] = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
         out[n++] = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
     }

@@ -8,7 +8,7 @@
 #define TUTTI_WEIGHTS_FILE  "weights.safetensors"
 #define TUTTI_MANIFEST_FILE "MANIFEST.json"
 
-/* "step_000000123" -> 123; -1 for any other name. */
+/* Parses the step in a folder's name: "step_000000123" -> 123; -1 for any other name. */
 int64_t tutti_checkpoint_step_of(const char *name);
 /* True if a checkpoint holds this parameter: control numbers ("@loss") are not stored, and statistics have no
  * states. */

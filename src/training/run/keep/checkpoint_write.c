@@ -246,7 +246,7 @@ static tutti_status put_in_place(const char *temporary, const char *final, const
     return st;
 }
 
-/* The caller frees all three. */
+/* The paths of a checkpoint; the caller frees all three. */
 typedef struct {
     char *folder, *final, *temporary;
 } places;

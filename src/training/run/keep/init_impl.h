@@ -22,7 +22,7 @@ typedef struct {
     int nfiles;
     tutti_init_tensor *tensors;
     int ntensors, nunlisted;      /* nunlisted: tensors that their index does not name, or names in another file */
-    const tutti_headway *headway; /* hears of files that are read from now on; NULL = nobody */
+    const tutti_headway *headway; /* is told about files that are read from now on; NULL = nobody */
 } tutti_init_source;
 
 tutti_status tutti_init_source_read(const char *path, tutti_init_source *out, tutti_failure *err);

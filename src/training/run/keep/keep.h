@@ -62,7 +62,7 @@ void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there
 
 /* Returns what a checkpoint must hold; the vectors are the device's. */
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s);
-/* TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
+/* Checks the folder. TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
 tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s, tutti_failure *err);
 /* Rank 0: true if its clock asks for a checkpoint. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s);

@@ -14,7 +14,7 @@
 typedef enum {
     TUTTI_DID_SET_UP,
     TUTTI_DID_LOAD,    /* waited for a batch */
-    TUTTI_DID_FORWARD, /* index = layer */
+    TUTTI_DID_FORWARD, /* index = layer, also for the next two */
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
     TUTTI_DID_SUM, /* added gradients of one value; index = layer */

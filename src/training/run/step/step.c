@@ -62,7 +62,7 @@ static tutti_status play_apply(tutti_stepping *s, tutti_step_common *play, const
 
 /* ---- elements that move by the loop of the action's row ---- */
 
-/* Elements [first, end) of the packed vector. */
+/* Runs the loop on elements [first, end) of the packed vector. */
 static void move_elements(tutti_stepping *s, const tutti_elements *like, const tutti_action *a, int64_t first,
                           int64_t end)
 {

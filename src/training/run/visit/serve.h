@@ -10,7 +10,7 @@ typedef struct tutti_serve tutti_serve;
 /* Creates the threads. They play in the memories of s, as its visits say; *out stays NULL, and nothing is done, if no
  * worker is on another host. */
 tutti_status tutti_serve_create(const tutti_stepping *s, tutti_serve **out, tutti_failure *err);
-void tutti_serve_destroy(tutti_serve *serve); /* before the visits */
+void tutti_serve_destroy(tutti_serve *serve); /* call it before the visits are destroyed */
 void tutti_serve_open(tutti_serve *serve);    /* a stop was opened: the threads go on */
 /* All ranks have come to the stop: waits until the threads rest, also those whose workers are gone. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err);

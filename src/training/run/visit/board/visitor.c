@@ -16,7 +16,8 @@ _Static_assert(sizeof(tutti_share_question) <= LINE && sizeof(tutti_share_answer
 struct tutti_asks {
     int rank, nranks;
     tutti_region *region;
-    tutti_exchange **ask, **answer; /* per rank; NULL: the rank is on rank 0's host, or it is another one than this */
+    /* per rank; NULL: the rank is on rank 0's host, or on another host and not this rank */
+    tutti_exchange **ask, **answer;
 };
 
 static size_t offset_of(int worker, bool answers)
@@ -104,7 +105,7 @@ tutti_status tutti_asks_create(tutti_group *group, const tutti_plan *plan, tutti
                       .nranks = nranks,
                       .ask = tutti_alloc(sizeof(tutti_exchange *) * (size_t)nranks),
                       .answer = tutti_alloc(sizeof(tutti_exchange *) * (size_t)nranks)};
-    *out = a; /* the caller destroys it in any case */
+    *out = a; /* *out is set in any case, so that the caller can destroy it */
     const tutti_status st = tutti_region_create(group, "questions", offset_of(nranks, false), &a->region, err);
     return st ? st : create_exchanges(group, plan, a, err);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.h: asks rank 0 about the board of visits for a worker of another host, which cannot read it (visits.h). It
- * asks rank 0 once in each local step and gets an answer. Ask and answer are two exchanges of a few numbers between the
- * two ranks, by schedules that the plan has proved.
+/* visitor.h: asks rank 0 about the board of visits for a worker of another host, which cannot read it (visits.h). The
+ * worker asks rank 0 once in each local step and gets an answer. Ask and answer are two exchanges of a few numbers
+ * between the two ranks, by schedules that the plan has proved.
  *
  * An ask says which share the worker wants to begin, whether the one before has ended and with which loss, and whether
- * somebody wants the run to end. An answer says whether the share may begin, and which share the worker is dealt after
- * those that it has. A worker begins with as many shares as its loader takes ahead, and one more.
+ * the worker was asked to end the run. An answer says whether the share may begin, and which share the worker is dealt
+ * after those that it has. A worker begins with as many shares as its loader takes ahead, and one more.
  *
  * The ask for the next share is sent as soon as all its contents are known: together with what the worker brings to the
  * centre, so that rank 0, which takes that first, can answer directly after the result; in a step without a visit,
@@ -45,7 +45,7 @@ tutti_exchange *tutti_asks_answer(const tutti_asks *a, int worker);
 tutti_share_question *tutti_asks_asked(const tutti_asks *a, int worker);
 tutti_share_answer *tutti_asks_answered(const tutti_asks *a, int worker);
 
-/* The worker's side. */
+/* The worker's side of asks and answers. */
 typedef struct tutti_visitor tutti_visitor;
 tutti_visitor *tutti_visitor_create(const tutti_asks *a, int rank, const int64_t first[TUTTI_SHARES_AHEAD]);
 void tutti_visitor_destroy(tutti_visitor *v); /* NULL is accepted */

@@ -160,7 +160,7 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .end = config->end_step * nranks,
                         .stretch = config->first_step * nranks,
                         .left_at = -1};
-    *out = v; /* the caller destroys it in any case */
+    *out = v; /* *out is set in any case, so that the caller can destroy it */
     /* rank 0 then follows the record for it, and the file may be missing here */
     const bool is_far = tutti_plan_is_far(plan, rank);
     tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;

@@ -34,7 +34,7 @@ typedef struct {
 /* Collective. */
 tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err);
-void tutti_visits_destroy(tutti_visits *v); /* before the group is left; NULL is accepted */
+void tutti_visits_destroy(tutti_visits *v); /* call it before the group is left; NULL is accepted */
 
 /* Rank 0: returns the visits that rank 0 makes for a worker of another host. NULL: the worker is on this host, or this
  * is not rank 0. It takes the same calls except open, meet and write, which concern all ranks. Valid as long as v. */

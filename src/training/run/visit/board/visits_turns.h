@@ -25,7 +25,7 @@ typedef struct {
     _Atomic int64_t brought; /* in rank order: 1 + the ticket for which its vector has arrived from another host */
     _Atomic bool rests;      /* it is at a stop and takes no turn before the next stretch */
     _Alignas(64) _Atomic int64_t dealt; /* shares of its column that were dealt to itself, while no worker is gone */
-    _Atomic int64_t left;               /* shares of its column that were dealt since */
+    _Atomic int64_t left;               /* shares of its column that were dealt since then */
     _Atomic int64_t behind;             /* 1 + the last share that it was dealt: it gets none below that any more */
 } tutti_turns_line;
 
@@ -38,7 +38,7 @@ typedef struct {
 
 size_t tutti_turns_bytes(int nranks);
 
-/* One worker's view. */
+/* One worker's view of the board. */
 typedef struct {
     tutti_turns_board *board;
     int rank, nranks;
