@@ -45,7 +45,7 @@ typedef struct {
 /* Collective. Reads this rank's place from the environment: torchrun, `tutti`, PMIx (docs/launching.md). Without such
  * variables it makes a communicator of one rank. */
 tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err);
-/* Collective. Creates a communicator from the caller's numbers and never looks at the environment. */
+/* Collective. Creates a communicator from the numbers in `config`. */
 tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out, tutti_failure *err);
 /* Creates nranks communicators for as many threads of this process, one for each; out has room for nranks. Tests run
  * the same code as processes by it. */

@@ -16,7 +16,7 @@ extern "C" {
  * parameter of the row with its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
  * TUTTI_ERR_USAGE: an unknown name or parameter (the words give the nearest one), a value out of range, or a rank count
  * or class that the algorithm cannot serve. The result is two-sided; lower it with tutti_schedule_lower. */
-struct tutti_topology; /* tutti/topology.h */
+struct tutti_topology; /* declared in tutti/topology.h */
 enum { TUTTI_MAX_PARAMETERS = 4 };
 typedef struct {
     tutti_collective collective;

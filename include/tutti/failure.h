@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.h: a failure carries its status and its words.
  *
- * Implemented in src/base/failure.c. Every call that can fail returns a tutti_status and takes a
- * tutti_failure * as its last argument. Whoever first knows the cause writes the text (what, where, what to
- * do); callers prepend where they were ("job.yaml: line 4: ..."). Outputs are written only on success; after
- * a failed create or init the caller owes nothing. The library never prints and never exits.
+ * Implemented in src/base/failure.c. Every call that can fail returns a tutti_status and takes a tutti_failure * as its
+ * last argument. The function that first knows the cause writes the text (what, where, what to do); callers prepend
+ * where they were ("job.yaml: line 4: ..."). Outputs are written only on success; after a failed create or init there
+ * is nothing to release. The library never prints and never exits.
  *
  * Threads: owner (one thread at a time per tutti_failure). */
 #ifndef TUTTI_FAILURE_H

@@ -36,7 +36,7 @@ char *tutti_job_print(const tutti_job *job);
 /* A request that a run should end. Zero-initialise it; it is the caller's until the run has returned. Each run needs a
  * new one. */
 typedef struct {
-    int signal_number; /* 0 until somebody asks. Only tutti_run_stop writes it */
+    int signal_number; /* 0 until a stop is asked for; only tutti_run_stop writes it */
 } tutti_stop_wish;
 /* Asks the run of this process, and with it the runs of all its ranks, to end after the current step. The run writes a
  * checkpoint where it keeps a folder. Any thread or signal handler may call it (async-signal-safe). signal_number, 1 to
@@ -85,13 +85,13 @@ typedef struct {
     bool ranks_as_threads;        /* all ranks of the job are threads of this process; `place` is ignored */
     int report_signal;     /* when any rank gets this signal, every rank reports where it is; all threads of the caller
                             * block it. 0: none */
-    tutti_stop_wish *stop; /* asks for an orderly end; NULL: nobody can ask */
+    tutti_stop_wish *stop; /* asks for an orderly end; NULL: no such request is possible */
 } tutti_run_options;
 
 /* The kinds of events that a run tells. Only rank 0 tells an event, unless its comment says "every rank". */
 typedef enum {
-    TUTTI_RUN_FAILED, /* every rank that knows the cause; text, status. It is told before the other ranks hear of it
-                       * where possible */
+    TUTTI_RUN_FAILED, /* every rank that knows the cause, where possible before the other ranks hear of it; text,
+                       * status */
     TUTTI_RUN_REPORT, /* every rank; text: for which rank it waits, or where it is, when a wait lasts or report_signal
                        * came */
     TUTTI_RUN_STOPPABLE,  /* every rank, once, when its first step is done: from then on a stop has something to save */
@@ -112,7 +112,7 @@ typedef enum {
     TUTTI_RUN_END,        /* result; text: how the ranks were bound, empty if they were not */
 } tutti_run_event_kind;
 
-/* How a run has ended. */
+/* The end of a run. */
 typedef struct {
     int64_t step, nsteps; /* steps done, and steps of the whole job */
     double loss;          /* of the last step; NaN: no step was done */

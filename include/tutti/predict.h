@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-typedef struct tutti_job tutti_job; /* tutti/job.h */
+typedef struct tutti_job tutti_job; /* declared in tutti/job.h */
 
 /* Number of sizes at which a bucket's exchanges are timed as well: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
 enum { TUTTI_PREDICTED_SIZES = 4 };
@@ -85,7 +85,8 @@ typedef struct {
     tutti_rank_memory memory;
 } tutti_prediction;
 
-/* Keeps choices and times of exchanges from one prediction to the next. It changes no result. Threads: owner. */
+/* Memory of choices and times of exchanges, used from one prediction to the next; it changes no result. Threads:
+ * owner. */
 typedef struct tutti_predict_memory tutti_predict_memory;
 
 typedef struct {
@@ -124,7 +125,7 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 
-/* What one layer with parameters alone means for scaling (after Das et al. 2016, arXiv 1602.06709). */
+/* The meaning of one layer with parameters for scaling (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* time for a rank's samples */

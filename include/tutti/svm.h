@@ -74,10 +74,9 @@ typedef struct {
 } tutti_svm_kernel;
 
 /* Bounds the error of f64 values of an rbf or sigmoid kernel for the rows of this rank; such values lie within 1. The
- * bound grows with gamma and the squared length of the longest row: a column far from 0, such as a time stamp, cancels
- * in
- * |u - v|^2. A model whose values are off by 1e-3 or more is of no use. Other kernels: 0. Cost: one pass over the rows.
- * Threads: any. */
+ * bound grows with gamma and the squared length of the longest row: in |u - v|^2 a column far from 0, such as a time
+ * stamp, cancels. A model whose values are off by 1e-3 or more is of no use. Other kernels: 0. Cost: one pass over the
+ * rows. Threads: any. */
 double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data);
 
 /* --- models --- */
