@@ -62,11 +62,12 @@ uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
  * same. */
 uint32_t tutti_values_round(tutti_values *v, uint32_t a);
 /* Returns true if each of leaves [first, first + count) is in the tree exactly once, and nothing else is. Otherwise
- * *culprit is the leaf and *times is 0 (missing), 2 (double) or 1 (foreign). A root costs time once only. */
+ * *culprit is the leaf and *times is 0 (missing), 2 (double) or 1 (foreign). A root costs O(count) the first time, then
+ * nothing. */
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
-/* Which threads and owners' acts have entries in the clocks of a rank. near = NULL: all of them, in order. */
+/* The threads and owners' acts that have entries in the clocks of a rank. near = NULL: all of them, in order. */
 typedef struct {
     int32_t *near, nnear; /* ranks, ascending */
     int32_t *start;       /* nnear + 1 entries: near[i]'s threads begin there in counts; its marks are at 2 * i */
@@ -403,7 +404,7 @@ uint32_t tutti_runs_value(const tutti_checker *c, int64_t at, int32_t *ncells);
 void tutti_pieces_add(tutti_checker *c, uint32_t value, int32_t ncells);
 void tutti_reads_add(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock);
 
-/* ---- what must come out (check_result.c) ---- */
+/* ---- required results (check_result.c) ---- */
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* checks the postcondition of one rank */
 tutti_status tutti_result_end(tutti_checker *c);
 

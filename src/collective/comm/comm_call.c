@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_call.c: the public collective calls (tutti_comm_allreduce and others): each becomes a request on a queue. A
- * blocking call is a request on the stack. If its ways are still being tried, each part of it is one. */
+ * blocking call is a request on the stack. If its ways are still being tried, each part of it is a request of its
+ * own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

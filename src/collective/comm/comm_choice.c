@@ -2,12 +2,12 @@
 /* comm_choice.c: chooses the way through memory that the next call of a class goes, by the times that rank 0 measured
  * (comm_way.h).
  *
- * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds
- * cold memory and does not count, and where ranks take turns on a core one call is short because another was long.
+ * Several calls in a row try a way, because the time of a call depends on the one before it. The first call finds cold
+ * memory and does not count. If ranks take turns on a core, one call is short because another was long.
  *
- * Where they do not, a long call takes what it takes, or a slice of 3 ms longer because a stranger had a core
- * meanwhile. The shortest of a few says which of two ways is the sooner; their mean says which of them the stranger
- * met. */
+ * If they do not, a long call takes its own time, or up to 3 ms more if another process had the core for a time slice.
+ * The shortest of a few calls says which of two ways is faster; their mean would say which of them another process
+ * disturbed. */
 #include "comm_way.h"
 
 /* Trying a way again may cost this share of the time, and happens after PAUSE calls at the earliest. */
@@ -115,7 +115,7 @@ static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost
     return b->n >= ENOUGH_TO_DROP ? (b->sum - b->most) / (b->n - 1) : b->sum / b->n;
 }
 
-/* Calls of the best way are collected in bursts like those of a try, so that alike times are compared. */
+/* Calls of the best way are collected in bursts like those of a try, so that times of the same kind are compared. */
 void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double seconds)
 {
     tutti_way_record *r = &c->record[way];

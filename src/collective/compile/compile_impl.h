@@ -90,8 +90,9 @@ static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
     return x;
 }
 
-/* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ---- Each element of a rank's
- * vector is given away at most once before its sum is known; later values are put into out.
+/* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ----
+ *
+ * Each element of a rank's vector is given away at most once before its sum is known; later values are put into out.
  *
  * Why no message of an allreduce made of these needs an acknowledgement: a rank that holds a value of an element has
  * read or replaced the values before by something that depends on every earlier reading. (A sum depends on the giving

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_regions.c: regions of a device's own memory, and of the host's, whose parts it is shown rank by rank. */
+/* device_regions.c: regions of a device's own memory, and of the host's memory, of which the device is shown each
+ * rank's part. */
 #include "device_regions.h"
 
 /* ---- regions of the device's own memory ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.c: writes the report of a hang: what this rank waits for, who has not arrived, and its last operations.
+/* dump.c: writes the report of a hang: what this rank waits for, which ranks have not arrived, and its last operations.
  *
  * A report is made on a signal (tutti_group_report_on), at the request of a peer, or because a deadline has passed. The
  * first rank asks the others, so that one signal to one rank gives the reports of all. The words go to the caller of

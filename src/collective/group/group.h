@@ -154,7 +154,8 @@ void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const 
  * ms. */
 tutti_status tutti_group_report_on(tutti_group *group, int signal, tutti_failure *err);
 
-/* How this rank reaches memory of a peer that no region maps, such as the stack and heap of its program. */
+/* The ways in which this rank reaches memory of a peer that no region maps, such as the stack and heap of its
+ * program. */
 typedef enum {
     TUTTI_PEERS_CLOSED, /* it cannot be reached */
     TUTTI_PEERS_COPIED, /* the system reads and writes it page by page (CMA) */

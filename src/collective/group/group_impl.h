@@ -17,7 +17,7 @@
  * then polls; a signaller writes the counter, then looks at asleep and rings the eventfd. At least one of the two sees
  * the other's store. A sleeper that needs a signal from one certain rank names that rank, and the others let it sleep.
  *
- * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths,
+ * Files: group.c (life), group_star.c (the star's sockets, messages to all), group_watch.c (messages, deaths,
  * sleeping), core_marks.c (which rank waits on which core), group_patience.c (deadlines, long phases), group_bear.c and
  * group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
  * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c
@@ -176,7 +176,7 @@ struct tutti_group {
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
     bool bears;           /* the group survives deaths of ranks other than 0 (group_bear.c) */
-    int64_t broken_since; /* when the wire to a gone rank broke, 0 = none */
+    int64_t broken_since; /* then: since when the wire to some peer is broken, 0 = none is */
     bool lists;           /* replies list the ranks that are gone */
     atomic_int ngone;
     int nlong;                       /* number of peers in a long phase */
@@ -228,7 +228,7 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 
 /* --- waiting --- */
 
-/* How long a blocking call has waited, and which part of that counts against the deadline (rules: group_patience.c). */
+/* The time of a blocking call's wait, and the part of it that counts against the deadline (rules: group_patience.c). */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
     int64_t all_ns;     /* whole time of the wait */

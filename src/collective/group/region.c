@@ -51,7 +51,7 @@ struct tutti_region {
 
 /* The notice of each rank about its memory. */
 typedef struct {
-    uint64_t bytes, memory; /* memory, for threads: its address; from create, that of a thread_memory */
+    uint64_t bytes, memory; /* memory: for threads, its address, or after create that of a thread_memory */
     uint64_t offset;        /* offset in the descriptor's file */
     uint32_t status;
     char handle[TUTTI_REGION_HANDLE]; /* for a source's memory */

@@ -45,7 +45,7 @@ typedef struct msccl_step {
     msccl_place src, dst;
     int32_t count;
     int32_t block, step; /* the step that it waits for, -1 = none */
-    bool awaited;        /* hasdep */
+    bool awaited;        /* the attribute hasdep */
     /* set by msccl_trace */
     int32_t *position;            /* `count` entries: the chunk of the vector for each chunk that it moves */
     struct msccl_step *from, *to; /* the other ends of its receive and its send */

@@ -39,7 +39,8 @@ static const tutti_launcher_row *find_launcher(void)
     return NULL;
 }
 
-/* Lists the variables of all present rows: without the first launcher's, the next one would be found. */
+/* Lists the variables of all present rows: if only the first launcher's were unset, the next launcher would be
+ * found. */
 void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET])
 {
     size_t at = 0;

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
     const tutti_part *in;
     tutti_wire_class wire;
-    const int32_t *host_of; /* for mixed wires */
+    const int32_t *host_of; /* host of each rank, for mixed wires */
     int32_t nranks;
     bool careful;         /* pieces stay at their step's place, so fusion takes only messages without acknowledgement */
     int32_t *partner;     /* for each step: of a recv, the reduce that reads the far slice; of a send, the step that

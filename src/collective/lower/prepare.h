@@ -6,8 +6,8 @@
 
 #include "tutti/compile.h"
 
-/* How a lowered schedule is proved and hashed: in a group one rank does it for all, so that it costs the others
- * nothing. */
+/* The prover of lowered schedules, which also hashes them: in a group one rank does it for all, so that it costs the
+ * others nothing. */
 typedef struct {
     const int32_t *members; /* the group's rank of each of the schedule's ranks; NULL: all */
     int32_t nmembers;

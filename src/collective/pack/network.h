@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.h: a directed graph with whole capacities: who can send to whom, and how much.
+/* network.h: a directed graph with whole capacities: which node can send to which, and how much.
  *
  * Nodes 0 .. nranks - 1 are the ranks, nranks .. nnodes - 1 the switches, which pass bytes on and neither copy nor add.
  * Between two nodes there is at most one arc each way. The caller chooses the unit of capacities (a topology: bytes/s;

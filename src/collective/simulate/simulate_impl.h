@@ -23,8 +23,8 @@ typedef struct {
 
 typedef struct {
     int32_t nranks, nstages;
-    int32_t nseen; /* number of parts that were collected, of ranks 0 ..; those of all other ranks are the same, moved
-                    * on by the distance of the ranks */
+    int32_t nseen; /* number of parts that were collected, those of ranks 0 ..; the parts of all other ranks are the
+                    * same, with peers and slices moved on */
     bool by_bits;  /* the distance is a xor, not a sum */
     int64_t unit; /* number of elements at which all slices of collected parts, and their paths, are whole; 0: it is too
                    * large */

@@ -38,7 +38,7 @@ enum {
     TUTTI_TCP_MOST_PINNED = 64,      /* most sends of a connection that the kernel still reads from */
 };
 
-/* --- what travels: wire format, in the byte order of both sides (the magic word refuses everything else) --- */
+/* --- frames: wire format, in the byte order of both sides (the magic word refuses everything else) --- */
 
 typedef enum {
     TUTTI_TCP_PUT = 1,
@@ -80,7 +80,7 @@ typedef struct {
     uint32_t mbit; /* 0: unknown */
 } tcp_address;
 
-/* What peers need to connect. */
+/* The facts that peers need to connect. */
 typedef struct {
     uint32_t magic, version;
     uint8_t token[TUTTI_TCP_TOKEN];
@@ -149,7 +149,7 @@ typedef struct tcp_parcel {
 
 typedef enum { TUTTI_TCP_DOWN, TUTTI_TCP_DIALING, TUTTI_TCP_GREETING, TUTTI_TCP_UP, TUTTI_TCP_OVER } tcp_state;
 
-/* Whether sending without a copy pays on this connection. */
+/* Result of the test whether sending without a copy pays on this connection. */
 typedef enum { TUTTI_TCP_PIN_UNKNOWN, TUTTI_TCP_PIN_ASKED, TUTTI_TCP_PIN_YES, TUTTI_TCP_PIN_NO } tcp_pinning;
 
 typedef struct {

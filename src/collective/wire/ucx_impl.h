@@ -64,7 +64,7 @@ typedef struct {
     uint32_t kind;
 } ucx_head;
 
-/* What peers need to connect: wire format. */
+/* The facts that peers need to connect: wire format. */
 typedef struct {
     uint64_t host;   /* equal for ranks of one kernel, one network namespace and one TUTTI_HOST_ID */
     uint64_t shares; /* UCX can copy between processes on this host */

@@ -81,7 +81,7 @@ static void land(void *request, ucs_status_t status, void *arg)
     if (f->base.abandoned) free(f);
 }
 
-/* How the bytes of a put or an answer travel: UCP's flags. */
+/* The ways in which the bytes of a put or an answer travel: UCP's flags. */
 typedef enum {
     AS_UCX_LIKES = 0, /* whole; received in place if long */
     IN_PIECES = UCP_AM_SEND_FLAG_EAGER,

@@ -83,7 +83,7 @@ typedef struct {
     bool (*arm)(tutti_wire *w);
 } tutti_wire_row;
 
-/* What every open wire begins with. */
+/* The beginning of every open wire. */
 struct tutti_wire {
     const tutti_wire_row *row;
     int rank, nranks;

@@ -28,7 +28,7 @@ void *tutti_wire_memory_find(const tutti_wire_memory *list, uint64_t address, si
 typedef struct {
     uint64_t address, number;
     uint64_t word;   /* of a read: its number */
-    uint64_t nbytes; /* of a read */
+    uint64_t nbytes; /* bytes of a read */
     bool reads;
 } tutti_wire_word;
 

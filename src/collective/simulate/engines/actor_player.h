@@ -14,7 +14,7 @@
 
 #include "actor_problem.h"
 
-/* The transport of messages. It returns a tag when something has ended: a receive's nparts times, a load's once
+/* The transport of messages. A tag comes back when something has ended: a receive's nparts times, a load's once
  * each. */
 typedef struct {
     void (*send)(void *with, int32_t line, double bytes, int32_t tag);

@@ -7,9 +7,9 @@
  * order, each beginning at a multiple of 8 bytes. Both programs come from one build; the magic number names the layout.
  *
  * A rank plays its steps as one process. Steps of a sequence stand one behind the other, with `begins` set at the first
- * of each. A line is what (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message
- * travels as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is one of several routes
- * of a pair (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
+ * of each. A line stands for a channel (src, dst, number) of the schedule: the i-th message on it meets the i-th taker.
+ * A message travels as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is one of
+ * several routes of a pair (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
 #define TUTTI_ACTOR_PROBLEM_H
 

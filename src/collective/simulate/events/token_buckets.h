@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_buckets.h: links that are shaped by token buckets (the figure `burst`), as those of cloud machines. While
+/* token_buckets.h: links that are shaped by token buckets (the figure `burst`), such as those of cloud machines. While
  * such a link idles, its bucket fills, and the next bytes take the content at once. A link without shaping loses the
  * capacity that it does not use.
  *

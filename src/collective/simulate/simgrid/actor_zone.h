@@ -28,7 +28,7 @@ void tutti_zone_receive(tutti_zone *z, tutti_wait_set *set, int32_t line, int32_
 void tutti_zone_signal(tutti_zone *z, int32_t line, double bytes);
 void tutti_zone_load(tutti_zone *z, tutti_wait_set *set, const tutti_actor_load *load, int32_t tag);
 int64_t tutti_wait_set_size(const tutti_wait_set *set);
-/* Returns the tag of one that has ended, or -1: none by `until`; until < 0 waits for one. */
+/* Returns the tag of a message that has ended, or -1: none by `until`; until < 0 waits for one. */
 int32_t tutti_wait_set_next(tutti_wait_set *set, double until);
 double tutti_zone_now(void);
 void tutti_zone_sleep_until(double until);

@@ -22,7 +22,7 @@ typedef struct {
     double *end_s; /* for each rank: when it ended; < 0: it has not */
 } tutti_play;
 
-/* What a rank needs to use the network. */
+/* The data by which a rank uses the network. */
 typedef struct {
     tutti_zone *zone;
     tutti_wait_set *set;
