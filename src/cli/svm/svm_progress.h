@@ -9,7 +9,7 @@
 typedef struct {
     bool shown, tty;
     bool open;                   /* a line on the terminal is unfinished */
-    double eps, first_gap;       /* values of this subproblem */
+    double eps, first_gap;       /* of the current subproblem */
     double drawn;                /* time of tutti_clock_s */
     tutti_metrics *trace;        /* NULL = no trace */
     tutti_failure trace_failure; /* the first failure to write, reported at the end */

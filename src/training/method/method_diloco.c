@@ -14,8 +14,8 @@ static const char momentum_name[] = "outer-momentum";
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, momentum; /* numbers of memories */
-    int means;            /* numbers of exchanges */
+    int centre, momentum; /* indices of memories */
+    int means;            /* indices of exchanges */
 } handles;
 
 static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements)

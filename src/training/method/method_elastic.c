@@ -13,8 +13,8 @@
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, sum;   /* numbers of memories */
-    int sums, gathers; /* numbers of exchanges */
+    int centre, sum;   /* indices of memories */
+    int sums, gathers; /* indices of exchanges */
 } handles;
 
 /* ---- declaring ---- */

@@ -29,7 +29,7 @@
 
 typedef struct {
     tutti_method_handles shared;
-    int sums, gathers; /* numbers of exchanges; gathers: -1 where weights are replicated */
+    int sums, gathers; /* indices of exchanges; gathers: -1 where weights are replicated */
 } handles;
 
 /* ---- declaring ---- */
@@ -142,7 +142,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket);
         if (tutti_method_looks(&p->config))
-            tutti_builder_wait(b, h->sums + bucket); /* waits until it was looked at */
+            tutti_builder_wait(b, h->sums + bucket); /* ends at once: the look has waited already */
         else
             wait_sums(b, bucket);
         tutti_builder_do(b, &update);

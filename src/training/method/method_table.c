@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_table.c: the table of training methods. A new one is its file and its name here. */
+/* method_table.c: the table of training methods. To add a method, write its file and add its name here. */
 #include <string.h>
 
 #include "method.h"

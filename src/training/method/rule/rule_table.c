@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_table.c: the table of update rules. A new one is its file and its name here; jobs, plans, checkpoints and help
- * take the rest from its row. */
+/* rule_table.c: the table of update rules. To add a rule, write its file and add its name here; jobs, plans,
+ * checkpoints and help take the rest from its row. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, seen; /* numbers of memories */
+    int centre, seen; /* indices of memories */
     int nfar;
     far_worker *far;
 } handles;

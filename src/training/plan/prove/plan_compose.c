@@ -82,7 +82,7 @@ static int count_steps(const tutti_composition *c)
     return nsteps;
 }
 
-/* Counts invocations of the exchanges that are asked of this rank. */
+/* Counts invocations of the exchanges that this rank speaks for (tutti_plan_spokesman). */
 static void count_invocations(tutti_composition *c, int rank, const tutti_loop loops[TUTTI_NDRIVERS])
 {
     for (int x = 0; x < c->plan->nexchanges; x++) {

@@ -123,7 +123,7 @@ static void add_graph(tutti_hasher *h, const tutti_graph *g)
     for (int i = 0; i < g->nkernels; i++) add_kernel(h, g, i);
 }
 
-/* Adds where everything lies. */
+/* Hashes counts, orders and offsets. */
 static void add_places(tutti_hasher *h, const tutti_plan *p)
 {
     const tutti_graph *g = p->graph;

@@ -145,7 +145,7 @@ static void add_kernel(writer *w, const tutti_action *a)
 
 /* ---- exchanges ---- */
 
-/* True if it has been started, and not more often than by the rank that is asked about it. */
+/* True if it has been started, and not more often than the rank that speaks for it does. */
 static bool is_known(const writer *w, int exchange)
 {
     return w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];

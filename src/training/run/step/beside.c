@@ -17,7 +17,7 @@ typedef struct {
     tutti_stepping *s;
     const tutti_action *actions; /* the actions after the waits and before the tell */
     int nactions;
-    int awaited, told; /* numbers of exchanges */
+    int awaited, told; /* indices of exchanges */
     tutti_update_step update;
     bool beside; /* the last time that the wire's thread did it: from when to when */
     int64_t began_ns, ended_ns;

@@ -55,7 +55,7 @@ struct tutti_visits {
     const tutti_visits *of;   /* for a stand-in: the visits of rank 0 itself; NULL = this is no stand-in */
     tutti_visits **stand_ins; /* rank 0: per rank; NULL = no rank needs a stand-in */
     tutti_asks *asks;         /* NULL = all ranks are on one host */
-    tutti_visitor *visitor;   /* on another host than rank 0, which has no board */
+    tutti_visitor *visitor;   /* on another host than rank 0's, where there is no board; NULL on its host */
     int64_t current;          /* the share begun last */
     bool told_saves;
     int64_t told_bad; /* as of the last stop, over all ranks: 1 + the first share whose loss was not finite */
