@@ -22,7 +22,7 @@ MAX_PARAMETERS, MAX_WIDE = 6, 35
 MAX_WIDTH = {".c": 120, ".h": 120, ".py": 130}
 # Comments of src and include that open with such a word lack the noun that they are about; parts in a thousand of all.
 HEADLESS = re.compile(r"(Of|Who|Whose|Whom|What|It|So (many|much|long|often|far)|How (many|much|long|often))\b")
-MAX_HEADLESS = 54
+MAX_HEADLESS = 20
 # Subjects of commits since this one begin with an imperative verb of tools/verbs.txt.
 SINCE = "de5be657"
 TOPS = ("src", "include", "tests", "tools", "bench", "python", "examples")

@@ -221,8 +221,8 @@ static int run_command(int argc, char **argv)
         .usage = "tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .about = about,
         TUTTI_CLI_FLAGS(flags),
-        .wanted =
-            "one job file, trace of svm-train or layer file is wanted: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
+        .wanted = "one job file, trace of svm-train or layer file is wanted: "
+                  "tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .run = predict,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -44,7 +44,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     }
 }
 
-/* Runs behind the adapter alone, which gives each gradient a memory of its own. */
+/* Only the adapter calls this, which gives each gradient memory of its own. */
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     for (int i = 0; i < k->ninputs; i++)

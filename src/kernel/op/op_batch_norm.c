@@ -92,11 +92,11 @@ tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err)
     }
     k->saved_bytes = 2 * (size_t)w.channels * sizeof(float);
     k->backward_reads = TUTTI_READS_INPUT | TUTTI_READS_SAVED;
-    if (k->ninputs > 1) k->unread_inputs = 1u << 1; /* what is added */
+    if (k->ninputs > 1) k->unread_inputs = 1u << 1; /* the second input is added */
     return TUTTI_OK;
 }
 
-/* sum over a channel of (x - shift) * (y - other), y NULL = 1 */
+/* Returns the sum over a channel of (x - shift) * (y - other); y NULL means 1. */
 static double channel_sum(const channel_walk *w, int64_t c, const float *x, double shift, const float *y, double other)
 {
     double sum = 0;
@@ -107,7 +107,7 @@ static double channel_sum(const channel_walk *w, int64_t c, const float *x, doub
     return sum;
 }
 
-/* to = scale * (x - mean) + shift + slope * y; y NULL = 0 */
+/* to = scale * (x - mean) + shift + slope * y; y NULL means 0 */
 typedef struct {
     double mean, scale, shift, slope;
 } affine;

@@ -25,7 +25,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     return TUTTI_OK;
 }
 
-/* Nothing is computed. */
+/* It computes nothing. */
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)attrs, (void)in, (void)out;

@@ -73,7 +73,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* One weight: all that the three passes differ in is what is added to what. */
+/* The loops over one weight. The three passes differ only in what is added to what. */
 typedef struct {
     int64_t w, out_w;       /* of the planes */
     tutti_window_span y, x; /* output positions at which this weight meets an element of the input */
@@ -109,17 +109,17 @@ static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
     return (b * dim[1] + channel) * dim[2] * dim[3];
 }
 
-/* A weight: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel
- * c. */
+/* A weight: its index, output channel n (in dW: nchains output channels, a filter apart) and input channel c. */
 typedef struct {
     int64_t index, n, c;
     int nchains;
 } one_weight;
 
-/* What a weight adds to. */
+/* What the pass does for one weight. */
 typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w);
 
-/* Weights from first to last, all samples of each: what a sample's element receives comes in the order of the sum. */
+/* Walks over the weights from first to last, all samples of each. So an element receives its terms in the order of the
+ * sum. */
 static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int most, each_weight *visit)
 {
     const tutti_conv_attrs *at = k->attrs;
@@ -137,7 +137,7 @@ static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int 
     }
 }
 
-/* A step of 1 is a constant here, so that the loop becomes vectors. */
+/* A step of 1 is a constant here, so that the compiler uses vectors. */
 static void add_row(float *restrict to, int64_t to_step, float weight, const float *restrict from, int64_t from_step,
                     int64_t n)
 {
@@ -167,7 +167,7 @@ static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const 
     }
 }
 
-enum { CHAINS = 4 }; /* sums of one weight in as many filters, of which none waits for another */
+enum { CHAINS = 4 }; /* sums of one weight in several filters, none of which waits for another */
 
 static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {

@@ -65,9 +65,10 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-enum { CHAINS = 8 }; /* sums at a time, of which none waits for another */
+enum { CHAINS = 8 }; /* number of sums at a time, none of which waits for another */
 
-/* count sums over n of a times b: a from step to step, b likewise, across to the next sum. */
+/* `count` sums over n of a times b. a and b have a distance from step to step, and `across` is the distance to the next
+ * sum. */
 typedef struct {
     const float *a, *b;
     int64_t a_step, b_step, across, n;
@@ -83,7 +84,7 @@ static void sum_dots(const dots *d, int64_t first, int64_t count, double *sum)
     }
 }
 
-/* out[c] = sum c + bias[c], rounded once */
+/* Writes out[c] = sum c + bias[c], rounded once. */
 static void write_dots(const dots *d, int64_t count, const float *bias, float *out)
 {
     for (int64_t first = 0; first < count; first += CHAINS) {

@@ -9,7 +9,7 @@
 #include "../../base/rng.h"
 #include "../kernel_impl.h"
 
-/* The key's two 64-bit counters hold four numbers; these widths are what is left to each. */
+/* The key's two 64-bit counters hold four numbers, with these widths. */
 enum { STEP_BITS = 44, ELEMENT_BITS = 28, WORDS = 4 };
 
 static const tutti_field fields[] = {
@@ -61,7 +61,7 @@ static void apply_mask(const tutti_kernel *k, const uint8_t *lives, const float 
     int64_t n = tutti_shape_count(&k->out.shape);
     float scale = (float)(1 / (1 - at->rate));
     for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] * ((float)lives[i] * scale); /* no branch: it could not be foretold */
+        to[i] = from[i] * ((float)lives[i] * scale); /* no branch, because it could not be predicted */
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

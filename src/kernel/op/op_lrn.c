@@ -45,7 +45,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* One column of channels of one sample: element c lies at c * step. */
+/* A column of channels of one sample: element c lies at c * step. */
 typedef struct {
     int64_t channels, step;
     const tutti_lrn_attrs *at;

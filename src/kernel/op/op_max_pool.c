@@ -22,7 +22,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* Index of the winner of the window whose corner is (y0, x0), which may lie in the padding. */
+/* Returns the index of the winner of the window whose corner is (y0, x0), which may lie in the padding. */
 static int32_t winner(const float *plane, int64_t h, int64_t w, int64_t y0, int64_t x0, int64_t kernel)
 {
     int64_t best = -1;

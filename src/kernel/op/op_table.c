@@ -129,7 +129,7 @@ tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int n
 {
     (void)nin;
     tutti_pool_attrs window = tutti_op_pool_window(attrs);
-    if (2 * window.pad > window.kernel) /* else a window could lie in the padding alone */
+    if (2 * window.pad > window.kernel) /* otherwise a window could lie in the padding alone */
         return tutti_fail(err, TUTTI_ERR_DATA, "pad %lld is more than half the kernel %lld", (long long)window.pad,
                           (long long)window.kernel);
     return tutti_op_infer_window(&window, in->ndims > 1 ? in->dim[1] : 0, in, out, err);
