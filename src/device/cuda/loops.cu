@@ -1,5 +1,5 @@
-// loops.cu: sums of vectors, divisions and conversions on a card. Each step of the expression is one operation an element and rounded by itself, so
-// that the bits are those of src/tensor/reduce.h at any offset and in any cut.
+// loops.cu: sums of vectors, divisions and conversions on a card. Each step of the expression is one operation an
+// element and rounded by itself, so that the bits are those of src/tensor/reduce.h at any offset and in any cut.
 
 enum { MOST_INPUTS = 64, MOST_OUTPUTS = 8, MOST_STACK = 16 };
 enum { F32, BF16, F16 };
@@ -71,7 +71,8 @@ extern "C" __global__ void sum(const __grid_constant__ expression e)
     for (int o = 0; o < e.nout; o++) store(e.out[o], e.out_type, i, stack[0]);
 }
 
-// The sum of two vectors of f32, which lie at multiples of 16 bytes, four elements a thread: folds and exchanges of two ranks need no more.
+// The sum of two vectors of f32, which lie at multiples of 16 bytes, four elements a thread: folds and exchanges of two
+// ranks need no more.
 extern "C" __global__ void sum_f32(const float *a, const float *b, float *out, long long n)
 {
     const long long i = 4 * ((long long)blockIdx.x * blockDim.x + threadIdx.x);

@@ -1,5 +1,5 @@
-// channels.cu: brings activations into the form that a library multiplies, channels last and filled up, and back; adds bias and ReLU; sums columns,
-// which are gradients of a bias, with the ReLU's mask.
+// channels.cu: brings activations into the form that a library multiplies, channels last and filled up, and back; adds
+// bias and ReLU; sums columns, which are gradients of a bias, with the ReLU's mask.
 
 enum { FILL = 8 }; // channels of a thread; filled channels are a multiple of it
 
@@ -52,7 +52,8 @@ DEVICE float rectified(float x, int relu)
     return relu && x <= 0 ? 0 : x;
 }
 
-// The library's form becomes the value; both are rows of channels. The two may be the same memory if nothing is filled up.
+// The library's form becomes the value; both are rows of channels. The two may be the same memory if nothing is filled
+// up.
 ENTRY finish(const void *from, int type, void *to, int to_type, const float *bias, int relu,
              const __grid_constant__ channels_form f)
 {
@@ -102,8 +103,9 @@ ENTRY finish_f16(void *at, const float *bias, int relu, i64 n, i64 channels)
 
 // ---- sums of columns ----
 
-// d has rows of so many columns. Where out (NULL: none) is not above zero, d becomes zero. sums (NULL: none) takes a row of sums for each stretch of
-// `stretch` rows; blockIdx.y is the number of the stretch. A thread has LANES columns. Blocks have 256 threads, x across the columns.
+// d has rows of so many columns. Where out (NULL: none) is not above zero, d becomes zero. sums (NULL: none) takes a
+// row of sums for each stretch of `stretch` rows; blockIdx.y is the number of the stretch. A thread has LANES columns.
+// Blocks have 256 threads, x across the columns.
 struct column_sums {
     const void *out;
     void *d;

@@ -1,9 +1,12 @@
-// common.cu: the text that stands before each other text of this folder: number types, vectors of 16 bytes, sums of warps and blocks.
+// common.cu: the text that stands before each other text of this folder: number types, vectors of 16 bytes, sums of
+// warps and blocks.
 //
-// Arithmetic is f32. Numbers of 16 bits are widened when they are read and rounded to nearest even when they are written, with the bits of
-// src/tensor/convert_one.h, NaNs included. Sums of warps and blocks have one order, so the same inputs give the same bits.
+// Arithmetic is f32. Numbers of 16 bits are widened when they are read and rounded to nearest even when they are
+// written, with the bits of src/tensor/convert_one.h, NaNs included. Sums of warps and blocks have one order, so the
+// same inputs give the same bits.
 
-// These are the values of tutti_dtype. Types are parameters of a kernel: all threads go the same way, which costs nothing beside memory.
+// These are the values of tutti_dtype. Types are parameters of a kernel: all threads go the same way, which costs
+// nothing beside memory.
 enum { F32, BF16, F16 };
 
 typedef unsigned char u8;
@@ -117,8 +120,8 @@ DEVICE bool has_nan(float a, float b, float c, float d)
     return a != a || b != b || c != c || d != d;
 }
 
-// Four numbers of 16 bits, two in a word, the first in its lower half. Only NaNs are looked at one by one, because the card's own
-// conversion changes their bits.
+// Four numbers of 16 bits, two in a word, the first in its lower half. Only NaNs are looked at one by one, because the
+// card's own conversion changes their bits.
 DEVICE quad quad_of_halves(uint2 v, int type)
 {
     quad q;
@@ -228,7 +231,8 @@ DEVICE void store_up_to_4(void *at, int type, i64 i, i64 n, const quad &q)
         if (i + j < n) store(at, type, i + j, q.x[j]);
 }
 
-// T::lanes numbers (4 of f32, 8 of 16 bits) from a multiple of that on, 16 bytes at an address that is a multiple of 16.
+// T::lanes numbers (4 of f32, 8 of 16 bits) from a multiple of that on, 16 bytes at an address that is a multiple of
+// 16.
 template <class T> struct lanes_of {
     float x[T::lanes];
 };
@@ -292,7 +296,8 @@ DEVICE i64 thread_number()
     return (i64)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-// Kernels that map numbers take QUADS times four of them a thread, `4 * blockDim.x` apart: a warp reads 512 bytes of f32 at a time.
+// Kernels that map numbers take QUADS times four of them a thread, `4 * blockDim.x` apart: a warp reads 512 bytes of
+// f32 at a time.
 enum { QUADS = 2 };
 
 DEVICE i64 first_of_thread()
@@ -300,8 +305,8 @@ DEVICE i64 first_of_thread()
     return (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
 }
 
-// out = ((in[0] + in[1]) + in[2]) + ..., in f32, rounded once: this thread's of n numbers in one order. S: the parameters of a kernel. out may be one
-// of the inputs.
+// out = ((in[0] + in[1]) + in[2]) + ..., in f32, rounded once: this thread's of n numbers in one order. S: the
+// parameters of a kernel. out may be one of the inputs.
 template <class S> DEVICE void add_inputs(const S &s)
 {
     const i64 first = first_of_thread();
@@ -339,7 +344,8 @@ DEVICE division divided(i64 i, i64 by)
     return {i / by, i % by};
 }
 
-// Where number i of a value of one order (of `channels` at `plane` positions a sample; is_nhwc: channels lie side by side) lies.
+// Where number i of a value of one order (of `channels` at `plane` positions a sample; is_nhwc: channels lie side by
+// side) lies.
 struct place {
     i64 sample, channel, position;
 };
@@ -382,7 +388,8 @@ template <class OP, class V> DEVICE V warp_all(V value)
     return value;
 }
 
-// All threads of a block, which has x alone, get the OP of all their values. scratch: shared memory of 32 V, which is free again afterwards.
+// All threads of a block, which has x alone, get the OP of all their values. scratch: shared memory of 32 V, which is
+// free again afterwards.
 template <class OP, class V> DEVICE V block_all(V value, V nothing, V *scratch)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, nwarps = (blockDim.x + 31) / 32;

@@ -1,7 +1,8 @@
-// concat.cu: inputs one behind the other along the channels, and gradients of inputs as windows of the output's, one launch a pass.
+// concat.cu: inputs one behind the other along the channels, and gradients of inputs as windows of the output's, one
+// launch a pass.
 //
-// Values of one order are rows of numbers: those of a sample (row-major), or of a position (channels last). A row of the output is one of each input,
-// one behind the other.
+// Values of one order are rows of numbers: those of a sample (row-major), or of a position (channels last). A row of
+// the output is one of each input, one behind the other.
 
 enum { MOST_INPUTS = 8 };
 

@@ -1,5 +1,6 @@
-// dropout.cu: elements that live are multiplied, others become zero. Both passes draw which ones live by the element's number in the row-major
-// sample, as src/base/rng.c and src/kernel/op/op_dropout.c do, so nothing is kept between the passes.
+// dropout.cu: elements that live are multiplied, others become zero. Both passes draw which ones live by the element's
+// number in the row-major sample, as src/base/rng.c and src/kernel/op/op_dropout.c do, so nothing is kept between the
+// passes.
 
 enum { STEP_BITS = 44, ELEMENT_BITS = 28, ROUNDS = 10 };
 
@@ -65,8 +66,8 @@ ENTRY drop_rows(const __grid_constant__ dropping d)
     store_up_to_4(d.to, d.to_type, i, end, q);
 }
 
-// Channels last, positions a multiple of four: a thread takes four positions of a channel, which are one counter. Threads beside each other have
-// channels beside each other.
+// Channels last, positions a multiple of four: a thread takes four positions of a channel, which are one counter.
+// Threads beside each other have channels beside each other.
 ENTRY drop_positions(const __grid_constant__ dropping d)
 {
     const i64 thread = thread_number();

@@ -1,5 +1,5 @@
-// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Multiplications and sums round one by one, as the plain loops do.
-// Outputs may be the memory of inputs: all is read before it is written.
+// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Multiplications and sums round one by
+// one, as the plain loops do. Outputs may be the memory of inputs: all is read before it is written.
 
 enum { MOST_INPUTS = 8 };
 

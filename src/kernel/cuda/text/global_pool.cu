@@ -1,5 +1,6 @@
-// global_pool.cu: the mean of each plane, and its gradient. Channels last, a multiple of eight of one type: a thread takes eight channels (entries with a
-// type's name). All else: a warp takes a plane, or a thread a number (entries with _any).
+// global_pool.cu: the mean of each plane, and its gradient. Channels last, a multiple of eight of one type: a thread
+// takes eight channels (entries with a type's name). All else: a warp takes a plane, or a thread a number (entries with
+// _any).
 
 struct planes {
     void *in, *out; // out: (batch, channels); backward reads it and writes in

@@ -1,8 +1,8 @@
 // loss.cu: softmax and cross entropy (src/kernel/op/op_softmax_cross_entropy.c says what is computed).
 //
-// A block takes a sample. Exponentials are f32 of logits less the largest; their sums are double, and one of them leaves out the label's,
-// so that the gradient of a label that is nearly certain is as exact as others. The block that ends last adds up the samples' losses: in double and
-// by one tree, so that the same inputs give the same bits.
+// A block takes a sample. Exponentials are f32 of logits less the largest; their sums are double, and one of them
+// leaves out the label's, so that the gradient of a label that is nearly certain is as exact as others. The block that
+// ends last adds up the samples' losses: in double and by one tree, so that the same inputs give the same bits.
 
 enum { MOST_WARPS = 32 };
 
@@ -62,7 +62,8 @@ DEVICE best best_of_block(best b, best *scratch)
 }
 
 struct quad_sums {
-    double others, below; // others: the sum of all exponentials but the label's; below: of what logits are less than the largest
+    double others; // the sum of all exponentials but the label's
+    double below;  // the sum of what logits are less than the largest
 };
 
 DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, int label)

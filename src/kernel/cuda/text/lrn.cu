@@ -1,10 +1,13 @@
-// lrn.cu: local response normalisation across channels. With base[c] = k + alpha / size * sum of in[i]^2 over the channels around c,
+// lrn.cu: local response normalisation across channels. With base[c] = k + alpha / size * sum of in[i]^2 over the
+// channels around c,
 //
 //   out[c] = in[c] * base[c]^-beta
-//   din[c] = dout[c] * base[c]^-beta - 2 alpha beta / size * in[c] * sum of dout[i] in[i] base[i]^(-beta - 1), over the windows i in which c lies
+//   din[c] = dout[c] * base[c]^-beta - 2 alpha beta / size * in[c] * sum of dout[i] in[i] base[i]^(-beta - 1), over the
+// windows i in which c lies
 //
-// Windows of five, channels last, a multiple of eight of one type: a thread takes eight channels and their neighbours, and computes bases again
-// backward (entries with a type's name). All else: a thread takes one number, and bases are kept (entries with _any).
+// Windows of five, channels last, a multiple of eight of one type: a thread takes eight channels and their neighbours,
+// and computes bases again backward (entries with a type's name). All else: a thread takes one number, and bases are
+// kept (entries with _any).
 
 struct lrn {
     const void *in, *dout;

@@ -1,12 +1,14 @@
-// norm.cu: batch normalisation where positions are rows of channels (channels last, or (batch, channels)), channels a multiple of eight, all of one type.
+// norm.cu: batch normalisation where positions are rows of channels (channels last, or (batch, channels)), channels a
+// multiple of eight, all of one type.
 //
-// Memory is the bound. A thread takes the same eight channels of many rows, so that the channels' numbers stay in registers; a block takes a
-// *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit numbers), and a *slab* of rows. Grid: tiles, slabs. A pass has two
-// kernels: one sums channels, and a tile's last block makes from the sums what follows from them; one makes a number from another. The second one
-// walks each slab from its end to its beginning, because the second cache still holds what the first one read last.
+// Memory is the bound. A thread takes the same eight channels of many rows, so that the channels' numbers stay in
+// registers; a block takes a *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit numbers),
+// and a *slab* of rows. Grid: tiles, slabs. A pass has two kernels: one sums channels, and a tile's last block makes
+// from the sums what follows from them; one makes a number from another. The second one walks each slab from its end to
+// its beginning, because the second cache still holds what the first one read last.
 //
-// Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and slabs are combined by means and
-// squares around them, slabs in double. The order is the grid's alone.
+// Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and
+// slabs are combined by means and squares around them, slabs in double. The order is the grid's alone.
 
 enum { VECTOR = EIGHT, THREADS = 320, MOST_TILES = 1024 };
 
@@ -223,7 +225,8 @@ template <class T> DEVICE void statistics_of(const statistics &st, const rows_of
     if (is_last()) find_statistics(st, r, b, who);
 }
 
-// y = relu(weight * (x - mean) * rstd + bias + added). runs: mean and spread are the running mean and variance; eps makes the variance an rstd.
+// y = relu(weight * (x - mean) * rstd + bias + added). runs: mean and spread are the running mean and variance; eps
+// makes the variance an rstd.
 struct application {
     const void *x, *added; // added may be NULL
     void *y;

@@ -1,7 +1,8 @@
-// norm_any.cu: batch normalisation of values that norm.cu does not take: any order, types that differ, any number of channels. A block takes a channel;
-// sums are double. These kernels are slow beside those of norm.cu.
+// norm_any.cu: batch normalisation of values that norm.cu does not take: any order, types that differ, any number of
+// channels. A block takes a channel; sums are double. These kernels are slow beside those of norm.cu.
 
-// A value, and how many numbers lie between one sample and the next, one channel and the next, one position and the next.
+// A value, and how many numbers lie between one sample and the next, one channel and the next, one position and the
+// next.
 struct any_value {
     void *at; // NULL: there is none
     i64 sample, channel, position;

@@ -1,8 +1,9 @@
-// pool.cu: max and average pools. Channels last, a multiple of eight of one type: a thread takes eight channels of one position (entries with a type's
-// name). All else: a thread takes one number (entries with _any).
+// pool.cu: max and average pools. Channels last, a multiple of eight of one type: a thread takes eight channels of one
+// position (entries with a type's name). All else: a thread takes one number (entries with _any).
 //
-// A gradient is gathered: each number of the input looks at the windows that cover it, in their order. So nothing is added by two threads, and nothing
-// need be zero before. The winner of a window is kept as its place in the window, a byte, or four where windows have more than 256 places.
+// A gradient is gathered: each number of the input looks at the windows that cover it, in their order. So nothing is
+// added by two threads, and nothing need be zero before. The winner of a window is kept as its place in the window, a
+// byte, or four where windows have more than 256 places.
 
 struct pool {
     void *in, *out; // forward reads in; backward reads out (gradients) and writes in

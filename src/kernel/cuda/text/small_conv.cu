@@ -1,10 +1,10 @@
-// small_conv.cu: convolutions of f32 by products with the patches of an input (a row for each position of the output, a column for each number of the
-// window, channels last), which are read as they are multiplied and never written. These kernels are for few channels and filters, where a library's
-// tiles stay empty.
+// small_conv.cu: convolutions of f32 by products with the patches of an input (a row for each position of the output, a
+// column for each number of the window, channels last), which are read as they are multiplied and never written. These
+// kernels are for few channels and filters, where a library's tiles stay empty.
 //
-// A block makes a tile of A by B numbers: A filters by B patch columns for gradients of weights, by B positions else. The third dimension goes by in
-// chunks of ROWS. A thread has 8 by 4 numbers; where these need fewer threads than a block has, groups of threads take turns with the rows of a chunk,
-// and their sums are added in order.
+// A block makes a tile of A by B numbers: A filters by B patch columns for gradients of weights, by B positions else.
+// The third dimension goes by in chunks of ROWS. A thread has 8 by 4 numbers; where these need fewer threads than a
+// block has, groups of threads take turns with the rows of a chunk, and their sums are added in order.
 
 enum { ROWS = 32, THREADS = 256, DOWN = 8, ACROSS = 4, SUMS = THREADS * DOWN * ACROSS, MOST_COLUMNS = 1280 };
 enum { NOWHERE = 1 << 20 }; // larger than any height
@@ -70,7 +70,8 @@ template <int A, int B> struct tile {
         }
     }
 
-    // Where the number of a filter is among the sums of a group: quads are exchanged so that rows as well as columns spread over the banks.
+    // Where the number of a filter is among the sums of a group: quads are exchanged so that rows as well as columns
+    // spread over the banks.
     static __device__ __forceinline__ int at(int filter, int number)
     {
         return filter * B + ((number / ACROSS ^ filter % DOWN) * ACROSS) + number % ACROSS;
@@ -96,7 +97,8 @@ template <int A, int B> struct tile {
 
 // ---- gradients of weights: filters by patch columns, summed over positions ----
 
-// Grid: tiles of columns, tiles of filters of all groups, slabs of so many positions (a multiple of ROWS). to: for each slab the weights.
+// Grid: tiles of columns, tiles of filters of all groups, slabs of so many positions (a multiple of ROWS). to: for each
+// slab the weights.
 template <int A, int LANES> struct weights_tile {
     enum { B = 64, WIDE = B / LANES, NA = A * ROWS / THREADS, NB = B * ROWS / THREADS / LANES };
     float a[NA], b[NB * LANES];
@@ -182,8 +184,9 @@ ENTRY slabs_sum(const float *partial, float *out, int n, int slabs)
 
 // ---- outputs, and gradients of inputs: filters by positions, summed over patch columns ----
 
-// weights: number (filter, column) lies at the column's place and `step` further for each filter. flipped: the weights are those of the convolution
-// whose gradients of inputs are computed; that one's filters are the channels here. bias: NULL, none.
+// weights: number (filter, column) lies at the column's place and `step` further for each filter. flipped: the weights
+// are those of the convolution whose gradients of inputs are computed; that one's filters are the channels here. bias:
+// NULL, none.
 struct patches_filters {
     const float *weights, *bias;
     float *to; // (positions, groups * filters)

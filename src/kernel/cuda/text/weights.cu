@@ -1,7 +1,9 @@
-// weights.cu: brings f32 weights into the form in which a library multiplies them, rounded, channels last and filled up, and gradients back.
+// weights.cu: brings f32 weights into the form in which a library multiplies them, rounded, channels last and filled
+// up, and gradients back.
 
-// Weights are (filters, channels of a group, window). Each group's filters and channels are filled up with zeros in the library's form,
-// where channels are last. is_last: channels are last in the parameter, too. n: numbers of the form that is written.
+// Weights are (filters, channels of a group, window). Each group's filters and channels are filled up with zeros in the
+// library's form, where channels are last. is_last: channels are last in the parameter, too. n: numbers of the form
+// that is written.
 struct weights_form {
     i64 n, filters, filled_filters; // filters of a group
     i64 channels, filled_channels, window;
@@ -10,7 +12,8 @@ struct weights_form {
 
 DEVICE i64 param_at(const weights_form &f, i64 filter, i64 tap, i64 channel)
 {
-    return f.is_last ? (filter * f.window + tap) * f.channels + channel : (filter * f.channels + channel) * f.window + tap;
+    return f.is_last ? (filter * f.window + tap) * f.channels + channel
+                     : (filter * f.channels + channel) * f.window + tap;
 }
 
 ENTRY weights_fill(const float *from, void *to, int type, const __grid_constant__ weights_form f)

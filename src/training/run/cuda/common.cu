@@ -1,7 +1,8 @@
-// common.cu: the text that stands before each other text of this folder: elements in vectors of 16 bytes, the loop of a rule, exact sums of squares.
+// common.cu: the text that stands before each other text of this folder: elements in vectors of 16 bytes, the loop of a
+// rule, exact sums of squares.
 //
-// Each operation is rounded by itself, in the order of the cpu's loops (src/training/method/), so that the bits are theirs at any offset and in
-// any cut. A NaN is a NaN on both, with other bits.
+// Each operation is rounded by itself, in the order of the cpu's loops (src/training/method/), so that the bits are
+// theirs at any offset and in any cut. A NaN is a NaN on both, with other bits.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -37,7 +38,8 @@ DEVICE i64 thread_number()
 
 // ---- four elements a thread ----
 
-// Elements first .. first + 3 of n; first may be negative. is_whole: there are all of them, and they lie at a multiple of 16 bytes in all vectors.
+// Elements first .. first + 3 of n; first may be negative. is_whole: there are all of them, and they lie at a multiple
+// of 16 bytes in all vectors.
 struct four {
     i64 first, n;
     bool is_whole;
@@ -94,9 +96,11 @@ DEVICE i64 thread_from(u32 first_block)
 // ---- rules: rule_*.cu have a struct with
 //
 //   enum { NSTATES };
-//   DEVICE float step(const float *k, float w, float sum, float *state)       the new w; state[NSTATES] is changed in place
+//   DEVICE float step(const float *k, float w, float sum, float *state)       the new w; state[NSTATES] is changed in
+// place
 //
-// and RULE(struct) behind it; a rule that goes by norms has NORMS_OF_GRADIENTS too, or a function measure and NORMS_OF_MEASURED(struct). ----
+// and RULE(struct) behind it; a rule that goes by norms has NORMS_OF_GRADIENTS too, or a function measure and
+// NORMS_OF_MEASURED(struct). ----
 
 enum { NUMBERS = 8, STATES = 2 };
 
@@ -166,11 +170,13 @@ template <class R> DEVICE void update_elements(const slice &s, const float *vary
 
 // ---- exact sums of squares (src/tensor/squares.h) ----
 //
-// The square of a number with mantissa m and exponent field e is m * m * 2^(2 * (e - 1)) units. A block takes the largest numbers of a tile together
-// with all that are less than 2^REACH times smaller: their squares, counted from the smallest exponent of these, are whole numbers whose sum a
-// thread has in 128 bits. Digits of these are added over the block. Smaller numbers come in another round; mostly there is none.
+// The square of a number with mantissa m and exponent field e is m * m * 2^(2 * (e - 1)) units. A block takes the
+// largest numbers of a tile together with all that are less than 2^REACH times smaller: their squares, counted from the
+// smallest exponent of these, are whole numbers whose sum a thread has in 128 bits. Digits of these are added over the
+// block. Smaller numbers come in another round; mostly there is none.
 
-enum { LIMBS = 20, LIMB_BITS = 32, DIGITS = 5, DIGIT_BITS = 26, REACH = 36, EACH = 16, WARPS = 8, TILE = EACH * WARPS * 32 };
+enum { LIMBS = 20, LIMB_BITS = 32, DIGITS = 5, DIGIT_BITS = 26, REACH = 36 };
+enum { EACH = 16, WARPS = 8, TILE = EACH * WARPS * 32 };
 
 struct wide {
     u64 low, high;
@@ -194,7 +200,8 @@ DEVICE u32 digit_of(const wide &sum, int d)
     return (u32)bits & ((1u << DIGIT_BITS) - 1);
 }
 
-// The part of a digit `sum`, which counts 2^first units, that belongs to this limb. Threads below LIMBS have a limb each.
+// The part of a digit `sum`, which counts 2^first units, that belongs to this limb. Threads below LIMBS have a limb
+// each.
 DEVICE u64 part_for_limb(u64 sum, int first, int limb)
 {
     const int at = first / LIMB_BITS, up = first % LIMB_BITS;
@@ -203,7 +210,8 @@ DEVICE u64 part_for_limb(u64 sum, int first, int limb)
     return limb == at + 1 ? (low >> 32) + ((sum >> 32) << up) : 0;
 }
 
-// Adds the squares of a tile to the limb of this thread. bits: EACH finite numbers, of no sign. All threads of a block of WARPS warps call it.
+// Adds the squares of a tile to the limb of this thread. bits: EACH finite numbers, of no sign. All threads of a block
+// of WARPS warps call it.
 DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
 {
     __shared__ u32 largest[WARPS], digits[DIGITS][WARPS];
@@ -245,8 +253,8 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
     __syncthreads(); // the next tile's largest are written behind this one's reads
 }
 
-// How many blocks of one launch are through with a vector, and whether one of them has seen a number that is not finite. Both are zero between
-// launches, which are one behind the other.
+// How many blocks of one launch are through with a vector, and whether one of them has seen a number that is not
+// finite. Both are zero between launches, which are one behind the other.
 static __device__ u32 blocks_done[TOGETHER], any_bad[TOGETHER];
 
 // *count += 1 once a launch and vector, if bad is true of any thread of its nblocks blocks.
@@ -265,8 +273,8 @@ struct share {
     u32 block, nblocks;
 };
 
-// Looks at n numbers, which value(i) gives: the sum of squares of those that are finite is added to limbs (NULL: nobody wants it). Returns whether a
-// number of this thread's is not finite.
+// Looks at n numbers, which value(i) gives: the sum of squares of those that are finite is added to limbs (NULL: nobody
+// wants it). Returns whether a number of this thread's is not finite.
 template <class V> DEVICE bool look_at(const V &value, i64 n, const share &own, i64 *limbs)
 {
     bool is_bad = false;

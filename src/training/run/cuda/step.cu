@@ -1,5 +1,5 @@
-// step.cu: the work of a step beside kernels of layers and rules: rows and blocks, control numbers, running statistics, whether gradients are finite,
-// and the loops over a centre of src/training/plan/action.
+// step.cu: the work of a step beside kernels of layers and rules: rows and blocks, control numbers, running statistics,
+// whether gradients are finite, and the loops over a centre of src/training/plan/action.
 
 // Copies between rows of all outputs and blocks, one for each part, which have n outputs of each row.
 ENTRY blocks(float *rows, float *blocks, i64 nsamples, i64 noutputs, int parts, int into)
