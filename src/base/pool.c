@@ -21,7 +21,7 @@ struct tutti_pool {
     worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t posted, finished;
-    uint64_t round; /* for the current loop */
+    uint64_t round; /* number of the current loop */
     int busy;
     bool closing;
     int64_t n;

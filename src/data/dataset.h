@@ -37,7 +37,7 @@ typedef struct {
      * all) */
     int64_t train_samples, test_samples;
     tutti_shape shape;   /* noise: shape of a sample */
-    int64_t classes;     /* noise */
+    int64_t classes;     /* noise: number of classes */
     int64_t size;        /* images: side of the square, pixels; 0 = 224 */
     int augment;         /* tutti_augment, for the training split */
     int64_t first_label; /* sets from files except images: the label of class 0 in the files */
@@ -121,7 +121,7 @@ typedef struct {
     uint64_t seed;
     int64_t batch, first, n;
     int64_t first_step, end_step;
-    int nthreads; /* 0 = 1 */
+    int nthreads; /* 0 means 1 */
     /* NULL, or a function that says which share comes next, in place of first, first_step and end_step. Share k of the
      * run is samples [k % P * n, + n) of the batch of step k / P, with P = batch / n; below 0: there is none, and it is
      * not asked again. The loader's threads call it, one at a time, ahead of the batches that are taken. */

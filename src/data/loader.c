@@ -38,7 +38,7 @@ typedef struct {
 
 struct tutti_loader {
     tutti_loader_config c;
-    int64_t sample_floats, nparts; /* of a batch */
+    int64_t sample_floats, nparts; /* both for each batch */
     slot ring[NSLOTS];
     pthread_t *threads;
     int nstarted;

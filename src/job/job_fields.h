@@ -74,14 +74,14 @@ struct tutti_job {
         tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS];
     } method;
     int64_t ranks, threads; /* threads: per rank */
-    int device;             /* tutti_device_wish */
+    int device;             /* a tutti_device_wish */
     const char *partition;  /* none | numa | l3 | number of groups; it sets ranks and threads that are not given */
     struct {
         const char *tuned; /* kernels.tuned: a tune file, NULL = none */
     } kernels;
     bool fuse;              /* tutti_model_fuse */
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
-    int reduction;          /* tutti_reduction */
+    int reduction;          /* a tutti_reduction */
     struct {
         const char *topology; /* exchange.topology: a line for algorithms that are bound to a topology */
         int buckets;          /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
@@ -105,7 +105,7 @@ struct tutti_job {
 /* All keys of a job: its own, and those of rules and methods. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
-    tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* per field */
+    tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* what the key of each field concerns */
     /* the names that each such key may have */
     char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
         kernels[TUTTI_JOB_NAMES];

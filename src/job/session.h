@@ -26,7 +26,7 @@ typedef struct {
     tutti_resolved parts;
     tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
     char *job_text, *data_text, *if_diverged; /* job_text: of `chosen`, if it is not NULL */
-    const char **free_keys;                   /* for config */
+    const char **free_keys;                   /* for config.free_keys */
     /* what was chosen, for people; "" = nothing, or rank 0 has told this rank */
     char exchange[240];
     bool is_kept; /* the choice is that of the run so far */

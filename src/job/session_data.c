@@ -68,7 +68,7 @@ static tutti_status share(const tutti_job *job, tutti_group *group, const int32_
         group, memory_of, &(tutti_shared_wish){"data: samples", nbytes, fill_block, d}, &d->shared, err);
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
-    close_own(d); /* the maker's own sets */
+    close_own(d); /* closes the maker's own sets */
     return open_block(job, d->shared, d, err);
 }
 

@@ -78,7 +78,7 @@ typedef struct {
     int n, capacity;
 } tutti_run_points;
 
-/* One test. */
+/* One test of the run. */
 typedef struct {
     int64_t step;
     double seconds; /* training time since the first step of the run, over all its processes */
@@ -99,7 +99,7 @@ typedef struct {
     tutti_run_relu *relus;
     int nrelus, relu_capacity;
     tutti_run_points times;    /* milliseconds of a step, over steps */
-    double comm_ms, step_ms;   /* sums over lines */
+    double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* over all stretches of the run */
     int nranks;                /* ranks of the last stretch; 0 = none has ended */
     /* step of the last line; step of the last line that is an end, by a signal or not: -1 = none */

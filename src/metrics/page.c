@@ -138,12 +138,12 @@ void tutti_page_table(tutti_page *p, const char *title, const char *heads)
 
 void tutti_page_table_end(tutti_page *p)
 {
-    for (int i = 0; i < 3; i++) tutti_page_close(p); /* the row, the table, its frame */
+    for (int i = 0; i < 3; i++) tutti_page_close(p); /* closes the row, the table, its frame */
 }
 
 void tutti_page_row(tutti_page *p)
 {
-    if (p->ncolumns) tutti_page_close(p); /* the row before */
+    if (p->ncolumns) tutti_page_close(p); /* closes the row before */
     p->at = 0;
     tutti_page_open(p, "tr");
 }

@@ -95,8 +95,8 @@ typedef struct {
     double lr, end_lr;
     double warmup_epochs, warmup_lr; /* linear from warmup_lr to lr, by step */
     double gamma;                    /* step: factor at each milestone */
-    tutti_reals milestones;          /* step: epochs */
-    double power;                    /* poly */
+    tutti_reals milestones;          /* step: the milestones, in epochs */
+    double power;                    /* poly: the exponent */
 } tutti_rate;
 /* The rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);

@@ -22,7 +22,7 @@ static bool carries_parameters(const tutti_plan *p, const tutti_plan_exchange *x
     return (x->drivers & trains) && !x->is_travel && role <= TUTTI_ROLE_CENTRE;
 }
 
-/* "direct", "hierarchical,group=2/ring" */
+/* Appends such as "direct" or "hierarchical,group=2/ring". */
 static void add_algorithm(const char *name, tutti_strbuf *out)
 {
     const char *at = out->length ? strstr(out->text, name) : NULL;

@@ -40,7 +40,7 @@
  * SOONEST: merge so that exchanges end soonest, by tutti_plan_config.costs (up to 1 MiB while costs are not known). */
 #define TUTTI_BUCKET_LAYER   (-1)
 #define TUTTI_BUCKET_SOONEST (-2)
-#define TUTTI_BUCKET_CUT     (-3) /* cut as tutti_plan_config.cut lists */
+#define TUTTI_BUCKET_CUT     (-3) /* bucket sizes are those of tutti_plan_config.cut */
 #define TUTTI_BUCKET_ALL     INT64_MAX
 
 /* Which norms must be known of all elements before any of them is changed. */
@@ -119,8 +119,8 @@ static inline bool tutti_plan_sums_once(const tutti_plan_config *c)
 
 /* Neighbours in the packed vector that are exchanged together. */
 typedef struct {
-    int64_t offset, count;    /* elements */
-    int first_param, nparams; /* in plan->order */
+    int64_t offset, count;    /* in elements */
+    int first_param, nparams; /* range in plan->order */
     int parts;                /* > 1: bucket of a split layer; `parts` ranks have a part each, and padding follows */
     int turn;                 /* 0: the next step reads its weights first, 1: second, ... */
 } tutti_bucket;

@@ -46,7 +46,7 @@ typedef struct {
     double ips, step_ms, comm_ms;
     double loss_scale;
     int64_t skipped; /* steps skipped because gradients were not finite */
-    double accuracy; /* for an evaluation */
+    double accuracy; /* TUTTI_TRAIN_EVAL: accuracy of the test */
     bool logged;
     const char *text;
 } tutti_train_event;
@@ -101,7 +101,7 @@ typedef struct {
      * the rank that took each share and the rank of each visit. replay: such a file to follow, which gives the same
      * bits. NULL = none. */
     const char *record, *replay;
-    tutti_handicap handicap; /* this rank's */
+    tutti_handicap handicap; /* handicap of this rank */
     /* Per layer of the graph: kernels wait this long instead of computing; everything else is done as usual. Nothing is
      * learned, losses are NaN, nothing is saved; a folder with checkpoints is refused. `test` is NULL then. NULL =
      * kernels compute. */
@@ -160,7 +160,7 @@ typedef struct {
 /* Test accuracy and loss of packed weights, on this rank alone. */
 typedef struct {
     int64_t nsamples, correct;
-    double loss; /* mean */
+    double loss; /* mean over the samples */
     tutti_replaced replaced;
     int32_t stopped; /* the signal that ended the test early, or 0 */
 } tutti_eval_result;

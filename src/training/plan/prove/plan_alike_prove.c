@@ -119,7 +119,7 @@ typedef struct {
     runner *runners;
     int nrunners;
     bool **passed; /* per rank and position */
-    int *told;     /* per invocation and exchange: number of times */
+    int *told;     /* per invocation and exchange: how many times it was told something */
     int *ended;    /* per exchange: number of invocations */
 } play;
 

@@ -121,7 +121,7 @@ tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[
 typedef struct {
     tutti_plan plan; /* the first member: a pointer to it leads here */
     tutti_loop loops[2];
-    tutti_plan_exchange exchanges[2]; /* push, pull */
+    tutti_plan_exchange exchanges[2]; /* the push and the pull exchange */
     int number[2];                    /* their numbers in the whole plan */
     bool rarely;                      /* the worker brings something only in the last step of a period */
 } pair;

@@ -18,7 +18,7 @@ static bool is_half(tutti_dtype type)
 
 static bool is_scratch(const tutti_part *part, const tutti_slice *s)
 {
-    /* buffers of peers too */
+    /* true for buffers of peers too */
     return s->buffer >= part->nbuffers || part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH;
 }
 

@@ -71,7 +71,7 @@ bool tutti_saving_is_due(const tutti_stepping *s, int64_t step);
 /* A checkpoint that is being written: its vectors do not change, and the host can read them. */
 typedef struct {
     tutti_checkpoint there, lent;
-    bool writes; /* this rank writes */
+    bool writes; /* this rank writes files */
 } tutti_saving;
 void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out);
 /* Collective. Writes the checkpoint; weights that are not finite need not be written. */

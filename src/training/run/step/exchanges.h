@@ -27,8 +27,8 @@ typedef struct {
 tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device, const tutti_plan *plan, bool saves,
                                  tutti_shared *out, tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s);
-float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* a memory of f32 */
-int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* a memory of i64 */
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* the memory must hold f32 */
+int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* the memory must hold i64 */
 /* the memory that tutti_plan_find_memory returns */
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n);
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);

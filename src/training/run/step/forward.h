@@ -9,7 +9,7 @@
 #include "staging.h"
 
 typedef struct {
-    tutti_graph *graph; /* NULL = no samples */
+    tutti_graph *graph; /* NULL = no samples, nothing to run */
     tutti_placement placed;
 } tutti_forward;
 

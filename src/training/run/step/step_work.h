@@ -10,22 +10,22 @@
 #include "../../plan/action/action.h"
 
 typedef enum {
-    TUTTI_WORK_FORWARD, /* tutti_kernel_work */
+    TUTTI_WORK_FORWARD, /* arguments: tutti_kernel_work */
     TUTTI_WORK_PARAMS,
     TUTTI_WORK_DATA,
     TUTTI_WORK_SUM,
-    TUTTI_WORK_TO_PLAIN, /* tutti_plain_work */
+    TUTTI_WORK_TO_PLAIN, /* arguments: tutti_plain_work */
     TUTTI_WORK_FROM_PLAIN,
     TUTTI_WORK_BLOCKS,
     TUTTI_WORK_CONTROL,
-    TUTTI_WORK_NO_LOSS, /* float *: the loss */
+    TUTTI_WORK_NO_LOSS, /* arguments: float *, the loss */
     TUTTI_WORK_UPDATE,
     TUTTI_WORK_STATISTIC,
     TUTTI_WORK_FINITE,
     TUTTI_WORK_NORMS,
     TUTTI_WORK_ZEROS,
     TUTTI_WORK_CLEAR,
-    TUTTI_WORK_ELEMENTS, /* tutti_elements: of an action whose row has a loop */
+    TUTTI_WORK_ELEMENTS, /* arguments: tutti_elements, for an action whose row has a loop */
     TUTTI_NWORKS
 } tutti_work_kind;
 /* Returns the row of this kind of work in the table of the device's kind. */

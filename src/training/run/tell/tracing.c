@@ -20,7 +20,7 @@ static const char *const file_names[] = {"trace.json", "layers.txt"};
 enum { CHROME_FILE, LAYERS_FILE, NFILES };
 
 struct tutti_tracing {
-    int64_t first, end; /* steps, from 0 */
+    int64_t first, end; /* the traced steps, counted from 0 */
     bool closed;
     int64_t step_began_ns;
     double *exchange_s; /* per exchange: seconds spent in it during the window */

@@ -20,7 +20,7 @@
 typedef struct {
     bool told;
     int64_t step, played; /* steps that all ranks had done; shares that it had played */
-    double seconds;       /* time since then */
+    double seconds;       /* from tutti_async.lost_from to its loss */
 } tutti_lost;
 
 /* All zeros where ranks step together. */

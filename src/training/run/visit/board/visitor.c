@@ -204,7 +204,7 @@ tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tut
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
-    if (v->is_asked) return; /* then it has been said */
+    if (v->is_asked) return; /* the ask has said it already */
     v->has_ended = true;
     v->loss = loss;
 }

@@ -36,7 +36,7 @@ typedef struct {
 
 /* The ask and answer exchanges of all workers of other hosts. */
 typedef struct tutti_asks tutti_asks;
-/* Collective. */
+/* Collective: makes the exchanges. */
 tutti_status tutti_asks_create(tutti_group *group, const tutti_plan *plan, tutti_asks **out, tutti_failure *err);
 void tutti_asks_destroy(tutti_asks *a); /* NULL is accepted */
 /* Return the exchanges of this worker as this rank has them; this rank is that worker or rank 0. */

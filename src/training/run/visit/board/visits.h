@@ -26,12 +26,12 @@
 typedef struct tutti_visits tutti_visits;
 
 typedef struct {
-    int64_t first_step, end_step; /* steps of the run */
+    int64_t first_step, end_step; /* the first step of the run, and one past the last */
     bool records;                 /* records which rank took which share and which rank visited when */
     /* file of such a record, which decides shares and visits; NULL = ranks take them as they come */
     const char *replay;
 } tutti_visits_config;
-/* Collective. */
+/* Collective: makes the board. */
 tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err);
 void tutti_visits_destroy(tutti_visits *v); /* call it before the group is left; NULL is accepted */

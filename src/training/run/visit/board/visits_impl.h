@@ -10,7 +10,7 @@
 #include "visits_turns.h"
 
 typedef struct {
-    _Alignas(64) _Atomic int64_t played; /* shares of this run */
+    _Alignas(64) _Atomic int64_t played; /* shares that it has played in this run */
     _Atomic uint64_t loss;               /* sum of their losses, as the bits of a double */
     _Atomic int64_t bad;                 /* 1 + its first share whose loss is not finite; 0 = there is none */
     _Atomic bool retired;                /* a worker of another host that is gone: its stand-in does nothing any more */

@@ -171,7 +171,7 @@ typedef struct {
     const tutti_visits_order *o;
     const tutti_plan *plan;
     tutti_failure *err;
-    int (*each)[2];           /* visits in a step of each rank */
+    int (*each)[2];           /* per rank: visits in a step that ends no period, and in one that does */
     int64_t *shares, *visits; /* for each rank so far */
     int64_t nshares, nvisits; /* over all ranks */
 } walk;
