@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: links and paths lead somewhere, and "`function` in `file`" is there. With the program it
-also checks that docs/commands.md and docs/keys.md are what --help says, and that commands in documents exist with their
-verbs and flags.
+"""Checks the documents: links and paths lead somewhere, "`function` in `file`" is there, no page is longer than its
+limit. With the program it also checks that docs/commands.md and docs/keys.md are what --help says, and that commands in
+documents exist with their verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
 --write: makes docs/commands.md and docs/keys.md anew.
 exit 0: nothing to say; 1: findings, one a line
 """
+import fnmatch
 import glob
 import os
 import re
@@ -25,7 +26,25 @@ This page lists each key of a [job](jobs.md) with its default, as `tutti train -
 the program; `tools/check_docs.py --program build/tutti --write` makes it anew.
 
 """
-DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/*/NOTES.md", "bench/*/notes/*.md", "tests/*/NOTES.md")
+# The most words that a page may have, as `wc -w` counts them; the first pattern that fits a name counts. None: a
+# generated page, without a limit.
+LIMITS = (
+    ("README.md", 900),
+    ("ARCHITECTURE.md", 2500),
+    ("CONTRIBUTING.md", 600),
+    ("docs/commands.md", None),
+    ("docs/map.md", None),
+    ("docs/keys.md", None),
+    ("docs/decisions/*.md", 250),
+    ("docs/howto/*.md", 400),
+    ("docs/lessons/*.md", 900),
+    ("docs/*.md", 2000),
+)
+ALL_DOCS = 40000  # the most words of all pages under docs/ together, without generated ones
+# Pages whose limit makes the check fail; others are only printed. ("*",) holds all pages.
+HELD = ("README.md", "CONTRIBUTING.md")
+DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/RESULTS.md", "bench/*/NOTES.md", "bench/*/notes/*.md",
+             "tests/*/NOTES.md")
 ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
 
 
@@ -51,6 +70,8 @@ def check_places(root, name, text, findings):
             findings.append(f"{name}: link to {target}: no such file")
         elif anchor and anchor not in anchors(place):
             findings.append(f"{name}: link to {target}: no such heading")
+    if name.startswith("docs/howto/"):
+        return  # these pages name files that the reader is about to add
     bare = re.sub(r"\]\([^)\s]+\)", "]", text)
     for path in re.findall(
             r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
@@ -118,6 +139,24 @@ def check_commands(name, text, found, findings):
                 findings.append(f"{name}: 'tutti {' '.join(words)}': no flag {flag}")
 
 
+def check_lengths(words_of, findings):
+    """Pages over their limit: findings for those in HELD, printed notes for others. words_of: name of a page to its words."""
+    over, total = [], 0
+    for name, words in words_of.items():
+        limit = next((limit for pattern, limit in LIMITS if fnmatch.fnmatch(name, pattern)), None)
+        total += words if name.startswith("docs/") and limit else 0
+        if limit and words > limit:
+            over.append((name, words, limit))
+    if total > ALL_DOCS:
+        over.append(("docs/", total, ALL_DOCS))
+    for name, words, limit in over:
+        text = f"{name}: {words} words; at most {limit}"
+        if any(fnmatch.fnmatch(name, pattern) for pattern in HELD):
+            findings.append(text)
+        else:
+            print(f"note: {text}")
+
+
 def main():
     args = sys.argv[1:]
     write = "--write" in args and not args.remove("--write")
@@ -136,6 +175,7 @@ def main():
         check_functions(root, name, text, findings)
         if path not in made and found:
             check_commands(name, text, found, findings)
+    check_lengths({os.path.relpath(path, root): len(read(path).split()) for path in documents}, findings)
     for path, text in made.items():
         if not os.path.exists(path) or read(path) != text:
             findings.append(f"{os.path.relpath(path, root)} is old: tools/check_docs.py --program PROGRAM --write makes it anew")
