@@ -85,7 +85,8 @@ typedef enum {
 } tutti_wire_class;
 const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided", "mixed" */
 
-/* On what the reduction expression of an element may depend. The compiler claims a class, and the checker proves it. */
+/* The determinism class: on what the reduction expression of an element may depend. The compiler claims a class, and
+ * the checker proves it. */
 typedef enum {
     TUTTI_DETERMINISM_PER_SLICE, /* fixed, but elements have different expressions (ring); they change with n */
     TUTTI_DETERMINISM_FIXED,     /* one expression for all elements, up to commutation; changes with the rank count */

@@ -30,7 +30,7 @@ static void list_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_s
     free(choice);
 }
 
-/* Lists the ways of a call; rank 0 knows the times of those that calls have gone. */
+/* Lists the ways of a call; on rank 0 with the times of those ways that calls have gone. */
 static void list_ways(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_strbuf *out)
 {
     tutti_call_plan part = *plan;

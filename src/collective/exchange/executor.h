@@ -170,7 +170,7 @@ void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *ou
  * will run, with the proved one: a different part ends the epoch for all, TUTTI_ERR_RENDEZVOUS with both hashes. *hash:
  * of the whole schedule. Cost: the proof on rank 0, one part on the others. */
 tutti_status tutti_group_prove(tutti_group *group, const tutti_schedule *schedule, uint64_t *hash, tutti_failure *err);
-tutti_prover tutti_group_prover(tutti_group *group); /* returns a prover that does so */
+tutti_prover tutti_group_prover(tutti_group *group); /* returns a prover that calls tutti_group_prove */
 /* Proves a schedule over some ranks of the group (executor.h). The call is still collective over all ranks. Rank 0
  * proves, whether it is a member or not; a rank that is no member compares nothing. The proof does not depend on the
  * members: one proof serves all exchanges of a schedule, and each exchange compares parts again when it is created.

@@ -59,7 +59,7 @@ typedef struct {
     bool stream;
     int32_t first_dep, ndeps;   /* into exchange.deps */
     int32_t nins, nouts, first; /* first: index into a pointer set, inputs, then outputs */
-    const uint8_t *folds;       /* reduce */
+    const uint8_t *folds;       /* for reduce */
     int64_t n, cursor;          /* elements, and the number of them that are done */
     size_t in_bytes, out_bytes; /* bytes of an element of its inputs, of its outputs */
     bool shows;                 /* plain: it stores memory that peers will read */
@@ -153,7 +153,7 @@ struct tutti_exchange {
 
 /* --- members (members.c) --- */
 
-/* Ranks by number. */
+/* A list of ranks. */
 typedef struct {
     const int32_t *rank;
     int32_t n;
@@ -186,7 +186,7 @@ typedef struct {
 
 typedef struct {
     tutti_buffer_place *places; /* one place for each buffer; NULL until needed */
-    tutti_buffer *buffers;      /* plain */
+    tutti_buffer *buffers;      /* the member's buffers, kept only if memory is plain (tutti_binder_lay_again) */
     int32_t nbuffers;
 } tutti_rank_places;
 

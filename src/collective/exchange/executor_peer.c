@@ -16,7 +16,7 @@ typedef struct {
     const int32_t *owner; /* for each operand: the peer, -1 = this rank */
     char *const *at;
     int64_t from, n;
-    char *bounce; /* the next free one */
+    char *bounce; /* next free bounce buffer */
 } piece;
 
 static char *here(const piece *p, int32_t k)

@@ -46,7 +46,7 @@ static void print_far(const tutti_group *g, tutti_strbuf *out)
  * this one. */
 static void print_progress(const tutti_group *g, tutti_strbuf *out)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN; /* numbers by which it is ahead of this rank */
+    int64_t least = INT64_MAX, most = INT64_MIN; /* lead of a rank over this one, in exchanges and calls */
     int slowest = -1;
     headway all = {0}, h;
     (void)look_at(g, g->rank, &all);

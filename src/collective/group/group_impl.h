@@ -94,8 +94,8 @@ typedef struct {
 typedef struct {
     bool on;
     char what[TUTTI_WHAT_TEXT], unit[16];
-    _Atomic uint64_t moves, pulse;   /* moves: beginnings and ends; with a far peer's reports and, in pulse, its signs
-                                      * of life */
+    _Atomic uint64_t moves, pulse;   /* moves: number of beginnings, ends and (far peer) reports of its phases; pulse:
+                                      * number of its messages */
     int64_t done, total;             /* last report of a far peer */
     uint64_t seen_moves, seen_pulse; /* values when the peer last made progress (group_patience.c) */
     int64_t idle_ns;                 /* time of the wait since then */
@@ -262,7 +262,7 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
                        void *arg);
 /* Handles the messages in the mesh sockets without blocking. Sets g->failed on a death or abort. */
 void tutti_group_watch(tutti_group *g);
-/* Handles those of one peer alone. */
+/* Handles the messages of one peer alone. */
 void tutti_group_drain(tutti_group *g, int rank);
 /* Begins to listen to `rank`, once its sockets exist. */
 tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err);

@@ -60,7 +60,7 @@ static void tell_unreached(tutti_joining *j, const char *why)
  * hosts). */
 typedef struct {
     struct addrinfo *list; /* NULL: the name is unknown */
-    double asked_at;       /* 0: never */
+    double asked_at;       /* 0: never asked */
     int problem;           /* error of getaddrinfo */
 } addresses;
 

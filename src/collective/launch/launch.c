@@ -42,7 +42,7 @@ typedef struct {
     tutti_process_watch watch;
     int interrupts;
     unsigned sent;  /* a bit for each signal that was passed on */
-    double kill_at; /* 0 = not yet */
+    double kill_at; /* time to kill the ranks; 0 = not yet */
 } launcher;
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP};

@@ -31,7 +31,7 @@ typedef struct {
     int32_t anchor; /* step whose place it takes: `step`, or the one that it is fused with */
     int32_t level;  /* 4 * stage + class */
     int8_t part;    /* 0 before, 1 at, 2 after the anchor's move */
-    bool ack;       /* it uses channel 2c + 1 */
+    bool ack;       /* has an acknowledgement, on channel 2c + 1 */
     uint32_t when;
 } tutti_piece;
 

@@ -25,7 +25,7 @@ typedef struct {
     const tutti_network *g;
     const tutti_packing *from;
     tutti_tree_loads l; /* loads of the first trees of `from`; room in its units */
-    double wanted;      /* in units */
+    double wanted;      /* rate that is wanted, in units */
 } choice;
 
 static int64_t load_on(const choice *c, int32_t tree, int32_t link)

@@ -28,7 +28,7 @@ typedef struct {
     const tutti_schedule *schedule;
     bool touch;
     int64_t n;
-    int invocations; /* number in a block */
+    int invocations; /* number of invocations in a block */
     double block_s[NBLOCKS];
     tutti_region *region;
     float *zeros;

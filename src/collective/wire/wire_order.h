@@ -62,7 +62,7 @@ typedef struct tutti_wire_read {
 
 typedef struct {
     tutti_wire_read *head;
-    uint64_t last; /* number */
+    uint64_t last; /* number of the newest read */
 } tutti_wire_reads;
 
 tutti_wire_read *tutti_wire_reads_begin(tutti_wire_reads *reads, void *to, size_t nbytes);

@@ -32,7 +32,7 @@ double tutti_flows_latency(const tutti_flows *f, int64_t route);
 /* Sends a message. `now` never goes back, and is not before the last end that was taken. False: the route has no links,
  * so the message has arrived at once. */
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now);
-/* Returns true if the last byte of some message is sent by then, given the messages sent so far. */
+/* Returns true if some message sends its last byte at `by` or before, given the messages sent so far. */
 bool tutti_flows_end_by(tutti_flows *f, double by);
 /* Call it after end_by returned true: returns the message that has ended; *arrives is that time plus the route's
  * latency. */
