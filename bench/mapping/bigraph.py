@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/topologies.md: halving and doubling of 100 MB over all hosts of a BiGraph of N switches with M
+"""The table of bench/mapping/NOTES.md: halving and doubling of 100 MB over all hosts of a BiGraph of N switches with M
 hosts each: the most messages on a link between switches in a stage, and simulated time / time on one switch that never
 blocks, by placement.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table and the picture of docs/packing.md.
+"""The table of bench/packing/NOTES.md and the picture of docs/packing.md.
 
 usage: packing.py subsets BUILD [dgx1v|dgx1p] [broadcast]   what trees carry on each kind of subset of 3 to 8 GPUs that
 NVLinks join,

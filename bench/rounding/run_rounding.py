@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_rounding.py BUILD [--nets mlp,lenet] [--seeds 1,2,..] [--jobs N] [--json FILE]: see run. A line of FILE is a
-run; those that are there already are not done again. Prints the table of docs/precision.md, and of each row how far
+run; those that are there already are not done again. Prints the table of bench/rounding/NOTES.md, and of each row how far
 its seeds are from the same seeds in f32."""
 import argparse
 import concurrent.futures

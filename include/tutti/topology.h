@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology.h: the topology, a machine as a value: links, what they carry, and where each figure is from.
  *
- * One row a kind (src/topology/topology_table.c); docs/topologies.md describes them and their keys:
+ * One row a kind (src/topology/topology_table.c); docs/topologies.md describes them for users:
  *   host     ranks of one machine that map each other's memory. Moving bytes is work of a core: link core(r mod cores)
  *            carries every byte that rank r reads and writes, link memory those of all ranks when they do not fit in
  *            the caches. More ranks than cores share cores in time.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The drawn shapes: the same bytes for a seed on every machine, balanced, and as their constants say. How hard they are
- * was measured with PyTorch: docs/data.md. */
+ * was measured with PyTorch: bench/mnist/NOTES.md. */
 #include "testing.h"
 
 #include <math.h>

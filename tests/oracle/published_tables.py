@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of published tables print what the pages say: bench/packing (docs/packing.md), bench/mapping
-(docs/topologies.md).
+"""The scripts of published tables print what the pages say: bench/packing and bench/mapping
+(NOTES.md of both).
 
 usage: published_tables.py PROGRAM
 """

@@ -165,7 +165,7 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
     if (++p->nup == p->nconnections && --w->nawaited == 0) tutti_tcp_stop_listening(w);
 }
 
-/* With one network between two ranks one connection carries as much as several (docs/wires.md). If several networks
+/* With one network between two ranks one connection carries as much as several (bench/hosts/NOTES.md). If several networks
  * were asked for, each gets a connection. */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {

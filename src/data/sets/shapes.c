@@ -20,7 +20,7 @@ enum {
     MAX_POINTS = 48,  /* the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
 
-    /* How hard the set is; docs/data.md has the results measured with these numbers. */
+    /* How hard the set is; bench/mnist/NOTES.md has the results measured with these numbers. */
     RADIUS_MIN = 7 * 256, /* Q8 pixels */
     RADIUS_RANGE = 6 * 256,
     STRETCH = ONE / 6,          /* of width relative to height, either way */

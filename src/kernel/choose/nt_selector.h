@@ -28,7 +28,7 @@ void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double 
 
 /* Returns TUTTI_ERR_DATA if the tree asks for features that this program does not know. */
 tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err);
-/* Returns the name of the candidate to use, by the tree t, which was checked, or by a rule of thumb (docs/kernels.md)
+/* Returns the name of the candidate to use, by the tree t, which was checked, or by a rule of thumb (docs/selector.md)
  * if t is NULL. Cost: under a microsecond. */
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s);
 

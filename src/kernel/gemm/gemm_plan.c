@@ -262,8 +262,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* True if so few rows of C read B that packing it does not pay (measured: docs/kernels.md). The limit is lower if B's
- * panels are to stay in the first-level cache and every fourth of their rows competes for the same sets. */
+/* True if so few rows of C read B that packing it does not pay (measured: bench/kernels/NOTES.md). The limit is lower
+ * if B's panels are to stay in the first-level cache and every fourth of their rows competes for the same sets. */
 static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
 {
     enum { FEW_ROWS = 128, FEWER = 95, FEWEST = 47 };

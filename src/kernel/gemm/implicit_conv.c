@@ -103,7 +103,7 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
  *   512 to 512, 3, 1, 14 x 14                         67.1 81.4                     no
  *
  * There the library is far below its own speed elsewhere, which is that of a loop in registers, so that nothing is won
- * there (docs/kernels.md).
+ * there (bench/kernels/NOTES.md).
  *
  * With AVX2 alone, in blocks of 8 channels, parts of sixteen multiply-adds a cycle, forward, d weights, d input
  * (counted cycles of an EPYC of Zen 3, 16 samples, the better of two rounds; 4 and 64 samples alike, 1 sample 0.58 to

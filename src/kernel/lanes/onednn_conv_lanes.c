@@ -43,7 +43,7 @@
  * (0.35 0.38, so 0.48 0.46), less than a vector.
  *
  * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs
- * (docs/kernels.md), and the library keeps the rest.
+ * (bench/kernels/NOTES.md), and the library keeps the rest.
  *
  * Threads share the samples. Each sums gradients of weights and bias on its own; these sums are added in the order of
  * threads. */

@@ -137,8 +137,8 @@ static int64_t rounded_up(int64_t n, int64_t to)
  *   50 -> 20, 8 x 8, pad 4, 64         - | 3.52 3.96 3.06 | 3.17 3.17 2.59
  *
  * With AVX2 (Zen 3) it and the library take longer by half or more, the first line 1.67 1.71 1.59 | 2.93 3.85 4.25:
- * docs/kernels.md. Not calibrated: padding of more than 2, where the library leaves out what is zero; a sample whose
- * tiles the second level does not hold. */
+ * bench/kernels/NOTES.md. Not calibrated: padding of more than 2, where the library leaves out what is zero; a sample
+ * whose tiles the second level does not hold. */
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     enum { MOST_BYTES = 512 << 10, MOST_PAD = 2 };

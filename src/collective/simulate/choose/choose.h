@@ -88,7 +88,7 @@ tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps,
 
 /* Limits that physics sets to a collective on a topology: seven figures, L1 .. L7, each with its meaning, its kind, and
  * the ranks, cut or partition that attain it. Full duplex, no coding, no compression; switches neither copy nor add,
- * unless the figure says so. docs/topologies.md has the derivations and sources. Threads: shared. */
+ * unless the figure says so. bench/mapping/NOTES.md has derivations and sources. Threads: shared. */
 
 typedef enum {
     TUTTI_LIMIT_NONE,    /* it says nothing here; `where` says why */
