@@ -122,7 +122,7 @@ def shown_commands(text):
     return [
         words.split()
         for line in lines
-        for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1|tuned kernels 1)([a-z][^#|&']*)", line)
+        for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1|tuned kernels 1)([a-z][^#|&;']*)", line)
     ]
 
 

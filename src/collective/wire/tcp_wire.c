@@ -165,8 +165,8 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
     if (++p->nup == p->nconnections && --w->nawaited == 0) tutti_tcp_stop_listening(w);
 }
 
-/* With one network between two ranks one connection carries as much as several (bench/hosts/NOTES.md). If several networks
- * were asked for, each gets a connection. */
+/* With one network between two ranks one connection carries as much as several (bench/hosts/NOTES.md). If several
+ * networks were asked for, each gets a connection. */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {
     const uint32_t own = w->card.nconnections, theirs = p->card->nconnections, more = own > theirs ? own : theirs;

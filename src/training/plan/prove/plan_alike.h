@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_alike.h: the proof of a composition in parts, each proved once (plan_compose.h; measured in bench/plan_check/NOTES.md).
+/* plan_alike.h: the proof of a composition in parts, each proved once (plan_compose.h; bench/plan_check/NOTES.md).
  *
  * Races and contents of memory are questions about each element by itself: a step of the loops or of an exchange reads
  * element i of its sources and writes element i of its targets. So if all ranks do the same with several elements, in
