@@ -127,7 +127,7 @@ typedef struct {
     int64_t round;           /* number of working sets so far in this subproblem */
     int64_t iterations;      /* number of pairs of samples optimised so far */
     double gap;              /* b_low - b_up over the active samples */
-    int64_t samples, active; /* in the subproblem */
+    int64_t samples, active; /* samples: number in the subproblem; active: number of those that are not eliminated */
     int64_t eliminated;      /* samples dropped so far; a sample counts each time */
     int64_t reconstructed;   /* gradients that were made anew so far */
     int64_t kernel_rows;     /* rows of the kernel matrix that were computed (over the active samples) */

@@ -15,7 +15,8 @@ enum {
     FEW_RANKS = 4,          /* number of ranks up to which one-shot pays, whose work grows with the ranks */
     FEW_BYTES = 1 << 14,    /* bytes up to which only waiting counts */
     CHOICE_BYTES = 1 << 14, /* bytes from which ways differ by more than trying them costs */
-    PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways writes what peers read past the caches */
+    PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways writes shared memory with stores that bypass
+                             * the caches */
 };
 
 bool tutti_is_auto(const tutti_call *call)

@@ -22,7 +22,7 @@ static tutti_compile_request request_of(const tutti_comm *comm, const tutti_call
                                    .in_place = key->in_place};
 }
 
-/* Finds the topology of the ranks once a communicator, because looking at a machine takes milliseconds. */
+/* Finds the topology of the ranks, once for each communicator, because looking at a machine takes milliseconds. */
 static tutti_status find_out_where(tutti_comm *comm, tutti_failure *err)
 {
     if (comm->here) return TUTTI_OK;

@@ -49,8 +49,8 @@ typedef struct {
     const char *variants[8];
     /* Called before accept: sets parameters that still have an `initial` below their lowest. NULL: the row has none. */
     void (*settle)(tutti_compile_request *q);
-    /* Called after accept, once a schedule: makes what all parts share, for q->prepared; released with the schedule.
-     * NULL: the parts share nothing. */
+    /* Called after accept, once for each schedule: makes what all parts share, for q->prepared; released with the
+     * schedule. NULL: the parts share nothing. */
     tutti_status (*prepare)(const tutti_compile_request *q, void **prepared, tutti_failure *err);
     void (*release)(void *prepared);
 } tutti_algorithm;

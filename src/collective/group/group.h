@@ -134,7 +134,7 @@ typedef struct {
     int rank;              /* 1 + the rank of the last look */
     bool said;             /* the notice was given */
 } tutti_group_wait;
-/* Returns the seconds that count of waiting for that rank; call it at least once a second. */
+/* Returns the seconds of the wait for that rank that count, by the rule above; call it at least once a second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
 /* Gives the notice of such a wait once: after 15 s, or after 2 s if that rank is stopped or some rank is in a long
  * phase. `doing` begins its words ("waits for its turn, after"). Owner. */

@@ -285,7 +285,7 @@ void tutti_tcp_drop_parcels(tcp_connection *c, bool over);
 bool tutti_tcp_may_pin(tcp_connection *c, size_t nbytes);
 /* Sends bytes of a parcel as send() does, without a copy if the kernel can. */
 ssize_t tutti_tcp_send_pinned(tcp_connection *c, tcp_parcel *p, const char *from, size_t nbytes, int flags);
-/* Handles the kernel's reports about earlier ones. */
+/* Handles the kernel's reports about earlier sends without a copy. */
 void tutti_tcp_unpin(tcp_connection *c);
 
 /* --- tcp_receive.c --- */

@@ -5,10 +5,10 @@
  *   tcp   moves bytes by itself (put, read), between hosts or on one, over sockets.
  *   ucx   does the same over the transports that the library UCX finds.
  *
- * A wire that moves bytes is opened once a group, connected to every peer that maps no memory of this rank, and told
- * which memory peers may put into. From then on every put goes to its place without a message before it. Order: a word
- * becomes visible only after all bytes that were put to that peer before it, and words only grow. Bytes arrive, and are
- * read, while the peer calls progress.
+ * A wire that moves bytes is opened once for each group, connected to every peer that maps no memory of this rank, and
+ * told which memory peers may put into. From then on every put goes to its place without a message before it. Order: a
+ * word becomes visible only after all bytes that were put to that peer before it, and words only grow. Bytes arrive,
+ * and are read, while the peer calls progress.
  *
  * Threads: one at a time (a group's lock ensures it). Later errors break the connection to one peer
  * (tutti_wire.broken); other peers are not touched. */

@@ -91,7 +91,7 @@ double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
 typedef struct {
     double when;
-    int64_t of; /* the caller's number */
+    int64_t of; /* number that the caller gave the entry */
 } tutti_due;
 
 /* Begins as zeros; if n > 0, at[0] is the next. */
