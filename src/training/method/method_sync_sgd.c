@@ -4,9 +4,10 @@
  *
  * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices. Each owner updates its
  * slice, with states that no other rank keeps, and the slices are gathered. Nothing waits at the end of a step: the
- * first reader of the next step does. Before a checkpoint rank 0 gathers the states. Replicated: one allreduce, of any
- * algorithm that has one, sums a bucket on every rank, and every rank updates all of it. The same sums and the same
- * rule give the same weights; the proof demands that the sums are the same expressions.
+ * first reader of the next step does. Before a checkpoint rank 0 gathers the states.
+ *
+ * Replicated: one allreduce, of any algorithm that has one, sums a bucket on every rank, and every rank updates all of
+ * it. The same sums and the same rule give the same weights; the proof demands that the sums are the same expressions.
  *
  * Early, for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels,
  * as soon as the sums have come and the last kernel that reads the bucket's weights has run, so that gathers run during

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keep.h: the files that a run keeps in its folder, and the weights and step where it begins.
  *
- *   resume.c      the folder: lock, comparison of jobs,      init*.c        weights from elsewhere
- *                 where to continue
- *   fill.c        the weights it begins with                 checkpoint*.c  a checkpoint, its manifest and its tensors
- *   saving.c      when a run saves, and what                 lent.c         copies a device's vectors to where the host
- *                                                                           reads and fills them
+ *   resume.c      the folder: lock, comparison of jobs, where to continue
+ *   fill.c        the weights it begins with
+ *   saving.c      when a run saves, and what
+ *   init*.c       weights from elsewhere
+ *   checkpoint*.c a checkpoint, its manifest and its tensors
+ *   lent.c        copies a device's vectors to where the host reads and fills them
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_KEEP_H

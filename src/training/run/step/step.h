@@ -2,15 +2,20 @@
 /* step.h: plays the steps of one rank: a plan's memories and exchanges on a device, its batches, and how far it has
  * come.
  *
- *   stepping.c   create and release                       step*.c      the actions of one step
- *   exchanges.c  memories and exchanges of a plan         ahead.c      the batch of a step, and the next one on its way
- *                to a device
- *   beside.c     what is done when an exchange has ended  hops.c       layers that ranks share
- *   account.c    what time was spent on                   staging.c    samples and labels on their way to a device,
- *                and results on their way back
- *   groups.c     parameters with a rate of their own      step_work.c  what runs on a device, launched
- *   handicap.c   ranks that are held up on purpose        pretend.c    kernels that only wait
- *   evaluate.c   test accuracy, over all ranks            forward.c    an inference graph of some samples
+ *   stepping.c   create and release
+ *   exchanges.c  memories and exchanges of a plan
+ *   step*.c      the actions of one step
+ *   ahead.c      the batch of a step, and the next batch on its way to a device
+ *   beside.c     what is done when an exchange has ended
+ *   hops.c       layers that ranks share
+ *   account.c    what time was spent on
+ *   staging.c    samples and labels on their way to a device, and results on their way back
+ *   groups.c     parameters with a rate of their own
+ *   step_work.c  what runs on a device, launched
+ *   handicap.c   ranks that are delayed on purpose
+ *   pretend.c    kernels that only wait
+ *   evaluate.c   test accuracy, over all ranks
+ *   forward.c    an inference graph of some samples
  *   sparsity.c   zeros that convolutions skip
  *
  * This code knows of visits only what an action asks of the board, and nothing of what is kept and reported. Threads:

@@ -2,10 +2,10 @@
 /* visit.h: asynchronous workers, which take steps of their own: how a worker plays its shares, and what happens when
  * one is lost.
  *
- *   async.c   shares from one stop to the next            serve.c   visits that rank 0 makes for workers of other hosts
- *   lost.c    workers die, and the others go on           board/    which rank takes which share and comes to the
- *             centre
- *                                                                   when
+ *   async.c   shares from one stop to the next
+ *   lost.c    workers die, and the others go on
+ *   serve.c   visits that rank 0 makes for workers of other hosts
+ *   board/    which rank takes which share, and which rank comes to the centre when
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_VISIT_H
