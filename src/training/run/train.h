@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.h: trains: plays a plan step by step on one rank, with tests, metrics, checkpoints and orderly ends.
  *
- * It names no algorithm and no model, and prints nothing: the caller gets events (on_event). DIR holds
- *   lock           held while a run uses the folder; a second run is refused
- *   job.yaml       the resolved job             metrics.jsonl, events.out.tfevents.*   see docs/metrics.md
- *   checkpoints/   see checkpoint.h                  trace.json, layers.txt   see tracing.h
- *   plan.proof     that the plan is proved, see proof.c
+ * It names no algorithm and no model, and prints nothing: the caller gets events (on_event). The folder DIR holds
+ *   lock                      held while a run uses the folder; a second run is refused
+ *   job.yaml                  the resolved job
+ *   plan.proof                that the plan is proved, see proof.c
+ *   checkpoints/              see checkpoint.h
+ *   trace.json, layers.txt    see tracing.h
+ *   metrics.jsonl, events.out.tfevents.*    see docs/metrics.md
  *
  * The plan is proved before the first step; a wrong plan is TUTTI_ERR_USAGE, with a counter-example. Threads: owner of
  * the group. */

@@ -3,13 +3,13 @@
  * after it has defined
  *
  *   enum { NSTATES };
- *   static inline float step(const float *k, float w, float sum, float *state);    returns the new w; state[NSTATES] is
- *   changed in place
+ *   static inline float step(const float *k, float w, float sum, float *state);
+ *       returns the new w; state[NSTATES] is changed in place
  *
  * and, where the rule compares the norms of its tensors with those of something else than gradients,
  *
- *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are compared
- *   with; state is a copy
+ *   static inline float measure(const float *k, float w, float sum, float *state);
+ *       returns what the weight is compared with; state is a copy
  *   #define MEASURES
  *
  * RULE_LOOPS and RULE_MEASURES are the values for the rule's row. The arithmetic of one element is written once, and

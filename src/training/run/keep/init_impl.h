@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init_impl.h: shared by the files of init.
  *
- *   init_source.c  files -> a list of tensors      init_match.c  matches tensors with the model's parameters
+ *   init_source.c  files -> a list of tensors
+ *   init_match.c   matches tensors with the model's parameters
  *   init.c         finds the source, holds both, fills vectors, reports what was loaded */
 #ifndef TUTTI_INIT_IMPL_H
 #define TUTTI_INIT_IMPL_H

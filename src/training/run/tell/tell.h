@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tell.h: reports and traces of a run.
  *
- *   report.c    metrics and events                        tracing.c   spans of some steps, as files
+ *   report.c    metrics and events
+ *   tracing.c   spans of some steps, as files
  *   diverge.c   what happens when the loss or weights are not finite
  *
  * Threads: owner of the group. */
