@@ -13,8 +13,8 @@
 #include "../predict/choice/choice.h"
 #include "job_fields.h"
 
-/* A choice must be better than the fixed rule by at least this fraction. The fraction is small on a host whose figures
- * were measured, larger for assumed figures of a network and kernels. */
+/* A choice must be better than the fixed rule by at least this fraction: on one host, whose figures were measured with
+ * some noise; between hosts; between hosts if kernel times are assumed. */
 static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 0.1;
 
 static tutti_open_keys open_keys(const tutti_job *job)

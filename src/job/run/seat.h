@@ -28,8 +28,8 @@ bool tutti_seat_is_partitioned(const tutti_job *job);
  * cores do not fit. */
 tutti_status tutti_seat_cut(const tutti_job *job, int nlocal, tutti_core_set *given, tutti_partition *out,
                             tutti_failure *err);
-/* As a rank, before it joins: binds this process, unless its launcher has done so. TUTTI_ERR_USAGE: ranks and cores do
- * not fit, or the launcher has not said how many ranks this host has. */
+/* As a rank, before it joins: binds this process (its launcher may have done so already). TUTTI_ERR_USAGE: ranks and
+ * cores do not fit, or the launcher has not said how many ranks this host has. */
 tutti_status tutti_seat_take(const tutti_job *job, const tutti_group_config *config, tutti_seat *out,
                              tutti_failure *err);
 /* Collective, if the job has a partition: checks that the ranks of a host have shared out the same cores; if not,

@@ -100,8 +100,8 @@ void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
     if (out->writes) tutti_group_long_phase_begin(s->group, "writes a checkpoint", "bytes of a file");
 }
 
-/* The other ranks go on while rank 0 writes: no rank changes what it writes before rank 0 is ready for the next
- * exchange. */
+/* The other ranks go on while rank 0 writes: the vectors are rank 0's own, or no rank changes them before rank 0 takes
+ * part in the next exchange. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
                                 tutti_failure *err)
 {
