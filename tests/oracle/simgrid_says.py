@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """simgrid_says.py: what the tests that ask SimGrid's own programs share: a star in its XML, runs of smpirun, answers
 of our engines."""
+import functools
 import json
 import os
 import pathlib
@@ -64,8 +65,9 @@ def smpirun(where: pathlib.Path, ranks: int, settings: list[str], words: list, p
     return done.stdout + done.stderr
 
 
-def explained(program: str, engine: str, algorithm: str, ranks: int, nbytes: int, on: str) -> float:
-    """Seconds, as `tutti coll explain --engine` says."""
+@functools.cache
+def explained_rows(program: str, engine: str, ranks: int, nbytes: int, on: str) -> dict[str, dict]:
+    """The rows of `tutti coll explain --engine` by algorithm. One run simulates all algorithms, which takes seconds."""
     done = subprocess.run([
         program, "coll", "explain", "--bytes",
         str(nbytes), "--ranks",
@@ -75,10 +77,15 @@ def explained(program: str, engine: str, algorithm: str, ranks: int, nbytes: int
                           text=True)
     if done.returncode:
         sys.exit(f"FAILED: coll explain --engine {engine}: {done.stderr}")
-    for row in map(json.loads, done.stdout.splitlines()):
-        if row["algorithm"] == algorithm:
-            return row["seconds"] if row["can"] else sys.exit(f"FAILED: {engine} cannot {algorithm}: {row['refusal']}")
-    sys.exit(f"FAILED: coll explain says nothing of {algorithm}")
+    return {row["algorithm"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def explained(program: str, engine: str, algorithm: str, ranks: int, nbytes: int, on: str) -> float:
+    """Seconds, as `tutti coll explain --engine` says."""
+    row = explained_rows(program, engine, ranks, nbytes, on).get(algorithm)
+    if not row:
+        sys.exit(f"FAILED: coll explain says nothing of {algorithm}")
+    return row["seconds"] if row["can"] else sys.exit(f"FAILED: {engine} cannot {algorithm}: {row['refusal']}")
 
 
 def skip_without_simgrid(program: str) -> None:
