@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_bigraph.c: BiGraph (EFLOPS, Dong et al., HPCA 2020): `switches` switches in two layers of half as many,
- * every upper one linked to every lower one, `hosts` hosts on each switch of both layers. Hosts of different layers
- * have one shortest way, over two switches; hosts of one layer go through a switch of the other layer, chosen by the
- * destination's number. Seats: those of upper switches first. place=parity puts every partner of halving and doubling
- * on the other layer. */
+/* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020): `switches` switches in two layers
+ * of half as many, every upper one linked to every lower one, `hosts` hosts on each switch of both layers. Hosts of
+ * different layers have one shortest way, over two switches; hosts of one layer go through a switch of the other layer,
+ * chosen by the destination's number. Seats: those of upper switches first. place=parity puts every partner of halving
+ * and doubling on the other layer. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_cards.c: one server of GPUs as detected: slots under PCIe switches under one or two sockets, some of which
- * may be empty (gpus= lists the full ones), and any mesh of NVLinks between them. `tutti topo detect --cards` writes
- * such lines. */
+/* topology_cards.c: the topology cards: one server of GPUs as detected: slots under PCIe switches under one or two
+ * sockets, some of which may be empty (gpus= lists the full ones), and any mesh of NVLinks between them. `tutti topo
+ * detect --cards` writes such lines. */
 #include <string.h>
 
 #include "detect/server.h"

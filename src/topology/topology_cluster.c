@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_cluster.c: hosts on one switch that never blocks, several ranks a host. Inside a host bytes go over its
- * memory (bus), which all its ranks share. To another host they go through a NIC, which ranks of a host share too: the
- * i-th rank of a host uses NIC i mod nics, at both ends.
+/* topology_cluster.c: the topology cluster: hosts on one switch that never blocks, several ranks a host. Inside a host
+ * bytes go over its memory (bus), which all its ranks share. To another host they go through a NIC, which ranks of a
+ * host share too: the i-th rank of a host uses NIC i mod nics, at both ends.
  *
  *   inside    rank -> out(host) -> [bus] -> in(host) -> rank'
  *   between   rank -> out(host) -> [nic] -> switch -> [nic'] -> in(host') -> rank'

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_dgx1.c: DGX-1 with P100 (dgx1p) and V100 (dgx1v): eight GPUs on two sockets, two PCIe switches a socket, a
- * NIC a switch, and NVLinks in a hybrid cube mesh: two quads {0..3}, {4..7}, all pairs of a quad joined, and GPU g
- * joined with g + 4. P100 has 4 NVLinks a GPU, one for each pair: 16 in all. V100 has 6 a GPU: two between 0-3, 0-4,
- * 1-2, 1-5, 2-3, 5-6, 4-7, 6-7, one between the others, 24 in all. This is the matrix that `nvidia-smi topo -m` prints
- * on such machines, read in published logs; the P100 mesh is the same with every pair once. gpus= takes any subset of
- * the GPUs, as a queueing system may assign them. */
+/* topology_dgx1.c: the topologies dgx1p and dgx1v: DGX-1 with P100 (dgx1p) and V100 (dgx1v): eight GPUs on two sockets,
+ * two PCIe switches a socket, a NIC a switch, and NVLinks in a hybrid cube mesh: two quads {0..3}, {4..7}, all pairs of
+ * a quad joined, and GPU g joined with g + 4. P100 has 4 NVLinks a GPU, one for each pair: 16 in all. V100 has 6 a GPU:
+ * two between 0-3, 0-4, 1-2, 1-5, 2-3, 5-6, 4-7, 6-7, one between the others, 24 in all. This is the matrix that
+ * `nvidia-smi topo -m` prints on such machines, read in published logs; the P100 mesh is the same with every pair once.
+ * gpus= takes any subset of the GPUs, as a queueing system may assign them. */
 #include "detect/server.h"
 
 static const tutti_nvlink mesh_p100[] = {

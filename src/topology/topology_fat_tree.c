@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_fat_tree.c: fat-trees of two levels (pods = 1) or three. A leaf has `hosts` hosts; every leaf of a pod is
- * linked to each of its `spines`; with several pods, spine i of every pod is linked to the same `tops` top switches. A
- * leaf carries hosts * bw : spines * up; equal figures do not oversubscribe.
+/* topology_fat_tree.c: the topology fat-tree: fat-trees of two levels (pods = 1) or three. A leaf has `hosts` hosts;
+ * every leaf of a pod is linked to each of its `spines`; with several pods, spine i of every pod is linked to the same
+ * `tops` top switches. A leaf carries hosts * bw : spines * up; equal figures do not oversubscribe.
  *
  * The way down is fixed, the way up is chosen. dmodk chooses by the destination's number: spine dst mod spines, top
  * (dst div spines) mod tops (D-mod-k routing), so that all bytes to one host come down one way. ecmp chooses by a hash

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_torus.c: nodes on a grid of x * y * z that closes in every direction, one rank a node, one duplex cable
- * between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. Routing is by dimension, x first,
- * the shorter way round; if both ways are equal, forward from even and backward from odd nodes. Every link costs
- * `lat`. */
+/* topology_torus.c: the topology torus: nodes on a grid of x * y * z that closes in every direction, one rank a node,
+ * one duplex cable between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. Routing is by
+ * dimension, x first, the shorter way round; if both ways are equal, forward from even and backward from odd nodes.
+ * Every link costs `lat`. */
 #include <stdio.h>
 
 #include "topology_impl.h"

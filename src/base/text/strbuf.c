@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strbuf.c: text that grows; the capacity doubles, so n appends cost O(n). */
+/* strbuf.c: strings: text that grows; the capacity doubles, so n appends cost O(n). */
 #include "strbuf.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_double_tree.c: two binary trees at once, each with half of the vector, in chunks that follow each other.
+/* compile_double_tree.c: double-tree: two binary trees at once, each with half of the vector, in chunks that follow
+ * each other.
  *
  * An inner rank of one tree is a leaf in the other, so every link carries the same. With many chunks c the vector moves
  * once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_swing.c: halving-doubling with partners that stay near on a ring or torus (Swing, De Sensi et al. 2024).
+/* compile_swing.c: swing: halving-doubling with partners that stay near on a ring or torus (Swing, De Sensi et al.
+ * 2024).
  *
  * In step s rank r meets r + rho(s) if it is even, r - rho(s) if it is odd (mod p), rho(s) = (1 - (-2)^(s+1)) / 3 = 1,
  * -1, 3, -5, 11, ...: always of the other parity, and less far away than 2^s. The ranks that r can still reach by steps

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_products.c: converts weights and activations into the form of the card's library, and results back. */
+/* cuda_products.c: converts weights and activations into the form of the card's library and results back, and adds bias
+ * and ReLU. */
 #include "cuda_products.h"
 
 #include <stdlib.h>
