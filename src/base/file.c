@@ -200,7 +200,8 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-/* Writes and syncs, in pieces if headway is told: one fsync of a large file would report nothing for minutes. */
+/* Writes and syncs; returns NULL or the step that failed. In pieces if headway is told: one fsync of a large file would
+ * report nothing for minutes. */
 static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
 {
     const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;

@@ -146,7 +146,8 @@ static void make_absolute(tutti_job *job, const tutti_job_source *source, const 
     free(start);
 }
 
-/* The same rule as in tutti_model_load: other words are names of models that come with the program. */
+/* True for a path, by the same rule as in tutti_model_load: other words are names of models that come with the
+ * program. */
 static bool is_model_path(const char *model)
 {
     size_t n = strlen(model);

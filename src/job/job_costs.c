@@ -148,7 +148,7 @@ static tutti_status time_together(bench *b, int64_t n, int invocations, double *
     return st;
 }
 
-/* Returns the seconds of one exchange of n elements. Rank 0 decides, and the other ranks follow. */
+/* Measures the seconds of one exchange of n elements. Rank 0 decides, and the other ranks follow. */
 static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
 {
     double blocks[NBLOCKS], once;

@@ -118,7 +118,7 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
 const char **tutti_job_free_keys(const tutti_job *job);
 /* Returns the value of the key tutti_rule_key_at(i); 1 or 0 for a switch. */
 double tutti_job_rule_value(const tutti_job *job, int i);
-/* Returns the row of a method by the name that a user gives. TUTTI_ERR_USAGE names the nearest one. */
+/* Finds the row of a method by the name that a user gives. */
 tutti_status tutti_job_find_method(const char *name, const tutti_method_row **out, tutti_failure *err);
 /* Returns the rule that moves weights: the job's, or its plain form (tutti_rule_row.plain) if the method is plain. */
 const tutti_rule_row *tutti_job_rule(const tutti_job *job);

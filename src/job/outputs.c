@@ -28,7 +28,7 @@ static const char *below(const char *path, const char *folder)
     return !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* Pipes and devices may be named more than once: /dev/null, /dev/stdout. */
+/* False for pipes and devices, which may be named more than once: /dev/null, /dev/stdout. */
 bool tutti_outputs_same(const char *a, const char *b)
 {
     struct stat info[2];
@@ -103,8 +103,8 @@ static bool is_named_as_data(const char *path)
     return false;
 }
 
-/* In a folder of data new files may be made as anywhere; existing files are protected if they look like data, or if a
- * link leads to them. */
+/* True if the folder protects the file. In a folder of data new files may be made as anywhere; existing files are
+ * protected if they look like data, or if a link leads to them. */
 static bool is_of_folder(const char *folder, bool all, const char *path)
 {
     struct stat info, link;

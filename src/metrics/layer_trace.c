@@ -112,7 +112,7 @@ static tutti_status split(reader *r, const char *line, const char *end)
     return TUTTI_OK;
 }
 
-/* Accepts only digits: no sign, no blanks, no overflow. */
+/* Reads a whole number; accepts only digits: no sign, no blanks, no overflow. */
 static bool read_whole(const char *word, int64_t most, int64_t *out)
 {
     int64_t value = 0;

@@ -139,7 +139,7 @@ struct tutti_tensorboard {
     tutti_strbuf path, record;
 };
 
-/* Returns the newest time in the names of the folder's event files, 0 if there are none; with `remove`, removes the
+/* Finds the newest time in the names of the folder's event files, 0 if there are none; with `remove`, removes the
  * files. */
 static tutti_status look_at_others(const char *dir, bool remove, long long *newest, tutti_failure *err)
 {

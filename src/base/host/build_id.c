@@ -27,7 +27,7 @@ static size_t aligned(size_t n)
     return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Takes the build id in a segment of notes, if there is one. */
+/* Takes the build id in a segment of notes; false: it has none. */
 static bool take_note(search *s, const char *notes, size_t nbytes)
 {
     for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= nbytes;) {

@@ -66,7 +66,7 @@ void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more)
 
 /* --- quota --- */
 
-/* Reads both numbers from one file ("max 100000": no limit), or from two. */
+/* Reads quota and period from one file ("max 100000": no limit), or from two. */
 static bool read_quota(const tutti_control_walk *walk, double *quota, double *period)
 {
     static const char *const files[3][2] = {{NULL}, {"cpu.cfs_quota_us", "cpu.cfs_period_us"}, {"cpu.max", NULL}};

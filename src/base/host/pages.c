@@ -52,7 +52,8 @@ void tutti_pages_give_back(void *pages, size_t nbytes)
     if (pages) munmap(pages, mapping_of(nbytes));
 }
 
-/* The file has "always [madvise] never": the active value is in brackets. No file: a kernel without huge pages. */
+/* True if huge pages are not forbidden. The file has "always [madvise] never": the active value is in brackets. No
+ * file: a kernel without huge pages. */
 bool tutti_pages_are_huge(void)
 {
     char text[64] = "";

@@ -19,7 +19,7 @@ static const struct {
 };
 enum { NPARTS = sizeof parts / sizeof parts[0] };
 
-/* Splits a line "key	: value"; the value has no blanks around it. */
+/* Splits a line "key: value"; the value has no blanks around it. False: the line has another form. */
 static bool split_line(char *line, char **value)
 {
     char *colon = strchr(line, ':'), *end;
@@ -63,7 +63,7 @@ static void read_name(const char *root, char *name)
     if (!name[0]) snprintf(name, TUTTI_PROCESSOR_NAME, "unknown");
 }
 
-/* Reads a file of one short line. */
+/* Reads a file of one short line; false: it cannot be read. */
 static bool read_word(const char *root, int index, const char *what, char out[32])
 {
     char path[PATH];

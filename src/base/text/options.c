@@ -47,7 +47,8 @@ static bool is_same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Counts letters that are left out, added, changed, or swapped with the next one; case does not count. */
+/* Returns the number of letters that are left out, added, changed, or swapped with the next one; case does not
+ * count. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][MAX_KEY + 1], *last = rows[0], *row = rows[1], *spare = rows[2];

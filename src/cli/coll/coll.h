@@ -50,7 +50,7 @@ tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tu
  * for and a program's root. */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
-/* Returns the schedule as text, for a limited number of ranks; the caller frees it. */
+/* Writes the schedule as text to *out, for a limited number of ranks; the caller frees it. */
 tutti_status tutti_coll_text(const tutti_schedule *s, char **out, tutti_failure *err);
 
 #endif

@@ -154,7 +154,7 @@ static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int
     return st;
 }
 
-/* Returns the hosts that the flags give, else those of the topology, else one host. */
+/* Finds the hosts that the flags give, else those of the topology, else one host. */
 static tutti_status read_hosts(const tutti_flags *f, const tutti_job *job, int32_t **host_of, tutti_failure *err)
 {
     const int32_t nranks = (int32_t)job->ranks;

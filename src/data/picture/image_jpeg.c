@@ -120,7 +120,7 @@ static int axis_scale(const tutti_axis *a)
     return scale;
 }
 
-/* Returns the pixels [*first, *end) that a view uses. */
+/* Finds the pixels [*first, *end) that a view uses. */
 static void axis_cover(const tutti_axis *a, int *first, int *end)
 {
     const double reach = tutti_resample_reach(a);

@@ -32,7 +32,7 @@ void tutti_names_release(tutti_names *l);
  * which files). words: says which files were left out, if any. TUTTI_ERR_DATA: a folder has none, or cannot be read. */
 tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_strbuf *words, tutti_failure *err);
 
-/* Returns the names of a set's classes, by their numbers; none if classes have only numbers. TUTTI_ERR_DATA: its folder
+/* Writes the names of a set's classes, by their numbers; none if classes have only numbers. TUTTI_ERR_DATA: its folder
  * cannot be read. */
 tutti_status tutti_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 

@@ -58,7 +58,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 
 /* ---- filling ---- */
 
-/* Finds where line y crosses the outline, sorted. */
+/* Writes where line y crosses the outline, ascending; returns the number of crossings. */
 static int crossings(const outline *o, int64_t y, int64_t x[MAX_POINTS])
 {
     int n = 0;

@@ -50,7 +50,7 @@ void tutti_trained_release(tutti_trained *t);
 /* TUTTI_ERR_DATA if labels of this test set mean other classes than those of the checkpoint. Any other difference
  * between the sets is reported. */
 tutti_status tutti_trained_check_data(const tutti_trained *t, const tutti_dataset *test, tutti_failure *err);
-/* Returns the names of its classes, as the checkpoint has kept them. For a checkpoint of an earlier version: the names
+/* Writes the names of its classes, as the checkpoint has kept them. For a checkpoint of an earlier version: the names
  * in the data now, with a note; none, with another note, if these cannot be read. */
 void tutti_trained_names(const tutti_trained *t, tutti_names *out);
 

@@ -201,7 +201,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 
 /* ---- refusals of what cannot be trained ---- */
 
-/* Counts the inputs of later layers that read the output of layer l. */
+/* Returns the number of inputs of later layers that read the output of layer l. */
 static int count_readers(const tutti_model *m, int l)
 {
     int n = 0;

@@ -103,7 +103,8 @@ void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_str
                             nothers, nothers == 1 ? "" : "s");
 }
 
-/* Adds how many passes of an op's layers each candidate computes, if any of them had a choice. */
+/* Returns true if it adds anything. Adds how many passes of an op's layers each candidate computes, if any of them had
+ * a choice. */
 static bool add_counts(const tutti_graph *g, const tutti_op_row *op, bool first, tutti_strbuf *sb)
 {
     const char *name;

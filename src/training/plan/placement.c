@@ -74,7 +74,8 @@ static void join(packing *p, const int *earlier, int *later)
     *later = *earlier;
 }
 
-/* Gives the memory of `earlier` to `later` if the last use of `earlier` is the node that first writes `later`. */
+/* Gives the memory of `earlier` to `later`, and returns true, if the last use of `earlier` is the node that first
+ * writes `later`. */
 static bool hand_on(packing *p, int *earlier, int *later)
 {
     if (*earlier == NOWHERE || *later == NOWHERE || *earlier == *later) return false;

@@ -52,8 +52,8 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
-/* A port holds a MiB at best (docs/topologies.md). Up to that, vectors may come when they are ready, because a turn
- * costs a round trip. */
+/* True if vectors could overflow the port. A port holds a MiB at best (docs/topologies.md). Up to that, vectors may
+ * come when they are ready, because a turn costs a round trip. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p)
 {
     enum { HELD = 1 << 20 };

@@ -15,7 +15,7 @@ static bool tells(const tutti_rank_loop *r, const tutti_zone *z, int position)
     return false;
 }
 
-/* Converts the step's range to fractions of the zone's vector. */
+/* Converts the step's range to fractions of the zone's vector; false: the step does not touch the class. */
 static bool take_step(const tutti_alikes *a, const tutti_alike *k, int rank, const tutti_loop_step *s,
                       tutti_loop_step *out)
 {

@@ -56,7 +56,7 @@ typedef struct {
     tutti_checkpoint_own own[TUTTI_RULE_MAX_STATES + 1];
 } tutti_checkpoint;
 
-/* Prints like printf into new memory (the caller frees it); aborts without memory. */
+/* Returns a text, formatted as by printf, into new memory (the caller frees it); aborts without memory. */
 char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define TUTTI_COSTS_FILE "costs.yaml"

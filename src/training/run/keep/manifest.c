@@ -118,7 +118,7 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     return good;
 }
 
-/* Reads the skips; "" if there are none. */
+/* Reads the skips, "" if there are none; false: they are not valid. */
 static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "skips");
@@ -130,7 +130,7 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     return true;
 }
 
-/* Reads the device; a manifest without one was written by the cpu. */
+/* Reads the device; false: it is not valid. A manifest without one was written by the cpu. */
 static bool get_device(const cJSON *root, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "device");

@@ -56,8 +56,8 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
         s->config->dir, s->step);
 }
 
-/* Rank 0's clock decides; the other ranks are told as they are told of a signal. If visits are recorded, or follow a
- * record, all ranks meet at steps that the record has. */
+/* True if rank 0's clock asks for a checkpoint; the other ranks are told as they are told of a signal. If visits are
+ * recorded, or follow a record, all ranks meet at steps that the record has. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {
     const tutti_train_config *c = s->config;

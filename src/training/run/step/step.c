@@ -125,7 +125,7 @@ static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, con
 
 /* ---- visits ---- */
 
-/* Counts the updates of the rule's states: they lie with the centre and have seen all visits, or they are the rank's
+/* Returns the updates of the rule's states: they lie with the centre and have seen all visits, or they are the rank's
  * own. */
 static int64_t count_updates(const tutti_stepping *s)
 {

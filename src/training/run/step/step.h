@@ -106,7 +106,7 @@ void tutti_step_ask(tutti_stepping *s);
 /* Plays one step: a batch and all actions. Exchanges may still run afterwards. saves: this rank asks all ranks to save
  * after the step. */
 tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err);
-/* Returns the next batch in *out; NULL = there is none. */
+/* Sets *out to the next batch; NULL = there is none. */
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);
 /* Plays one rank's share of a step, without other ranks. */
 tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, tutti_failure *err);

@@ -315,8 +315,8 @@ static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const 
     free(seconds);
 }
 
-/* Counts the elements that a rank updates in a step, as multiples of the 20 bytes that a rule with one state moves.
- * NaN: the same spans contain looks at gradients, or some updates are not in every step. */
+/* Returns the elements that a rank updates in a step, in units of the 20 bytes that a rule with one state moves for an
+ * element. NaN: the same spans contain looks at gradients, or some updates are not in every step. */
 static double count_updated(const tutti_plan *p)
 {
     double n = 0;

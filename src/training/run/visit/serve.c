@@ -68,7 +68,7 @@ static bool await_end(stand_in *s, tutti_exchange *x)
     return ended == 0;
 }
 
-/* Starts an exchange and waits for it; with a worker that is gone nothing is started. */
+/* Starts an exchange and waits for it. False: the run has ended, or the worker is gone. */
 static bool run_exchange(stand_in *s, tutti_exchange *x)
 {
     if (has_lost_its_worker(s)) return false;
@@ -95,7 +95,7 @@ static bool may_wait_for(const tutti_action *a)
     return a->exchange >= 0;
 }
 
-/* From now on the worker's next ask may arrive; it is read later. */
+/* Lets the worker's next ask arrive; it is read later. False: the worker is gone. */
 static bool hear(stand_in *s)
 {
     if (has_lost_its_worker(s)) return false;
@@ -140,7 +140,8 @@ static bool has_ended(const void *arg)
     return tutti_group_is_over(s->own.group) || atomic_load(&s->serve->ends);
 }
 
-/* The worker asks for its next share when it is ready to bring; from then on it has a turn. */
+/* Takes a turn when the worker is ready to bring, which is when it asks for its next share. False: the run has ended,
+ * or the worker is gone. */
 static bool bring_begin(stand_in *s)
 {
     if (tutti_visits_bring_begin(s->own.visits, NULL)) return false;
@@ -156,8 +157,8 @@ static void end_turn(stand_in *s)
     s->turn = -1;
 }
 
-/* Plays the part from where it takes what was brought. The worker may write that here once the exchange has been
- * started on this side. */
+/* Plays the part from where it takes what was brought; false: the run has ended, or the worker is gone. The worker may
+ * write that here once the exchange has been started on this side. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
     tutti_stepping *own = &s->own;
@@ -190,7 +191,7 @@ static bool play_part(stand_in *s, const tutti_update_step *update)
     return played;
 }
 
-/* Serves from one stop to the next. */
+/* Serves from one stop to the next; false: the run has ended, or the worker is gone. */
 static bool serve_stretch(stand_in *s)
 {
     bool may = true;
