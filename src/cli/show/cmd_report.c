@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c: `tutti report DIR`: sums up a run from its metrics.jsonl, as a few lines and as pictures. A file is a
- * trace of svm-train: report_svm.c. */
+/* cmd_report.c: `tutti report DIR`: sums up a run from its metrics.jsonl, as a few lines and as pictures. If the
+ * argument is a file, it is a trace of svm-train (src/svm/svm_report.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape 
                                    tutti_failure *err);
 /* What --topology takes, for tables of flags; it lists all kinds (tests/cli/test_ranks_predict_commands.c). */
 #define TUTTI_TOPO_KINDS "star,bw=10GbE,lat=5us; cluster pcie dgx1p dgx1v dgx2 fat-tree bigraph torus cards nvswitch"
-/* The row of --topology for the tables of flags. */
+/* The row of --cores for the tables of flags. */
 #define TUTTI_TOPO_CORES_FLAG                                                                                          \
     {                                                                                                                  \
         "cores", "N", "of this host (default: those that it allows its processes)", 0                                  \
