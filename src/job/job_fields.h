@@ -167,8 +167,7 @@ tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *gra
 /* Hybrid parallelism (job_parallel.c): number of groups that the ranks form; 0 = auto, -1 = the key is not a number of
  * 1 or more. */
 int tutti_job_groups(const tutti_job *job);
-/* Refuses keys that do not go together; *key is the key to blame. The second function checks that the ranks can form
- * this number of groups. */
+/* Refuses keys that do not go together, and ranks that cannot form this number of groups; *key is the key to blame. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
 /* Decides which ranks share which layers, for a graph of the model. as_written: the model of its file; model: as it is
  * run. The number of groups is the job's, or the number with which a rank receives least. TUTTI_ERR_USAGE with the

@@ -46,7 +46,8 @@ typedef struct {
     const void *arg;
 } tutti_turns;
 
-/* tutti_turns_draw: by arrival, the next ticket. In rank order: this worker's next turn. */
+/* tutti_turns_draw: returns the next ticket, for visits by arrival. tutti_turns_next: returns this worker's next turn,
+ * for visits in rank order. */
 int64_t tutti_turns_draw(const tutti_turns *t);
 int64_t tutti_turns_next(const tutti_turns *t);
 /* tutti_turns_drawn_by: the worker that has the turn before this ticket; -1: it is this ticket's turn. Turns that
