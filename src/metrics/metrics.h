@@ -92,12 +92,19 @@ typedef struct {
     double first, last, elements; /* first, last: fractions that are zero */
 } tutti_run_relu;
 
+/* Where a worker, or the centre, is in the plane of a run's picture. */
+typedef struct {
+    tutti_run_points x, y, distance; /* over steps; distance: from the centre, of the centre none */
+} tutti_run_way;
+
 typedef struct {
     tutti_run_points loss, speed; /* over steps; a loss that was not finite is NaN; speed: samples/s */
     tutti_run_test *tests;
     int ntests, test_capacity;
     tutti_run_relu *relus;
     int nrelus, relu_capacity;
+    tutti_run_way centre, *workers; /* one worker for each rank; none where the run does not tell */
+    int nworkers, worker_capacity;
     tutti_run_points times;    /* milliseconds of a step, over steps */
     double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* over all stretches of the run */

@@ -39,13 +39,26 @@ static void add_point(tutti_run_points *p, double x, double y)
     p->y[p->n++] = y;
 }
 
+static void release_points(tutti_run_points *p)
+{
+    free(p->x);
+    free(p->y);
+}
+
+static void release_way(tutti_run_way *w)
+{
+    release_points(&w->x);
+    release_points(&w->y);
+    release_points(&w->distance);
+}
+
 void tutti_run_lines_release(tutti_run_lines *r)
 {
     tutti_run_points *all[] = {&r->loss, &r->speed, &r->times};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->x);
-        free(all[i]->y);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) release_points(all[i]);
+    release_way(&r->centre);
+    for (int i = 0; i < r->nworkers; i++) release_way(&r->workers[i]);
+    free(r->workers);
     free(r->tests);
     for (int i = 0; i < r->nrelus; i++) free(r->relus[i].name);
     free(r->relus);
@@ -108,6 +121,25 @@ static void take_test(reader *c, const cJSON *line, int64_t step)
                                              number(line, "loss", (double)NAN), take_bytes(c, line, step)};
 }
 
+static void take_place(tutti_run_way *w, const cJSON *line, int64_t step)
+{
+    add_point(&w->x, (double)step, number(line, "x", (double)NAN));
+    add_point(&w->y, (double)step, number(line, "y", (double)NAN));
+}
+
+/* Lines of a step come in the order of the ranks, from 0. */
+static void take_worker(tutti_run_lines *r, const cJSON *line, int64_t step)
+{
+    const int rank = (int)number(line, "rank", -1);
+    if (rank < 0 || rank > r->nworkers) return;
+    if (rank == r->nworkers) {
+        r->workers = tutti_grow(r->workers, r->nworkers, &r->worker_capacity, sizeof *r->workers);
+        r->workers[r->nworkers++] = (tutti_run_way){0};
+    }
+    take_place(&r->workers[rank], line, step);
+    add_point(&r->workers[rank].distance, (double)step, number(line, "distance", (double)NAN));
+}
+
 static void take_sparsity(tutti_run_lines *r, const cJSON *line)
 {
     const char *name = words(line, "relu");
@@ -155,6 +187,10 @@ static void take_line(reader *c, const cJSON *line)
         take_test(c, line, step);
     } else if (!strcmp(ev, "sparsity")) {
         take_sparsity(r, line);
+    } else if (!strcmp(ev, "centre")) {
+        take_place(&r->centre, line, step);
+    } else if (!strcmp(ev, "worker")) {
+        take_worker(r, line, step);
     } else if (!strcmp(ev, "cost")) {
         r->nranks = (int)number(line, "ranks", 1);
         for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);

@@ -76,6 +76,25 @@ static void bytes_go_on_where_the_run_went_on(void **state)
     tutti_run_lines_release(&r);
 }
 
+static void workers_and_centre_have_a_point_a_line(void **state)
+{
+    (void)state;
+    tutti_run_lines r = read_lines("{\"ev\":\"centre\",\"step\":5,\"x\":1,\"y\":2}\n"
+                                   "{\"ev\":\"worker\",\"step\":5,\"rank\":0,\"distance\":0.5,\"x\":1.5,\"y\":2}\n"
+                                   "{\"ev\":\"worker\",\"step\":5,\"rank\":1,\"distance\":0.25,\"x\":1,\"y\":2.5}\n"
+                                   "{\"ev\":\"worker\",\"step\":5,\"rank\":3,\"distance\":9,\"x\":9,\"y\":9}\n"
+                                   "{\"ev\":\"centre\",\"step\":10,\"x\":3,\"y\":4}\n"
+                                   "{\"ev\":\"worker\",\"step\":10,\"rank\":0,\"distance\":null,\"x\":null,\"y\":4}\n");
+    assert_int_equal(r.centre.x.n, 2);
+    assert_true(r.centre.x.x[1] == 10 && r.centre.x.y[1] == 3 && r.centre.y.y[1] == 4);
+    assert_int_equal(r.nworkers, 2); /* a rank whose neighbour has no line is none */
+    assert_int_equal(r.workers[0].x.n, 2);
+    assert_true(r.workers[0].distance.y[0] == 0.5 && isnan(r.workers[0].distance.y[1]) && isnan(r.workers[0].x.y[1]));
+    assert_int_equal(r.workers[1].x.n, 1);
+    assert_true(r.workers[1].y.y[0] == 2.5 && r.workers[1].y.x[0] == 5);
+    tutti_run_lines_release(&r);
+}
+
 static void an_end_is_known_by_its_step(void **state)
 {
     (void)state;
@@ -106,11 +125,9 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tests_costs_and_words_are_kept),
-        cmocka_unit_test(seconds_go_on_where_the_run_went_on),
-        cmocka_unit_test(bytes_go_on_where_the_run_went_on),
-        cmocka_unit_test(an_end_is_known_by_its_step),
-        cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
+        cmocka_unit_test(tests_costs_and_words_are_kept),    cmocka_unit_test(seconds_go_on_where_the_run_went_on),
+        cmocka_unit_test(bytes_go_on_where_the_run_went_on), cmocka_unit_test(workers_and_centre_have_a_point_a_line),
+        cmocka_unit_test(an_end_is_known_by_its_step),       cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_drop);
 }

@@ -3,9 +3,8 @@
 it.
 
 Written beside rng.c, not from it: start weights, order of samples and dropout masks of the golden runs come from here,
-so a slip in either shows. Needs numpy and xxhash."""
+so a slip in either shows. Needs numpy, and for start weights xxhash."""
 import numpy
-import xxhash
 
 STREAM_INIT, STREAM_ORDER, STREAM_DROPOUT = 1, 2, 3
 MASK64 = (1 << 64) - 1
@@ -36,14 +35,19 @@ def unit(w: numpy.ndarray) -> numpy.ndarray:
     return (w >> numpy.uint32(8)).astype("f4") * numpy.float32(2.0**-24)
 
 
+def key_of(name: str) -> int:
+    import xxhash
+    return xxhash.xxh3_64_intdigest(name.encode())
+
+
 def start_weights(seed: int, name: str, count: int, bound: float) -> numpy.ndarray:
-    key = xxhash.xxh3_64_intdigest(name.encode())
+    key = key_of(name)
     drawn = unit(words(seed, STREAM_INIT, key, numpy.arange((count + 3) // 4)).reshape(-1)[:count])
     return (bound * (2.0 * drawn.astype("f8") - 1.0)).astype("f4")
 
 
 def start_normal(seed: int, name: str, count: int, deviation: float) -> numpy.ndarray:
-    key = xxhash.xxh3_64_intdigest(name.encode())
+    key = key_of(name)
     w = words(seed, STREAM_INIT, key, numpy.arange((count + 1) // 2)).astype("f8")
     radius, angle = numpy.sqrt(-2.0 * numpy.log((w[:, 0] + 1.0) * 2.0**-32)), 2.0 * numpy.pi * w[:, 1] * 2.0**-32
     pairs = numpy.stack([radius * numpy.cos(angle), radius * numpy.sin(angle)], 1).astype("f4")

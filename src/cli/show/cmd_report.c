@@ -108,6 +108,87 @@ static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tut
     return st;
 }
 
+static tutti_chart_way way_of(const tutti_run_way *w, const char *name, int n)
+{
+    const int skipped = w->x.n - n;
+    return (tutti_chart_way){.name = name,
+                             .step = w->x.x + skipped,
+                             .x = w->x.y + skipped,
+                             .y = w->y.y + skipped,
+                             .distance = w->distance.n ? w->distance.y + skipped : NULL,
+                             .n = n};
+}
+
+/* Counts the ranks, from 0, that have a line at the centre's last step. *n: how many of the last steps have lines of
+ * all these ranks. */
+static int count_workers(const tutti_run_lines *r, int *n)
+{
+    const tutti_run_points *centre = &r->centre.x;
+    int nworkers = 0;
+    *n = centre->n;
+    while (nworkers < r->nworkers) {
+        const tutti_run_points *x = &r->workers[nworkers].x;
+        if (!centre->n || x->x[x->n - 1] != centre->x[centre->n - 1]) break;
+        *n = x->n < *n ? x->n : *n;
+        nworkers++;
+    }
+    return nworkers;
+}
+
+/* Returns the number of points before the first one that is not finite: a run that diverged is drawn up to there. */
+static int count_finite(const tutti_chart_way *ways, int nways, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int w = 0; w < nways; w++)
+            if (!isfinite(ways[w].x[i]) || !isfinite(ways[w].y[i])) return i;
+    return n;
+}
+
+/* DIR/workers.svg, where the run tells how far workers are from a centre. */
+static tutti_status draw_workers(const tutti_run_lines *r, const char *dir, tutti_failure *err)
+{
+    enum { NAME = 24 };
+    int n;
+    const int nworkers = count_workers(r, &n);
+    tutti_strbuf to = {0}, svg = {0}, title = {0};
+    if (!nworkers) return TUTTI_OK;
+    tutti_chart_way *ways = tutti_alloc(sizeof *ways * (size_t)(nworkers + 1));
+    char(*names)[NAME] = tutti_alloc(sizeof *names * (size_t)nworkers);
+    ways[0] = way_of(&r->centre, "centre", n);
+    for (int i = 0; i < nworkers; i++) {
+        snprintf(names[i], NAME, "worker %d", i);
+        ways[i + 1] = way_of(&r->workers[i], names[i], n);
+    }
+    n = count_finite(ways, nworkers + 1, n);
+    for (int i = 0; i <= nworkers; i++) ways[i].n = n;
+    tutti_strbuf_printf(&to, "%s/workers.svg", dir);
+    tutti_strbuf_printf(&title, "Workers and centre, %s", dir);
+    if (n) tutti_workers_chart_svg(title.text, ways, nworkers + 1, &svg);
+    const tutti_status st = n ? write_picture(&svg, to.text, err) : TUTTI_OK;
+    tutti_strbuf_release(&to);
+    tutti_strbuf_release(&title);
+    free(ways);
+    free(names);
+    return st;
+}
+
+static void print_workers(const tutti_run_lines *r, const char *dir)
+{
+    int n, rank = 0;
+    const int nworkers = count_workers(r, &n);
+    double most = -1, step = 0;
+    for (int w = 0; w < nworkers; w++)
+        for (int i = 0; i < r->workers[w].distance.n; i++)
+            if (r->workers[w].distance.y[i] > most) {
+                most = r->workers[w].distance.y[i];
+                step = r->workers[w].distance.x[i];
+                rank = w;
+            }
+    if (nworkers)
+        printf("workers   at most %.4g from the centre (rank %d after step %.0f), %s/workers.svg\n", most, rank, step,
+               dir);
+}
+
 /* Prints the fraction over all elements that ReLUs made in the last test. */
 static void print_sparsity(const tutti_run_lines *r, const char *dir)
 {
@@ -178,18 +259,21 @@ static void print_summary(const tutti_run_lines *r, const char *path)
 /* For a run's folder: the picture must not overwrite a file that is read, nor another picture. */
 static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
 {
-    tutti_strbuf layers_picture = {0}, relus_picture = {0};
+    tutti_strbuf layers_picture = {0}, relus_picture = {0}, workers_picture = {0};
     tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
     tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
+    tutti_strbuf_printf(&workers_picture, "%s/workers.svg", dir);
     const tutti_output files[] = {{.what = "the run", .path = dir},
                                   {.what = "the picture", .path = picture, .written = true},
                                   {.what = "the layers' picture", .path = layers_picture.text, .written = true},
-                                  {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true}};
+                                  {.what = "the ReLUs' picture", .path = relus_picture.text, .written = true},
+                                  {.what = "the workers' picture", .path = workers_picture.text, .written = true}};
     const int n = sizeof files / sizeof *files;
     tutti_status st = tutti_outputs_check(files, n, err);
     if (!st && tutti_file_is_folder(dir)) st = tutti_outputs_try(files, n, err);
     tutti_strbuf_release(&layers_picture);
     tutti_strbuf_release(&relus_picture);
+    tutti_strbuf_release(&workers_picture);
     return st;
 }
 
@@ -228,10 +312,12 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
     if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);
     if (st == TUTTI_OK) st = draw_sparsity(&r, f->rest[0], err);
+    if (st == TUTTI_OK) st = draw_workers(&r, f->rest[0], err);
     if (st == TUTTI_OK) {
         print_summary(&r, path);
         if (layers) printf("layers    %s/layers.svg\n", f->rest[0]);
         print_sparsity(&r, f->rest[0]);
+        print_workers(&r, f->rest[0]);
         print_cost(&r);
     }
     tutti_run_lines_release(&r);
@@ -248,7 +334,8 @@ static int run_command(int argc, char **argv)
         .about = "Sums up a run from DIR/metrics.jsonl and draws its loss, accuracy and speed as SVG; the costs of its "
                  "layers "
                  "as DIR/layers.svg if\nsteps were traced (tutti train --trace N), zeros of its ReLUs as "
-                 "DIR/sparsity.svg. Of a FILE made by `tutti svm-train "
+                 "DIR/sparsity.svg; if its workers have weights of their own and a centre, how both\nmove, as "
+                 "DIR/workers.svg. Of a FILE made by `tutti svm-train "
                  "--trace FILE`: active samples and gap "
                  "over time.",
         TUTTI_CLI_FLAGS(flags),

@@ -170,6 +170,19 @@ typedef struct {
 
 void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
 
+/* Workers and their centre as they move: a picture of its own, in light and dark, animated where the reader lets it be.
+ * Pure: the same ways give the same bytes. Threads: shared. */
+
+typedef struct {
+    const char *name;           /* "centre", "worker 0" */
+    const double *step, *x, *y; /* n points, steps growing: where it is in a plane */
+    const double *distance;     /* from the centre; of the centre itself NULL */
+    int n;                      /* 1 or more, the same for all */
+} tutti_chart_way;
+
+/* ways: the centre, then the n - 1 workers. */
+void tutti_workers_chart_svg(const char *title, const tutti_chart_way *ways, int n, tutti_strbuf *out);
+
 /* Times over sizes on logarithmic axes, a curve for each way to do it; the chosen way is marked. Threads: shared. */
 
 typedef struct {

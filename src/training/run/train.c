@@ -197,6 +197,16 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
+/* Measuring does not count as training time. */
+static tutti_status tell_distance(tutti_trainer *t, tutti_failure *err)
+{
+    if (!tutti_report_is_due(&t->telling) || !tutti_distance_is_told(&t->stepping)) return TUTTI_OK;
+    tutti_telling_tick(&t->telling);
+    const tutti_status st = tutti_distance_tell(&t->telling, &t->stepping, err);
+    tutti_telling_resume(&t->telling);
+    return st;
+}
+
 /* Gathering and writing a trace does not count as training time. */
 static tutti_status end_traced_step(tutti_telling *t, tutti_stepping *s, tutti_failure *err)
 {
@@ -238,6 +248,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st && (s->step % c->log_every == 0 || telling->resumed_at - k->looked_s > LOOK_S))
             st = tutti_saving_check_folder(k, s, err);
         if (!st) st = tutti_report_step(telling, err);
+        if (!st) st = tell_distance(t, err);
         if (!st) st = tutti_diverge_after_step(telling, err);
         if (!st) st = after_step(t, err);
         if (!st) st = end_traced_step(telling, s, err);

@@ -213,6 +213,12 @@ static double exchanged_seconds(const tutti_telling *t)
                           : tutti_shared_seconds(&t->run->shared);
 }
 
+bool tutti_report_is_due(const tutti_telling *t)
+{
+    const tutti_train_config *c = t->run->config;
+    return t->run->step % c->log_every == 0 || t->run->step == c->nsteps || t->run->asked_to_stop;
+}
+
 /* The figures of an interval are means over its steps; they are computed only when a line is written. */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
 {
@@ -222,8 +228,7 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
                            .loss_scale = t->run->scale.scale,
                            .skipped = t->run->scale.skipped,
                            .lr = tutti_rate_at(&c->rate, t->run->step - 1, c->steps_per_epoch, c->nsteps),
-                           .logged =
-                               t->run->step % c->log_every == 0 || t->run->step == c->nsteps || t->run->asked_to_stop};
+                           .logged = tutti_report_is_due(t)};
     if (t->run->rank != 0) return TUTTI_OK;
     tutti_status st = TUTTI_OK;
     if (e.logged) {
@@ -298,6 +303,21 @@ tutti_status tutti_report_eval(const tutti_telling *t, const tutti_eval_result *
     const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
     st = put(t, "eval", line, n, err);
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
+}
+
+tutti_status tutti_report_centre(const tutti_telling *t, double x, double y, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_REAL("x", x),
+                                 TUTTI_METRIC_REAL("y", y)};
+    return put(t, "centre", line, sizeof line / sizeof *line, err);
+}
+
+tutti_status tutti_report_worker(const tutti_telling *t, const tutti_worker_place *w, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step), TUTTI_METRIC_INT("rank", w->rank),
+                                 TUTTI_METRIC_REAL("distance", w->distance), TUTTI_METRIC_REAL("x", w->x),
+                                 TUTTI_METRIC_REAL("y", w->y)};
+    return put(t, "worker", line, sizeof line / sizeof *line, err);
 }
 
 tutti_status tutti_report_sparsity(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples,

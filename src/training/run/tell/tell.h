@@ -4,6 +4,7 @@
  *   report.c    metrics and events
  *   tracing.c   spans of some steps, as files
  *   diverge.c   what happens when the loss or weights are not finite
+ *   distance.c  how far workers are from the centre
  *
  * Threads: owner of the group. */
 #ifndef TUTTI_TELL_H
@@ -42,8 +43,16 @@ tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bo
 /* Reports the plan, and that kernels only wait, unless the run was done already. For a new run, reports also which
  * convolutions skip zeros before the first test. */
 tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err);
+bool tutti_report_is_due(const tutti_telling *t); /* a line, behind the step just played; the same on all ranks */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_report_eval(const tutti_telling *t, const tutti_eval_result *r, tutti_failure *err);
+/* A worker's weights beside the centre: the Euclidean distance, and their point in the plane of distance.c. */
+typedef struct {
+    int rank;
+    double distance, x, y;
+} tutti_worker_place;
+tutti_status tutti_report_worker(const tutti_telling *t, const tutti_worker_place *w, tutti_failure *err);
+tutti_status tutti_report_centre(const tutti_telling *t, double x, double y, tutti_failure *err);
 /* Reports one line for each ReLU, from a test of `nsamples` samples. */
 tutti_status tutti_report_sparsity(const tutti_telling *t, const tutti_evaluator *e, int64_t nsamples,
                                    tutti_failure *err);
@@ -62,6 +71,13 @@ tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTT
                                tutti_failure *err);
 /* nlost: number of ranks that were lost. */
 tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err);
+
+/* distance.c: whether the run tells how far its workers are from a centre: workers take steps together, each has a copy
+ * of the centre, and there is a folder. The answer is the same on all ranks. */
+bool tutti_distance_is_told(const tutti_stepping *s);
+/* Collective, behind a step of s, of which t tells: waits for the centre, measures, and rank 0 writes a line for the
+ * centre and one a rank. */
+tutti_status tutti_distance_tell(const tutti_telling *t, tutti_stepping *s, tutti_failure *err);
 
 /* diverge.c: all ranks find after the same step that the run has diverged, report it once and, unless the run goes on,
  * fail: rank 0 with a message, the other ranks without one. Nothing needs to be reported then (t->has_diverged). They
