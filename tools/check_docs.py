@@ -10,6 +10,7 @@ exit 0: nothing to say; 1: findings, one a line
 """
 import fnmatch
 import glob
+import json
 import os
 import re
 import subprocess
@@ -42,7 +43,9 @@ LIMITS = (
 )
 ALL_DOCS = 40000  # the most words of all pages under docs/ together, without generated ones
 # Pages whose limit makes the check fail; others are only printed. ("*",) holds all pages.
-HELD = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/decisions/*.md")
+HELD = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/decisions/*.md", "docs/howto/*.md", "docs/lessons/*.md")
+# Pages whose blocks of code do not count: tests make and compare them (tools/howto.py, tools/page_commands.py).
+PROSE_ALONE = ("docs/howto/*.md", "docs/lessons/*.md")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/RESULTS.md", "bench/*/NOTES.md", "bench/*/notes/*.md",
              "tests/*/NOTES.md")
 ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
@@ -59,7 +62,14 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def added(root):
+    """Files that tests/adding adds to a copy of the project: pages of docs/howto name them."""
+    edits = (json.loads(read(path))["new"] for path in glob.glob(os.path.join(root, "tests/adding/*/edits.json")))
+    return {f"{place}/{file}" for new in edits for file, place in new.items()}
+
+
 def check_places(root, name, text, findings):
+    known = (*ELSEWHERE, *added(root)) if name.startswith("docs/howto/") else ELSEWHERE
     folder = os.path.dirname(os.path.join(root, name))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"https?:", target):
@@ -75,7 +85,7 @@ def check_places(root, name, text, findings):
     bare = re.sub(r"\]\([^)\s]+\)", "]", text)
     for path in re.findall(
             r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
-        if path not in ELSEWHERE and not glob.glob(os.path.join(root, path)):
+        if path not in known and not glob.glob(os.path.join(root, path)):
             findings.append(f"{name}: names {path}: no such file")
 
 
@@ -139,6 +149,12 @@ def check_commands(name, text, found, findings):
                 findings.append(f"{name}: 'tutti {' '.join(words)}': no flag {flag}")
 
 
+def count_words(name, text):
+    if any(fnmatch.fnmatch(name, pattern) for pattern in PROSE_ALONE):
+        text = re.sub(r"^```.*?^```", "", re.sub(r"<!--.*?-->", "", text, flags=re.S), flags=re.M | re.S)
+    return len(text.split())
+
+
 def check_lengths(words_of, findings):
     """Pages over their limit: findings for those in HELD, printed notes for others. words_of: name of a page to its words."""
     over, total = [], 0
@@ -175,7 +191,8 @@ def main():
         check_functions(root, name, text, findings)
         if path not in made and found:
             check_commands(name, text, found, findings)
-    check_lengths({os.path.relpath(path, root): len(read(path).split()) for path in documents}, findings)
+    names = {os.path.relpath(path, root): path for path in documents}
+    check_lengths({name: count_words(name, read(path)) for name, path in names.items()}, findings)
     for path, text in made.items():
         if not os.path.exists(path) or read(path) != text:
             findings.append(f"{os.path.relpath(path, root)} is old: tools/check_docs.py --program PROGRAM --write makes it anew")

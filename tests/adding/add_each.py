@@ -25,11 +25,15 @@ import subprocess
 import sys
 import tempfile
 
+from additions import additions
+
 KINDS = ("algorithm", "op", "rule", "method", "topology", "data_set", "wire", "command", "key", "key_with_behaviour",
-         "action", "centre_rule", "method_with_key")
-OP_TESTS = ("test_ops", "test_ops_golden",
-            *(("test_onednn", "test_orders", "test_precision") if os.environ.get("TUTTI_LONG") else ()))
-TESTS = (*OP_TESTS, "test_update", "test_update_golden", "test_networks", "test_dataset", "test_job_docs")
+         "action", "centre_rule", "method_with_key", "kernel")
+IS_LONG = bool(os.environ.get("TUTTI_LONG"))
+OP_TESTS = ("test_ops", "test_ops_golden", *(("test_onednn", "test_orders", "test_precision") if IS_LONG else ()))
+KERNEL_TESTS = ("test_candidates",) if IS_LONG else ()
+TESTS = (*OP_TESTS, *KERNEL_TESTS, "test_update", "test_update_golden", "test_networks", "test_dataset",
+         "test_job_docs")
 
 
 def run(*words, cwd=None, environment=None, expect=0):
@@ -52,26 +56,12 @@ def copy_tree(source, copy):
             shutil.copy2(source / name, copy / name)
 
 
-def put(path, edit):
-    place = edit.get("after") or edit["before"]
-    text = path.read_text(encoding="utf-8")
-    if text.count(place) != 1:
-        sys.exit(f"FAILED: {path.name}: '{place.strip()}' stands there {text.count(place)} times, not once; "
-                 f"tests/adding is old")
-    both = place + edit["insert"] if "after" in edit else edit["insert"] + place
-    path.write_text(text.replace(place, both), encoding="utf-8")
-
-
 def add(copy, kind):
     """Adds it; the word by which the table calls it, the files that it touched, and those of them that are new."""
-    folder = copy / "tests/adding" / kind
-    what = json.loads((folder / "edits.json").read_text(encoding="utf-8"))
-    for name, place in what["new"].items():
-        shutil.copy(folder / name, copy / place / name)
-    for edit in what["edits"]:
-        put(copy / edit["file"], edit)
-    new = {f"{place}/{name}" for name, place in what["new"].items()}
-    return what["says"], new | {e["file"] for e in what["edits"]}, new
+    says, files = additions(copy, kind)
+    for name, (_, after) in files.items():
+        (copy / name).write_bytes(after)
+    return says, set(files), {name for name, (before, _) in files.items() if before is None}
 
 
 def claimed(copy):
@@ -362,6 +352,24 @@ def check_method_with_key(copy):
                                                                                                         "method.slow.anew=1")
 
 
+def check_kernel(copy):
+    """Asked for it computes the forward pass of both layers, to losses that are near those of the reference."""
+    plan = run(copy / "build/tutti", "plan", copy / "examples/mlp.yaml", "--set", "kernels.name=rows")
+    if len(re.findall(r"^  fc[12] +forward +rows +", plan, re.M)) != 2:
+        sys.exit(f"FAILED: the plan does not take the row for both layers: {plan[:2000]}")
+    losses = [float(train(copy, f"rows-{name}", f"kernels.name={name}")[1]) for name in ("rows", "reference")]
+    if abs(losses[0] - losses[1]) > 1e-3:
+        sys.exit(f"FAILED: rows: loss {losses[0]}, the reference has {losses[1]}")
+    return f"{test(copy, *KERNEL_TESTS)} two layers take it; 40 steps end at loss {losses[0]}, the reference's {losses[1]}"
+
+
+def check_pages(copy):
+    """What docs/howto shows is printed by the copy. Pages have the program and its tests in build/test; that is build."""
+    (copy / "build/test").symlink_to(".")
+    pages = sorted((copy / "docs/howto").glob("*.md"))
+    return run(sys.executable, copy / "tools/page_commands.py", copy, *pages).strip()
+
+
 def main():
     arguments = sys.argv[1:]
     keep = arguments.pop(arguments.index("--keep") + 1) if "--keep" in arguments else None
@@ -384,6 +392,7 @@ def main():
         build_copy(source, build, copy, touched)
         for kind in KINDS:
             print(f"{kind}: {globals()['check_' + kind](copy)}", flush=True)
+        print(check_pages(copy))
         run(sys.executable, copy / "tools/check_layers.py", copy)
         run(sys.executable, copy / "tools/check_docs.py", copy, "--program", copy / "build/tutti")
         print("layers and documents of the copy: nothing to say")
