@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_row.h: a device: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and
- * cores, `cuda` a card's. Who owns vectors (a plan's memories, an exchange's scratch) is given a row and does all to
- * them by its calls; addresses are the row's, which the host may add to and compare, and follow only where the row
- * shares the host's memory.
+ * cores, `cuda` a card's. Code that owns vectors (a plan's memories, an exchange's scratch) is given a row and touches
+ * them by its calls alone. Addresses are the row's: the host may add to them and compare them, and follows them only if
+ * the row shares the host's memory. Some parts use the host's memory without a row: `tune kernels`, `eval`, `infer`,
+ * memory that callers of tutti/comm.h bring, the bytes of wires, and the support vector machine.
  *
  * Memory. A row allocates, or it is shown what is there already (enrol), such as regions, which peers map too. Its
  * calls touch nothing else, but where it shares the host's memory.

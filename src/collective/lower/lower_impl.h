@@ -8,9 +8,11 @@
  * NO_ACK leaves out the pieces in brackets; moves of no elements are always left out. Data of channel c are signalled
  * on 2c, free and read on 2c + 1.
  *
- * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour. If one
- * reduce alone reads a pulled slice, it reads it in place. If a push hands on the result of a reduce or copy, that step
- * writes it to the far slice. Several pushes of one slice in a row are one copy with several outputs.
+ * A message between hosts is pushed by a put. A put must be ordered with the signals of its channel, or the signal that
+ * it comes with would depend on the timing; the checker refuses it otherwise. Fusion (in mapped memory only) makes a
+ * move part of a neighbour. If one reduce alone reads a pulled slice, it reads it in place. If a push hands on the
+ * result of a reduce or copy, that step writes it to the far slice. Several pushes of one slice in a row are one copy
+ * with several outputs.
  *
  * Levels. If possible all pieces form one sequence, ordered by (stage, class). Class 0 signals, and waits for nothing
  * of its stage; class 1 waits for signals of class 0, moves, and signals the outcome; class 2 waits for outcomes; class
