@@ -55,9 +55,12 @@ def main() -> int:
         oracle = svm_libsvm.Oracle(sys.argv[1], pathlib.Path(folder))
         names = svm_libsvm.eliminations(sys.argv[1])
         for case in [case for case in svm_libsvm.CASES if case.convex] + svm_libsvm.LONG_CASES * long:
-            for eps in svm_libsvm.OBJECTIVE:
+            for n, eps in enumerate(svm_libsvm.OBJECTIVE):
                 libsvms = worths(oracle, case, oracle.train_theirs(case, eps)[0])
-                for name in names if case.name in ("rbf, C 100", "agaricus") and long else (names[0], "none"):
+                few = (names[0], "none")
+                if case.name == "agaricus":  # its brute force takes seconds: one row at each eps
+                    few = few[n:n + 1]
+                for name in names if case.name in ("rbf, C 100", "agaricus") and long else few:
                     check(oracle, case, eps, name, libsvms)
     return 0
 
