@@ -24,7 +24,8 @@ def train(name, device, *settings, ranks=1, fresh=True):
         shutil.rmtree(folder, ignore_errors=True)
     job = os.path.join(SCRATCH, name.split("-on-")[0] + ".yaml")
     with open(job, "w", encoding="utf-8") as file:
-        file.write("model: %s\nbatch: 16\nsteps: 4\n" % next(s[6:] for s in settings if s.startswith("model=")))
+        # the second step moves what the rule keeps, the loss of the third tells; a step of LeNet takes the fake card 6 s
+        file.write("model: %s\nbatch: 16\nsteps: 3\n" % next(s[6:] for s in settings if s.startswith("model=")))
     command = [PROGRAM, "train", job, "--out", folder, "--ranks", str(ranks), "--quiet", "--set", "device=" + device]
     for setting in DATA + [s for s in settings if not s.startswith("model=")]:
         command += ["--set", setting]
@@ -54,7 +55,7 @@ def compare(name, bound, *settings):
 
 
 def same_bits_at_any_number_of_ranks():
-    settings = ["model=lenet", "steps=2", "reduction=canonical", "slots=2"]
+    settings = ["model=lenet", "batch=8", "steps=1", "reduction=canonical", "slots=2"]
     _, one = train("canonical-on-card-1", "cuda", *settings)
     _, two = train("canonical-on-card-2", "cuda", *settings, ranks=2)
     print("%-20s weights %s | %s" % ("canonical, 1 | 2 ranks", one, two))
@@ -64,16 +65,16 @@ def same_bits_at_any_number_of_ranks():
 
 def goes_on_elsewhere(name, first, second):
     """A run that stops on one device goes on on the other; its losses are those of a run on one."""
-    settings = ["model=lenet"]
+    settings = ["model=lenet", "batch=8"]
     whole, _ = train(name + "-whole-on-cpu", "cpu", *settings)
-    begun, _ = train(name + "-on-both", first, *settings, "steps=2")
+    begun, _ = train(name + "-on-both", first, *settings, "steps=1")
     both, _ = train(name + "-on-both", second, *settings, fresh=False)
     if not whole or not begun or not both:
         return
     print("%-20s losses %s | %s" % (name, whole, both))
     if "resuming on" not in said[-1]:
         failures.append("%s: that it goes on on another device is not said: %s" % (name, said[-1]))
-    if len(both) != 4 or max(abs(a - b) / abs(a) for a, b in zip(whole, both)) > 1e-4:
+    if len(both) != 3 or max(abs(a - b) / abs(a) for a, b in zip(whole, both)) > 1e-4:
         failures.append("%s: %s in all, a run on one device has %s" % (name, both, whole))
 
 
@@ -92,9 +93,9 @@ def main():
     os.makedirs(SCRATCH, exist_ok=True)
     compare("mlp-f32", 1e-5, "model=mlp")
     compare("lenet-f32", 1e-5, "model=lenet")
-    compare("lenet-adamw", 1e-4, "model=lenet", "optimiser.rule=adamw", "optimiser.lr=0.001", "optimiser.clip_norm=1")
+    compare("mlp-adamw", 1e-4, "model=mlp", "optimiser.rule=adamw", "optimiser.lr=0.001", "optimiser.clip_norm=1")
     compare("lenet-bf16", 2e-2, "model=lenet", "precision=bf16")
-    compare("resnet20-f32", 1e-3, "model=resnet20", "data.set=shapes", "batch=4", "steps=1")
+    compare("resnet20-f32", 1e-3, "model=resnet20", "data.set=shapes", "batch=2", "steps=1")
     compare("resnet20-bf16", 3e-2, "model=resnet20", "data.set=shapes", "batch=4", "steps=1", "precision=bf16")
     same_bits_at_any_number_of_ranks()
     goes_on_elsewhere("cpu-then-card", "cpu", "cuda")
