@@ -19,7 +19,9 @@
 #include "job/job_fields.h"
 #include "job/session.h"
 
-enum { PLAYED_MAX_RANKS = 8 };
+/* PLAYED_DEADLINE_S: a rank that computes is silent for the time of its longest piece of work, which takes ten times as
+ * long with the checks of a sanitizer. */
+enum { PLAYED_MAX_RANKS = 8, PLAYED_DEADLINE_S = TESTING_SANITIZED ? 200 : 20 };
 
 typedef struct {
     const char *text;
@@ -177,7 +179,7 @@ static void play_job(played_job *j)
     const char *const overrides[] = {count, "kernels=reference"};
     tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, j->fast ? 1 : 2, &job, &err);
     if (!st) st = tutti_session_data_open(job, NULL, NULL, &data, &err);
-    if (!st) st = (j->wired ? wired_create : tutti_group_create_threads)(j->nranks, 20, groups, &err);
+    if (!st) st = (j->wired ? wired_create : tutti_group_create_threads)(j->nranks, PLAYED_DEADLINE_S, groups, &err);
     if (st) fail_msg("%s", err.text);
     for (int r = 0; r < j->nranks; r++) {
         ranks[r] = (played_rank){.job = j, .resolved = job, .data = &data, .group = groups[r]};
