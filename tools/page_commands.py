@@ -66,7 +66,7 @@ def check_page(path, folder, write):
             printed, varies, count = run(command, folder), bool(found.group(1)), count + 1
             if not agree(said, printed, varies):
                 wrong.append("\n".join((f"{path.name}: $ {command}", "the page:", *said, "printed:", *printed)))
-                said = printed
+            said = printed if write and "..." not in said else said
             made += f"$ {command}\n" + "".join(line + "\n" for line in said)
         return f"```console{found.group(1) or ''}\n{made}```\n"
     made = BLOCK.sub(check, text)
