@@ -39,13 +39,13 @@ typedef struct {
     tutti_shape shape;   /* noise: shape of a sample */
     int64_t classes;     /* noise: number of classes */
     int64_t size;        /* images: side of the square, pixels; 0 = 224 */
-    int augment;         /* tutti_augment, for the training split */
+    int augment;         /* a tutti_augment; changes only training samples */
     int64_t first_label; /* sets from files except images: the label of class 0 in the files */
     bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */
-    /* for byte / 255, or for the set's floats; one number for all channels or one for each; none = the row's */
+    /* normalise byte / 255, or the set's floats; one number, or one for each channel; none = the row's numbers */
     tutti_reals mean, std;
     bool label_last; /* csv: the label is the last column, not the first */
-    int header;      /* csv: tutti_header */
+    int header;      /* csv: a tutti_header: whether the first line has names */
 } tutti_dataset_config;
 
 typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
@@ -62,7 +62,7 @@ void tutti_dataset_block_write(const tutti_dataset *d, void *block);
 tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_split split, const void *block,
                                       size_t nbytes, tutti_dataset **out, tutti_failure *err);
 int64_t tutti_dataset_count(const tutti_dataset *d);
-tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* of one sample: (C, H, W) */
+tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* Returns the shape of a sample: (C, H, W). */
 int tutti_dataset_nclasses(const tutti_dataset *d);
 /* Returns what a user should know about the files, without a newline: "21 pictures of 3 classes; 3 files left out
  * (...)"; "" if there is nothing unusual. */
@@ -99,8 +99,8 @@ void tutti_reader_destroy(tutti_reader *r); /* NULL is accepted */
 /* Reads sample `index`, normalised, (byte / 255 - mean) / std, and augmented if it is a training sample. */
 tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
                                tutti_failure *err);
-/* Returns how many samples this reader replaced so far; *why: the message of the latest. With skip_bad, a sample that
- * cannot be read is replaced by the next one of the set that can. */
+/* Returns how many samples this reader has replaced so far; *why: why the latest could not be read. With skip_bad, a
+ * sample that cannot be read is replaced by the next sample of the set that can. */
 int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
 /* Returns the index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function
@@ -110,8 +110,8 @@ int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool 
 /* The loader: threads fill a ring of batches ahead of compute; several threads fill one batch together. The content of
  * a batch does not depend on their number or speed. The batch of step s (0-based, in the whole run) has `batch` samples
  * over all ranks; these are positions [s % steps_per_epoch * batch, ...) of epoch s / steps_per_epoch with
- * steps_per_epoch = count / batch (the rest of an epoch is dropped). This rank gets samples [first, first + n) of
- * it. */
+ * steps_per_epoch = count / batch (the rest of an epoch is dropped). This rank gets samples [first, first + n) of that
+ * batch. */
 /* Batches that the loader fills beyond the batch that the caller holds. A share is asked for only when all batches but
  * this many have been taken. */
 enum { TUTTI_LOADER_AHEAD = 2 };
@@ -123,18 +123,19 @@ typedef struct {
     int64_t first_step, end_step;
     int nthreads; /* 0 means 1 */
     /* NULL, or a function that says which share comes next, in place of first, first_step and end_step. Share k of the
-     * run is samples [k % P * n, + n) of the batch of step k / P, with P = batch / n; below 0: there is none, and it is
-     * not asked again. The loader's threads call it, one at a time, ahead of the batches that are taken. */
+     * run is samples [k % P * n, + n) of the batch of step k / P, with P = batch / n. A number below 0 means that no
+     * share is left; the function is then not called again. The loader's threads call it, one at a time, ahead of the
+     * batches that are taken. */
     int64_t (*deal)(void *arg);
     void *deal_arg;
 } tutti_loader_config;
 typedef struct {
-    int64_t step, first;         /* place of its first sample in the batch of that step */
-    const float *samples;        /* (n, C, H, W) */
-    const int32_t *labels;       /* (n) */
-    int64_t began_ns, filled_ns; /* clock_ns: when the loader began and ended filling it */
+    int64_t step, first;         /* first: place of the first sample in the batch of that step */
+    const float *samples;        /* shape (n, C, H, W) */
+    const int32_t *labels;       /* n labels */
+    int64_t began_ns, filled_ns; /* when the loader began and ended filling the batch, as tutti_clock_ns */
     int64_t nreplaced;           /* samples that could not be read */
-    const char *why;             /* message about the first of them */
+    const char *why;             /* message about the first sample that could not be read */
 } tutti_batch;
 tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err);
 /* Waits for the next batch; it is valid until the next call; NULL past the last step. Steps come in order from
@@ -142,8 +143,8 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
  * it. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err);
 void tutti_loader_destroy(tutti_loader *l); /* NULL is accepted */
-/* Returns where the samples of its batches lie, for i = 0, 1, ..: whole pages of *nbytes each; NULL past the last. For
- * a device that copies faster from memory that was registered. */
+/* Returns a part of the memory that the batches use, for i = 0, 1, ..: whole pages, *nbytes in all; NULL past the last
+ * part. For a device that copies faster from memory that was registered. */
 void *tutti_loader_memory(const tutti_loader *l, int i, size_t *nbytes);
 
 #endif

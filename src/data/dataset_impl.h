@@ -17,17 +17,17 @@ enum { TUTTI_MAX_CHANNELS = 16, TUTTI_MAX_NOTES = 512 };
 typedef struct tutti_dataset_row tutti_dataset_row;
 struct tutti_dataset {
     const tutti_dataset_row *row;
-    tutti_shape shape; /* of one sample */
+    tutti_shape shape; /* shape of one sample */
     int64_t count;
     int nclasses, nchannels;
     bool crop, flip; /* augmentations of this split */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
     int64_t nstored;                  /* number of samples; in a set of bytes, sample i is stored sample i % nstored */
-    void *own;                        /* data of a row that has `read` */
-    char notes[TUTTI_MAX_NOTES];      /* tutti_dataset_notes; may be empty */
-    char largest_at[TUTTI_MAX_NOTES]; /* tutti_dataset_largest_label; may be empty */
-    /* for sets of bytes */
+    void *own;                        /* what the set's `open` stores for its `read` */
+    char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
+    char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
+    /* the following are for sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* per channel: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* freed with free(), unless they lie in a block; NULL for sets of floats */
@@ -39,7 +39,7 @@ struct tutti_dataset {
 struct tutti_dataset_row {
     const char *name;
     const char *help;
-    double mean[3], std[3]; /* for byte / 255, one for each channel; a single one is for all channels */
+    double mean[3], std[3]; /* constants of byte / 255, for each channel; a single constant is for all channels */
     const char *files;      /* what data.path must hold; NULL: the set reads no files */
     bool shaped;            /* data.shape and data.classes define a sample */
     bool reshaped;          /* data.shape may change the shape of a sample */
@@ -50,7 +50,7 @@ struct tutti_dataset_row {
     /* Fills shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before; on failure the caller
      * destroys it. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
-    /* For sets that hold no bytes; else NULL. A reader's state belongs to one thread. */
+    /* The following functions are for sets that hold no bytes; else NULL. A reader's state belongs to one thread. */
     void (*close)(tutti_dataset *d);
     void *(*reader_open)(const tutti_dataset *d);
     void (*reader_close)(void *reader);

@@ -58,7 +58,7 @@ static tutti_status judge(const tutti_gunzip *g, int code, tutti_failure *err)
 {
     if (code == Z_MEM_ERROR) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory to unpack it");
     if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR)
-        return TUTTI_OK; /* the last: it needs more input */
+        return TUTTI_OK; /* Z_BUF_ERROR: inflate needs more input */
     return tutti_fail(err, TUTTI_ERR_DATA, "%s", g->stream.msg ? g->stream.msg : "no gzip data");
 }
 

@@ -20,7 +20,7 @@ enum { FORMAT = 1 };
 static const char *const split_names[] = {"train", "test"};
 static const char *const split_words[] = {"training", "test"};
 
-/* ---- computing ---- */
+/* ---- computing an identity ---- */
 
 static int64_t stored_at(const tutti_dataset *d, int64_t index)
 {
@@ -94,7 +94,7 @@ void tutti_data_identity_release(tutti_data_identity *d)
     *d = (tutti_data_identity){0};
 }
 
-/* ---- text ---- */
+/* ---- the text form ---- */
 
 static bool is_plain(char c)
 {
@@ -233,7 +233,7 @@ tutti_status tutti_data_identity_parse(const char *text, tutti_data_identity *ou
     return st;
 }
 
-/* ---- comparing ---- */
+/* ---- comparing two identities ---- */
 
 static void begin(tutti_strbuf *words)
 {

@@ -14,7 +14,7 @@
 enum { TUTTI_IDENTITY_CHANNELS = 16, TUTTI_IDENTITY_LOOKS = 64 };
 
 typedef struct {
-    int64_t nsamples; /* -1 = this split was not looked at */
+    int64_t nsamples; /* number of samples; -1 = there was no set of this split */
     uint64_t labels;  /* hash of all labels, in the order of the set */
     /* hash of TUTTI_IDENTITY_LOOKS samples, spread over the set, as they are stored: without augmentation */
     uint64_t bytes;

@@ -27,18 +27,18 @@ typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
-    int64_t ndone;       /* parts that are done */
-    int64_t step, first; /* the samples that the batch has */
+    int64_t ndone;       /* parts of the batch that are done */
+    int64_t step, first; /* which samples the batch has: see tutti_batch */
     int64_t began_ns, filled_ns;
     int64_t failed_at;     /* first sample that ends the run; n = none */
     tutti_failure failure; /* the failure of that sample */
     int64_t nreplaced, replaced_at;
-    tutti_failure why; /* the failure of the first, replaced_at */
+    tutti_failure why; /* why sample `replaced_at`, the first replaced sample, could not be read */
 } slot;
 
 struct tutti_loader {
     tutti_loader_config c;
-    int64_t sample_floats, nparts; /* both for each batch */
+    int64_t sample_floats, nparts; /* floats of one sample; parts (tickets) of one batch */
     slot ring[NSLOTS];
     pthread_t *threads;
     int nstarted;

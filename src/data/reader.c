@@ -12,9 +12,9 @@
 
 struct tutti_reader {
     const tutti_dataset *data;
-    void *own; /* for a set that has `read` */
+    void *own; /* what the set's reader_open returned; for a set that has `read` */
     int64_t nreplaced;
-    tutti_failure why; /* the failure of the latest */
+    tutti_failure why; /* why the latest replaced sample could not be read */
 };
 
 tutti_reader *tutti_reader_create(const tutti_dataset *d)

@@ -45,7 +45,7 @@ bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* true if they 
  * height. */
 tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
                               tutti_failure *err);
-/* Decodes it; call once after each open. *out is valid until the next open. */
+/* Decodes the open picture; call once after each open. *out is valid until the next open. */
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 
 /* Resamples by a triangle filter, as wide as a pixel of the output or the input, whichever is larger (Pillow's

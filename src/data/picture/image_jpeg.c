@@ -59,7 +59,7 @@ void tutti_jpeg_init(tutti_image *im)
     im->jpeg_errors.base.error_exit = leave;
     im->jpeg_errors.base.emit_message = warned;
     im->jpeg_errors.base.output_message = say_nothing;
-    if (setjmp(im->jpeg_errors.back)) return; /* without memory; opening a file will report it */
+    if (setjmp(im->jpeg_errors.back)) return; /* no memory for a decoder: opening a file will report it */
     jpeg_create_decompress(&im->jpeg);
     im->jpeg_progress.progress_monitor = scans_limit;
     im->jpeg.progress = &im->jpeg_progress;

@@ -16,13 +16,13 @@ enum { MAX_FILE = 1 << 28 };
 
 struct tutti_pictures {
     tutti_dataset *set; /* a set without samples */
-    void *reader;       /* for a set that has read_picture */
-    tutti_image *image; /* for other sets */
-    uint8_t *bytes;     /* bytes of a file */
+    void *reader;       /* reader, if the set has read_picture */
+    tutti_image *image; /* decoder, if it has not */
+    uint8_t *bytes;     /* bytes of the current file */
     size_t room;
 };
 
-/* ---- opening ---- */
+/* ---- opening a set without its samples ---- */
 
 static tutti_status check_shape(const tutti_dataset *d, const tutti_dataset_config *config, tutti_failure *err)
 {
@@ -117,7 +117,7 @@ tutti_status tutti_pictures_read(tutti_pictures *p, const char *path, float *sam
                      : read_bytes(p, path, sample, err);
 }
 
-/* ---- finding ---- */
+/* ---- finding picture files ---- */
 
 void tutti_names_add(tutti_names *l, const char *name)
 {
@@ -154,7 +154,7 @@ tutti_status tutti_pictures_find(const char *path, tutti_names *out, tutti_strbu
     return st;
 }
 
-/* ---- classes ---- */
+/* ---- names of classes ---- */
 
 tutti_status tutti_class_names(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err)
 {

@@ -72,7 +72,7 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-/* Names what lies there instead, as advice. */
+/* Says in words what other CIFAR files lie in the folder, and what to do with them; "" if none do. */
 static const char *say_other(const form *f, const char *folder)
 {
     if (has(folder, "cifar-10-batches-py") || has(folder, "data_batch_1") || has(folder, "cifar-100-python"))
@@ -200,7 +200,7 @@ static void read_form_names(const form *f, const tutti_dataset_config *config, t
     tutti_strbuf_release(&inner);
 }
 
-/* As in batches.meta.txt of the archive. */
+/* The names are those of batches.meta.txt in the archive. */
 static const char *const class_names[NCLASSES] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                                   "dog",      "frog",       "horse", "ship", "truck"};
 

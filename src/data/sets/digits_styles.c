@@ -81,15 +81,15 @@ static const int8_t nine_slope[] = {72, 16, 52, 5, 30, 18, 28, 38, 46, 48, 66, 3
 static const int8_t nine_small[] = {66, 14, 48, 10, 36, 26, 46, 42, 62, 36, 68, 16, 64, 48, 58, 74, 56, 95, END};
 
 const tutti_digit_style tutti_digit_styles[] = {
-    {zero_round, 0, 6},  {zero_narrow, 0, 4}, {zero_open, 0, 4},   {zero_loop, 0, 2},   /* */
-    {one_bar, 1, 8},     {one_flag, 1, 4},    {one_foot, 1, 2},    {one_bent, 1, 2},    /* */
-    {two_plain, 2, 5},   {two_loop, 2, 5},    {two_sharp, 2, 3},   {two_swan, 2, 3},    /* */
-    {three_round, 3, 6}, {three_flat, 3, 3},  {three_curl, 3, 4},  {three_wide, 3, 3},  /* */
-    {four_open, 4, 5},   {four_closed, 4, 4}, {four_round, 4, 4},  {four_quick, 4, 3},  /* */
-    {five_plain, 5, 5},  {five_snake, 5, 4},  {five_square, 5, 4}, {five_hat, 5, 3},    /* */
-    {six_plain, 6, 6},   {six_stem, 6, 4},    {six_curl, 6, 3},    {six_tall, 6, 3},    /* */
-    {seven_plain, 7, 6}, {seven_bar, 7, 4},   {seven_curve, 7, 3}, {seven_serif, 7, 3}, /* */
-    {eight_cross, 8, 6}, {eight_rings, 8, 4}, {eight_top, 8, 4},   {eight_thin, 8, 2},  /* */
+    {zero_round, 0, 6},  {zero_narrow, 0, 4}, {zero_open, 0, 4},   {zero_loop, 0, 2},   /* the digit 0 */
+    {one_bar, 1, 8},     {one_flag, 1, 4},    {one_foot, 1, 2},    {one_bent, 1, 2},    /* the digit 1 */
+    {two_plain, 2, 5},   {two_loop, 2, 5},    {two_sharp, 2, 3},   {two_swan, 2, 3},    /* the digit 2 */
+    {three_round, 3, 6}, {three_flat, 3, 3},  {three_curl, 3, 4},  {three_wide, 3, 3},  /* the digit 3 */
+    {four_open, 4, 5},   {four_closed, 4, 4}, {four_round, 4, 4},  {four_quick, 4, 3},  /* the digit 4 */
+    {five_plain, 5, 5},  {five_snake, 5, 4},  {five_square, 5, 4}, {five_hat, 5, 3},    /* the digit 5 */
+    {six_plain, 6, 6},   {six_stem, 6, 4},    {six_curl, 6, 3},    {six_tall, 6, 3},    /* the digit 6 */
+    {seven_plain, 7, 6}, {seven_bar, 7, 4},   {seven_curve, 7, 3}, {seven_serif, 7, 3}, /* the digit 7 */
+    {eight_cross, 8, 6}, {eight_rings, 8, 4}, {eight_top, 8, 4},   {eight_thin, 8, 2},  /* the digit 8 */
     {nine_stem, 9, 5},   {nine_tail, 9, 5},   {nine_slope, 9, 4},  {nine_small, 9, 2},
 };
 const int tutti_ndigit_styles = sizeof tutti_digit_styles / sizeof tutti_digit_styles[0];

@@ -95,7 +95,7 @@ void tutti_left_out_say(const tutti_left_out *l, tutti_strbuf *out)
     if (l->npicture) tutti_strbuf_puts(out, ": convert pictures to JPEG or PNG, as 'mogrify -format png FILE..' does");
 }
 
-/* ---- walking ---- */
+/* ---- walking through folders ---- */
 
 /* A folder above the current one: a link may lead back to it. */
 typedef struct place {
@@ -119,7 +119,7 @@ static void join(tutti_strbuf *path, size_t length, const char *name)
 
 typedef struct {
     tutti_strbuf path; /* path of the folder, or of a file in it */
-    size_t bare;       /* offset in the path where names begin */
+    size_t bare;       /* offset in `path` where the listed names begin */
     tutti_names *out;
     tutti_left_out *left;
 } walking;

@@ -24,8 +24,8 @@ typedef struct {
         int64_t n;
     } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry: all further endings */
     int nkinds;
-    int64_t n;        /* files of all kinds */
-    int64_t npicture; /* files among them that a converter can turn into pictures */
+    int64_t n;        /* number of files, of all kinds */
+    int64_t npicture; /* how many of them a converter can turn into pictures */
     int64_t ntaken;   /* pictures with another ending that were taken */
 } tutti_left_out;
 /* Appends "3 files left out (.webp 2, .gif 1): convert them to JPEG or PNG", or "no file left out". */

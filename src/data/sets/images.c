@@ -25,7 +25,7 @@ enum { DEFAULT_SIZE = 224, NTRIES = 10, DRAWS = 16, FLIP_DRAW = 15, MAX_FILE = 1
 typedef struct {
     tutti_image *image;
     tutti_resampler *resampler;
-    uint8_t *bytes; /* bytes of a file */
+    uint8_t *bytes; /* bytes of the current file */
     size_t room;
     tutti_strbuf path;
     float scale[3], shift[3];

@@ -23,10 +23,10 @@ enum {
     /* How hard the set is; bench/mnist/NOTES.md has the results measured with these numbers. */
     RADIUS_MIN = 7 * 256, /* Q8 pixels */
     RADIUS_RANGE = 6 * 256,
-    STRETCH = ONE / 6,          /* of width relative to height, either way */
+    STRETCH = ONE / 6,          /* greatest change of width relative to height, up or down */
     CONTRAST = 120,             /* sum over channels of the least difference between shape and background */
-    STROKES_BEHIND = 4,         /* most strokes */
-    STROKES_IN_FRONT = 2,       /* most strokes */
+    STROKES_BEHIND = 4,         /* greatest number of strokes behind the shape */
+    STROKES_IN_FRONT = 2,       /* greatest number of strokes in front of the shape */
     STROKE_WIDTH = 3 * 256 / 2, /* greatest width, Q8 pixels */
     CELL = 8,                   /* cells of the coarse background, pixels */
     ROUGH = 75,                 /* roughness of the coarse background, levels for each channel */
@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
     tutti_dice dice;
-    int64_t level[3][PIXELS]; /* 0..255 */
+    int64_t level[3][PIXELS]; /* levels 0..255 of the three colours */
 } canvas;
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
@@ -56,7 +56,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* ---- filling ---- */
+/* ---- filling outlines ---- */
 
 /* Writes where line y crosses the outline, ascending; returns the number of crossings. */
 static int crossings(const outline *o, int64_t y, int64_t x[MAX_POINTS])

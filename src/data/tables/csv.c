@@ -28,7 +28,7 @@ typedef struct {
     char *piece; /* bytes that were read; [at, n) are not used yet */
     int64_t at, n;
     tutti_strbuf text; /* text of the current line */
-    int64_t line;      /* its number, from 1 */
+    int64_t line;      /* number of the current line, from 1 */
     int64_t width;     /* numbers in a sample; 0: not known yet */
     int64_t room;      /* samples that the memory has room for */
     locale_t plain;

@@ -124,7 +124,7 @@ static tutti_status read_header(const reader *r, array *a)
     return st;
 }
 
-/* ---- numbers ---- */
+/* ---- converting numbers ---- */
 
 static double number_at(const array *a, const uint8_t *at)
 {
