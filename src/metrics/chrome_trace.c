@@ -45,7 +45,7 @@ static int thread_id(int track, int lane)
     return track == TUTTI_TRACK_COMPUTE ? 0 : (track - 1) * MAX_LANES + 1 + lane;
 }
 
-/* ---- metadata ---- */
+/* ---- events that name processes and threads ---- */
 
 static void open_event(printer *p, const char *name, const char *phase, int pid, int tid)
 {

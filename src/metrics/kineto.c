@@ -28,7 +28,7 @@ typedef struct {
 } span;
 
 typedef struct {
-    const char *name; /* name of the file */
+    const char *name; /* name of the trace file */
     tutti_failure *err;
     span *spans;
     int nspans, capacity, nsteps;

@@ -37,8 +37,8 @@ void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 /* How the time of a run was spent, in the eight cost parts that You, Buluc and Demmel print (SC 2017, arXiv
  * 1708.02983), so that a run can be compared with the paper's tables, and three more that the paper leaves out.
  *
- * The whole time between two looks at the clock is charged to one part. So the parts sum to the wall time, nothing is
- * counted twice, and time without a name is `other`. A charge costs one look at the clock. Threads: owner. */
+ * The whole time between two readings of the clock is charged to one part. So the parts sum to the wall time, nothing
+ * is counted twice, and time without a name is `other`. A charge reads the clock once. Threads: owner. */
 
 typedef enum {
     TUTTI_COST_DATA,         /* compute waits for a batch */
@@ -54,8 +54,8 @@ typedef enum {
     TUTTI_COST_OTHER,
     TUTTI_NCOSTS
 } tutti_cost_part;
-const char *tutti_cost_key(tutti_cost_part part);   /* key in metrics.jsonl: "data_io" */
-const char *tutti_cost_words(tutti_cost_part part); /* "data I/O" */
+const char *tutti_cost_key(tutti_cost_part part);   /* returns the part's key in metrics.jsonl: "data_io" */
+const char *tutti_cost_words(tutti_cost_part part); /* returns the part's name for people: "data I/O" */
 
 typedef struct {
     int64_t ns[TUTTI_NCOSTS];
@@ -86,40 +86,40 @@ typedef struct {
     double bytes; /* bytes sent between ranks since the first step of the run; NAN = not known */
 } tutti_run_test;
 
-/* A ReLU's output, at the first and the last test. */
+/* How much of a ReLU's output is zero, at the first and the last test. */
 typedef struct {
     char *name;
-    double first, last, elements; /* first, last: fractions that are zero */
+    double first, last, elements; /* first, last: fractions that are zero; elements: of the output */
 } tutti_run_relu;
 
-/* Where a worker, or the centre, is in the plane of a run's picture. */
+/* The path of a worker, or of the centre, in the plane of a run's picture. */
 typedef struct {
-    tutti_run_points x, y, distance; /* over steps; distance: from the centre, of the centre none */
+    tutti_run_points x, y, distance; /* values over steps; distance: from the centre, empty for the centre itself */
 } tutti_run_way;
 
 typedef struct {
-    tutti_run_points loss, speed; /* over steps; a loss that was not finite is NaN; speed: samples/s */
+    tutti_run_points loss, speed; /* values over steps; a loss that was not finite is NaN; speed: samples/s */
     tutti_run_test *tests;
     int ntests, test_capacity;
     tutti_run_relu *relus;
     int nrelus, relu_capacity;
-    tutti_run_way centre, *workers; /* one worker for each rank; none where the run does not tell */
+    tutti_run_way centre, *workers; /* one worker for each rank; none if the file has no lines of workers */
     int nworkers, worker_capacity;
     tutti_run_points times;    /* milliseconds of a step, over steps */
     double comm_ms, step_ms;   /* sums over all lines of steps */
-    double cost[TUTTI_NCOSTS]; /* over all stretches of the run */
-    int nranks;                /* ranks of the last stretch; 0 = none has ended */
-    /* step of the last line; step of the last line that is an end, by a signal or not: -1 = none */
+    double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
+    int nranks;                /* ranks of the last process that ended; 0 = none has ended */
+    /* step of the last line; step of the last line that reports an end, by a signal or not; -1 = none */
     int64_t last_step, end_step;
     char weights[32];
-    bool has_ended; /* it ended with its last step, not by a signal */
+    bool has_ended; /* the run ended with its last step, not by a signal */
     /* has_diverged: loss or weights were not finite any more; ended_so: that ended the run */
     bool has_diverged, ended_so;
     int64_t diverged_step; /* the step at which it diverged */
-    double seconds;        /* seconds as of a test, in the last line that says them */
+    double seconds;        /* seconds in the last line of a test that has them */
     int nstretches;        /* number of processes that the run took */
-    char *bound;           /* text of the last stretch; NULL: ranks were not bound */
-    char *staleness;       /* text of the last stretch; NULL = none */
+    char *bound;           /* how the last process bound its ranks; NULL: it did not */
+    char *staleness;       /* what the last process said of staleness; NULL = nothing */
 } tutti_run_lines;
 
 /* Reads a file. A torn last line (the run was killed) is ignored; any other line must be JSON: TUTTI_ERR_DATA. The

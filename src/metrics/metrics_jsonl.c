@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_jsonl.c: writes lines of metrics.jsonl. Each line is one write() to a file opened for appending: lines are
- * complete unless the machine dies in between. */
+/* metrics_jsonl.c: writes metrics.jsonl. Each line is one write() to a file opened for appending: lines are complete
+ * unless the machine dies in between. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,8 @@
  *
  * `seconds` in the lines begin at 0 in each process. The time of earlier processes is added: up to their last line with
  * `seconds`, then the mean time of a step up to the step where the next process continued. `exchanged_bytes` begin at 0
- * too; steps of earlier processes after their last line with it count as many bytes as a step of the next process. */
+ * too; steps of earlier processes after their last line with that key count as many bytes as a step of the next
+ * process. */
 #include "metrics.h"
 
 #include <cjson/cJSON.h>
@@ -21,7 +22,7 @@ enum { MAX_METRICS_BYTES = 1 << 30 };
 /* The state of the run's clock. */
 typedef struct {
     tutti_run_lines *r;
-    double before;     /* time of earlier processes */
+    double before;     /* seconds of earlier processes */
     int64_t told_step; /* the step of the last line with `seconds` */
     double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;

@@ -21,8 +21,8 @@ enum { TUTTI_SPREAD_MOST = 33 }; /* number of ratios that are kept: 32 equal par
 #define TUTTI_SPREAD_MOST_RATIO  1e5
 
 typedef struct {
-    int n;                           /* 0 = not known; else 2 .. TUTTI_SPREAD_MOST */
-    double ratio[TUTTI_SPREAD_MOST]; /* ascending */
+    int n;                           /* number of ratios: 0 = not known; else 2 .. TUTTI_SPREAD_MOST */
+    double ratio[TUTTI_SPREAD_MOST]; /* the ratios, ascending */
 } tutti_step_spread;
 
 /* Computes the spread of n steps from their seconds >= 0, which are sorted in place. Of many steps it keeps the ratios

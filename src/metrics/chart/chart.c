@@ -26,7 +26,7 @@ enum {
 enum { NARROW = 400, LOW = 210, MARGIN = 42, EDGE = 14, BAR_ROW = 38, BAR = 14, BAR_NUMBER = 44, A_TICK = 80 };
 
 typedef struct {
-    double x0, x1, y0, y1; /* range of values */
+    double x0, x1, y0, y1; /* ranges of the axes */
     double left, top, width, height;
     bool by_powers; /* the y axis is logarithmic: y0, y1 are logarithms */
 } frame;
@@ -58,7 +58,7 @@ static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x
     if (f->y0 > 0 && f->y0 < f->y1 / 2) f->y0 = 0;
     if (f->y1 >= f->y0 && f->y1 - f->y0 < panel->least_range) f->y0 = f->y1 - panel->least_range;
     widen(&f->y0, &f->y1);
-    for (int again = 0; again < 2; again++) { /* a wider range may have longer steps */
+    for (int again = 0; again < 2; again++) { /* once more, because a wider range may need longer steps */
         const double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
         f->y0 = floor(f->y0 / step + 1e-9) * step;
         f->y1 = ceil(f->y1 / step - 1e-9) * step;
@@ -215,7 +215,7 @@ void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_p
     tutti_svg_end(out);
 }
 
-/* ---- inside a page ---- */
+/* ---- charts inside a page ---- */
 
 static const char *dashes_of(int i)
 {

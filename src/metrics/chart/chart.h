@@ -90,7 +90,7 @@ void tutti_svg_begin(int width, int height, tutti_strbuf *out);
 void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out);
 /* Begins a picture that is stretched to its place in both directions: for pictures without text. */
 void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out);
-/* Returns these classes, as CSS. */
+/* Returns CSS for the classes that tutti_svg_begin_inline names. */
 const char *tutti_svg_style(void);
 void tutti_svg_end(tutti_strbuf *out);
 /* Appends text. attributes: of the element, "" for none; class="title" is bold, class="quiet" grey. */
@@ -171,16 +171,16 @@ typedef struct {
 void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
 
 /* Workers and their centre as they move: a picture of its own, in light and dark, animated where the reader lets it be.
- * Pure: the same ways give the same bytes. Threads: shared. */
+ * Pure: the same paths give the same bytes. Threads: shared. */
 
 typedef struct {
     const char *name;           /* "centre", "worker 0" */
-    const double *step, *x, *y; /* n points, steps growing: where it is in a plane */
-    const double *distance;     /* from the centre; of the centre itself NULL */
-    int n;                      /* 1 or more, the same for all */
+    const double *step, *x, *y; /* n points, steps growing: places in a plane at these steps */
+    const double *distance;     /* distance from the centre at each step; NULL for the centre itself */
+    int n;                      /* number of points, 1 or more, the same for all ways */
 } tutti_chart_way;
 
-/* ways: the centre, then the n - 1 workers. */
+/* Draws the paths `ways`: the centre's, then those of the n - 1 workers. */
 void tutti_workers_chart_svg(const char *title, const tutti_chart_way *ways, int n, tutti_strbuf *out);
 
 /* Times over sizes on logarithmic axes, a curve for each way to do it; the chosen way is marked. Threads: shared. */

@@ -14,7 +14,7 @@ enum { FORWARD, BACKWARD, COMM };
 
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
-    int nrows; /* including the row for others */
+    int nrows; /* number of rows, that for other layers included */
     /* the last row is for all other layers; a longer bar than the rest is cut, or their sum would set the scale */
     bool has_others;
     double total_us;

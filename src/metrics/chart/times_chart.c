@@ -24,7 +24,7 @@ enum {
 
 typedef struct {
     const tutti_times_chart *c;
-    double x0, x1, y0, y1; /* logarithms */
+    double x0, x1, y0, y1; /* logarithms of the axes' ranges */
     tutti_strbuf *out;
 } picture;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers_chart.c: draws workers and centre as they move: above their ways in a plane, below how far each worker is
+/* workers_chart.c: draws workers and centre as they move: above, their paths in a plane; below, how far each worker is
  * from the centre.
  *
- * Dots and a line move along by SMIL, which needs no script. Colours are classes of a style sheet that has a light
- * and a dark set of them. Nothing moves for readers who have asked their system for less motion. */
+ * Dots and a line move along by SMIL, which needs no script. Colours are classes of a style sheet that has a light and
+ * a dark set of them. Nothing moves for readers who have asked their system for less motion. */
 #include "chart.h"
 
 #include <math.h>
@@ -18,9 +18,9 @@ enum {
     GAP = 56,
     BELOW = 150,
     BOTTOM = 52,
-    FRAMES = 150, /* at most, of the motion */
-    PAUSE = 8,    /* frames that it stands at its end */
-    POINTS = 600, /* at most, of a line */
+    FRAMES = 150, /* greatest number of frames of the motion */
+    PAUSE = 8,    /* frames for which the motion stands still at its end */
+    POINTS = 600, /* greatest number of points of a line */
     MAX_NAMES = 8
 };
 static const double FRAME_S = 0.1, LEAST_S = 5;
@@ -30,7 +30,7 @@ static const char *const dark[TUTTI_SVG_NCOLOURS] = {
 };
 
 typedef struct {
-    double x0, y0, scale_x, scale_y; /* of the values at the lower left, pixels a unit */
+    double x0, y0, scale_x, scale_y; /* x0, y0: values at the lower left; scales: pixels a unit */
     double left, bottom;
 } frame;
 
@@ -44,7 +44,7 @@ static double at_y(const frame *f, double y)
     return f->bottom - (y - f->y0) * f->scale_y;
 }
 
-/* The index of the point, among n, that is shown as number i of m. */
+/* Returns the index of the point, among n, that is shown as number i of m. */
 static int pick(int i, int m, int n)
 {
     return m < 2 ? n - 1 : (int)((int64_t)i * (n - 1) / (m - 1));
@@ -77,7 +77,7 @@ static void begin(int height, const char *title, tutti_strbuf *out)
                         WIDTH, height);
 }
 
-/* The centre's class, or a worker's. */
+/* Appends the class of the centre (i = 0) or of a worker. */
 static void put_class(const char *kind, char colour, int i, tutti_strbuf *out)
 {
     if (i == 0)
@@ -111,7 +111,7 @@ static void animate(const char *attribute, const frame *f, double (*place)(const
     tutti_strbuf_puts(out, "\"/>");
 }
 
-/* A pale dot marks where the way ends, and another dot moves there. */
+/* A pale dot marks where the path ends, and another dot moves along to that place. */
 static void draw_dot(const frame *f, int i, const tutti_chart_way *w, tutti_strbuf *out)
 {
     const double x = at_x(f, w->x[w->n - 1]), y = at_y(f, w->y[w->n - 1]);
@@ -134,7 +134,7 @@ static void take(double *low, double *high, const double *values, int n)
     }
 }
 
-/* A unit is as long across as up: the plane is no diagram. */
+/* A unit is as long across as up, so that distances in the plane are true. */
 static frame frame_of_plane(const tutti_chart_way *ways, int n)
 {
     const double width = WIDTH - LEFT - RIGHT;
