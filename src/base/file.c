@@ -162,8 +162,8 @@ static bool names_descriptor(const char *path)
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
 }
 
-/* Opens what is behind such a name. Our own standard output is written through its existing descriptor: a new one would
- * begin at the front of the file again. */
+/* Opens what is behind the name of a descriptor. Our own standard output is written through its existing descriptor: a
+ * new one would begin at the front of the file again. */
 static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
 {
     struct stat named, ours;
@@ -200,8 +200,8 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-/* Writes and syncs; returns NULL or the step that failed. In pieces if headway is told: one fsync of a large file would
- * report nothing for minutes. */
+/* Writes and syncs; returns NULL or the step that failed. If headway is reported, it writes in pieces: one fsync of a
+ * large file would report nothing for minutes. */
 static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
 {
     const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;
@@ -235,8 +235,8 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     return st;
 }
 
-/* Finds where a write to path ends up: *behind is the file that a link leads to, else NULL; the caller frees it.
- * *in_place: nothing can be renamed there. */
+/* Finds where a write to path ends up. *behind: the file that a link leads to, else NULL; the caller frees it.
+ * *in_place: true if nothing can be renamed to path. */
 static tutti_status find_target(const char *path, char **behind, bool *in_place, tutti_failure *err)
 {
     struct stat info;

@@ -20,7 +20,7 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
  * file cannot be opened, as above, or has more than max_bytes. */
 tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
                              tutti_failure *err);
-/* Works as tutti_file_read, and tells headway how many bytes have been read. */
+/* Works as tutti_file_read, and reports to headway how many bytes have been read. */
 typedef struct {
     const char *path;
     size_t max_bytes;
@@ -31,13 +31,13 @@ tutti_status tutti_file_read_told(const tutti_file_wish *wish, char **bytes, siz
 /* Writes a whole file. If path is a link, the link stays and the file behind it is replaced. A pipe or a device
  * (/dev/stdout) is written directly, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
-/* Works as tutti_file_write_atomic, and tells headway how many bytes are on the disk. It writes pieces and syncs each,
- * so that a slow disk can be told from one that hangs. headway may be NULL. */
+/* Works as tutti_file_write_atomic, and reports to headway how many bytes are on the disk. It writes pieces and syncs
+ * each, so that a slow disk can be told from one that hangs. headway may be NULL. */
 tutti_status tutti_file_write_told(const char *path, const void *bytes, size_t nbytes, const tutti_headway *headway,
                                    tutti_failure *err);
-/* Checks that such a write can succeed: makes a file beside the target under a temporary name and removes it. For work
- * that takes minutes before it writes. A link to nothing, a folder and an empty name are failures; a pipe or device
- * must allow writing. */
+/* Checks that tutti_file_write_atomic can succeed: makes a file beside the target under a temporary name and removes
+ * it. For work that takes minutes before it writes. A link to nothing, a folder and an empty name are failures; a pipe
+ * or device must allow writing. */
 tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err);
 /* Opens a file that a user named, for writing. flags: as for open(2), of O_CREAT, O_EXCL, O_TRUNC, O_APPEND,
  * O_NOFOLLOW. A named pipe without a reader fails at once instead of waiting. The message names the path. */

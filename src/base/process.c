@@ -23,10 +23,10 @@ extern char **environ;
 
 typedef struct {
     enum { NO_STREAM, NO_FOLDER, NO_PROGRAM } what;
-    int problem; /* errno */
+    int problem; /* errno of the step that failed */
 } bad_news;
 
-/* ---- start ---- */
+/* ---- starting a child ---- */
 
 static bool is_changed(const char *entry, const char *const *changes)
 {
@@ -132,7 +132,7 @@ tutti_status tutti_process_start(const tutti_process_options *o, tutti_process *
     return fail(o, news, err);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a child ---- */
 
 static bool has_ended(tutti_process *p, int flags)
 {
@@ -194,7 +194,7 @@ tutti_status tutti_process_status(const tutti_process *p)
     return p->code >= 0 && p->code <= TUTTI_ERR_RENDEZVOUS ? (tutti_status)p->code : TUTTI_ERR_FAILED;
 }
 
-/* ---- a watch ---- */
+/* ---- waiting for children and signals ---- */
 
 void tutti_process_watch_begin(const int *signals, int nsignals, tutti_process_watch *out)
 {

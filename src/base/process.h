@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct {
     pid_t pid;  /* 0 = never started */
-    bool runs;  /* true until its end has been seen */
+    bool runs;  /* true until the child's end has been seen */
     int code;   /* after its end: the exit code, or 128 + signal; -1 = unknown, because somebody else waited for it */
     int signal; /* the signal that ended it; 0 = none */
 } tutti_process;
@@ -50,11 +50,11 @@ tutti_status tutti_process_start(const tutti_process_options *options, tutti_pro
 /* Returns the index of the first child in the list whose end had not been seen; waits up to limit_s for one (0 = not at
  * all, INFINITY = for ever). -1: no running child has ended, or none runs. */
 int tutti_process_wait_any(tutti_process *list, int n, double limit_s);
-/* Waits up to limit_s for its end. False: it still runs. */
+/* Waits up to limit_s for the child's end. False: it still runs. */
 bool tutti_process_wait(tutti_process *p, double limit_s);
-void tutti_process_signal(const tutti_process *p, int signal); /* does nothing if it does not run */
-void tutti_process_kill(tutti_process *p);                     /* sends SIGKILL and waits for the end */
-/* How it ended, in words: "ended with 7", "was killed by signal 9 (Killed)". */
+void tutti_process_signal(const tutti_process *p, int signal); /* does nothing if the child does not run */
+void tutti_process_kill(tutti_process *p);                     /* sends SIGKILL and waits for the child's end */
+/* How a child ended, in words: "ended with 7", "was killed by signal 9 (Killed)". */
 enum { TUTTI_PROCESS_WORDS = 80 };
 void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]);
 /* Returns the status with which a child that runs this program ended. TUTTI_ERR_FAILED if its code is no status, or if

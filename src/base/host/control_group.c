@@ -39,7 +39,7 @@ static bool enter(tutti_control_walk *walk, int version)
     FILE *f = fopen(name, "re");
     while (f && !path && fgets(line, sizeof line, f)) path = path_on(line, walk);
     if (f) fclose(f);
-    /* if the path is too long, only the root group is looked at */
+    /* if the path is too long, only the root group is visited */
     if (path && strlen(path) < sizeof walk->folder - walk->stem)
         memcpy(walk->folder + walk->stem, path, strlen(path) + 1);
     return true;

@@ -11,7 +11,8 @@
 /* Returns the bytes that this process can still get, by the system's own estimate: memory that is free or can be freed,
  * swap, and the rest of the tightest control group's limit and of RLIMIT_AS. INT64_MAX = unknown. */
 int64_t tutti_memory_left(void);
-int64_t tutti_memory_left_of_groups(const char *root); /* by the control groups alone; root: see control_group.h */
+int64_t tutti_memory_left_of_groups(const char *root); /* returns what the control groups alone leave; root: see
+                                                        * control_group.h */
 /* TUTTI_ERR_FAILED, with both numbers, if `nbytes` is more than what is left. what: "the rows"; remedy: "use more
  * ranks". A few MB are never refused. */
 tutti_status tutti_memory_check(int64_t nbytes, const char *what, const char *remedy, tutti_failure *err);

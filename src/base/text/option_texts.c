@@ -71,7 +71,7 @@ tutti_status tutti_option_list_texts(const tutti_field *field, const tutti_yaml_
     return TUTTI_OK;
 }
 
-/* Returns the text without the blanks around it. */
+/* Returns a copy of the text without the blanks around it. */
 static const char *trimmed(const char *text, size_t n, tutti_arena *arena)
 {
     while (n && text[0] == ' ') text++, n--;

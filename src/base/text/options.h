@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     const char *key; /* "optimiser.lr" */
     tutti_field_kind kind;
-    size_t offset;       /* offset in the struct */
+    size_t offset;       /* offset of the field in the struct */
     const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
     const char *choices; /* "none|step|poly" for CHOICE and EITHER, else NULL */
     double lo, hi;       /* inclusive range for numbers; lo > hi = no limit */

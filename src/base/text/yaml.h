@@ -16,7 +16,7 @@ typedef enum { TUTTI_YAML_SCALAR, TUTTI_YAML_LIST, TUTTI_YAML_MAP } tutti_yaml_k
 
 typedef struct tutti_yaml_node {
     tutti_yaml_kind kind;
-    int line;                      /* 1-based */
+    int line;                      /* line in the file, from 1 */
     const char *key;               /* in a map: this child's key, else NULL */
     const char *scalar;            /* TUTTI_YAML_SCALAR: the text, else NULL */
     bool quoted;                   /* the scalar stood in quotes */
