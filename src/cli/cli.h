@@ -28,8 +28,8 @@ int tutti_cli_verb(const char *command, const char *about, const tutti_command *
  * do. */
 tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err);
 
-/* Starts `nranks` ranks of the same command (argv[0] is its name) on this host. Returns the exit code of the first that
- * failed. prepare: see launch.h; NULL = not called. */
+/* Starts `nranks` ranks of the same command (argv[0] is its name) on this host. Returns the exit code of the first rank
+ * that failed. prepare: see launch.h; NULL = not called. */
 int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
                      void *arg, char **argv);
 
@@ -50,9 +50,10 @@ enum {
     /* Its value may be missing (NULL then). The next argument is taken as its value if it ends as `argument` does:
      * "[FILE.svg]". */
     TUTTI_FLAG_OPTIONAL = 8,
-    TUTTI_FLAG_RUN = 16, /* written: the folder of a run; the command makes it */
+    TUTTI_FLAG_RUN = 16, /* its value is a path that is written, the folder of a run; the command makes it */
     TUTTI_FLAG_FOLDER =
-        32, /* written: may be a folder, or be made together with its folder: the command itself checks the place */
+        32, /* its value is a path that is written, and may be a folder, or be made together with its folder: the
+             * command itself checks the place */
 };
 
 typedef struct {
@@ -108,7 +109,7 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);
 bool tutti_cli_has(const tutti_flags *f, const char *name);
-/* Returns the first of these names (they end with NULL) that was given; NULL = none was. */
+/* Returns the first of these names (the list ends with NULL) that was given; NULL = none was. */
 const char *tutti_cli_first(const tutti_flags *f, const char *const *names);
 /* Returns the flag's index in f->value and f->count; the table must have it. */
 int tutti_cli_row(const tutti_flags *f, const char *name);
@@ -119,7 +120,7 @@ typedef struct {
 } tutti_cli_range;
 tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_range range, long otherwise, long *out,
                            tutti_failure *err);
-/* n: how many of numbers[most] were given; 0 if the flag was not given. */
+/* The numbers of a flag. n: how many of numbers[most] were given; 0 if the flag was not given. */
 typedef struct {
     long *numbers;
     int most, n;
@@ -134,7 +135,7 @@ tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out
 /* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition if the command has
  * them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
-/* Does the same for a rank that a launcher started, with nlocal ranks on this host; 0 = all. */
+/* Works as tutti_cli_load_job, for a rank that a launcher started, with nlocal ranks on this host; 0 = all. */
 tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
                                      tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */

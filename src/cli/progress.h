@@ -8,11 +8,11 @@
 
 typedef struct {
     bool quiet, tty;
-    bool open;           /* a line on the terminal is unfinished */
-    double began, drawn; /* times of tutti_clock_s */
+    bool open;           /* an unfinished line stands on the terminal */
+    double began, drawn; /* times by tutti_clock_s of the beginning and of the latest drawing */
     int64_t first_step;
     double ips;      /* images per second in the last interval */
-    const char *dir; /* the folder that is named when something was saved */
+    const char *dir; /* the folder that is named in notes about saved files */
 } tutti_progress;
 
 tutti_progress tutti_progress_begin(bool quiet, const char *dir);

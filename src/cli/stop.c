@@ -24,7 +24,7 @@ static const double ONE_WISH_S = 1;
 struct tutti_stop {
     const char *command;
     bool speaks;
-    int signals, end; /* descriptors: for signals; for the end of this thread */
+    int signals, end; /* descriptors: from which signals are read; that tells this thread to end */
     pthread_t thread;
     atomic_bool saves;
     tutti_stop_wish wish;

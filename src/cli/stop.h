@@ -24,9 +24,9 @@ tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out
 void tutti_stop_saves(tutti_stop *stop);
 /* Returns the signal that asked for an orderly end, or 0. */
 int tutti_stop_asked(const tutti_stop *stop);
-/* Returns the same as a wish for a run (tutti/job.h); valid as long as `stop`. */
+/* Returns this request in the form that a run wants (tutti/job.h); valid as long as `stop`. */
 tutti_stop_wish *tutti_stop_as_wish(tutti_stop *stop);
-/* Ends it, in the thread that began it. Signals then do what they did before. */
+/* Ends the receiving of signals, in the thread that began it. Signals then do what they did before. */
 void tutti_stop_end(tutti_stop *stop);
 
 #endif

@@ -35,10 +35,10 @@ int tutti_coll_verify_all(int argc, char **argv);
     }
 
 typedef struct {
-    tutti_topology *topology; /* the topology that it was compiled for, or NULL */
-    tutti_msccl *program;     /* the program that was read, which owns `source`; or NULL */
-    tutti_schedule *source;   /* as compiled or read */
-    tutti_schedule *schedule; /* lowered; the same as `source` if nothing was lowered */
+    tutti_topology *topology; /* the topology that the schedule was compiled for, or NULL */
+    tutti_msccl *program;     /* the MSCCL program that was read, which owns `source`; or NULL */
+    tutti_schedule *source;   /* the schedule as compiled or read */
+    tutti_schedule *schedule; /* the schedule as lowered; the same as `source` if nothing was lowered */
 } tutti_coll_schedule;
 
 /* Reads --collective. */

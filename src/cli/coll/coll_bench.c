@@ -39,7 +39,7 @@ typedef struct {
     const char *json, *device;
 } bench_request;
 
-/* --- flags --- */
+/* --- reading flags --- */
 
 static tutti_status read_sizes(const char *list, bench_request *out, tutti_failure *err)
 {
@@ -77,7 +77,7 @@ static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti
     return TUTTI_OK;
 }
 
-/* --- printing --- */
+/* --- printing results --- */
 
 static double bus_factor(tutti_collective c, int nranks)
 {

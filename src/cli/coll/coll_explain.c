@@ -81,7 +81,7 @@ static void print(tutti_strbuf *text)
     tutti_strbuf_release(text);
 }
 
-/* Printed before work that takes a while. */
+/* Prints the question before work that takes a while. */
 static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
                            int64_t bytes)
 {

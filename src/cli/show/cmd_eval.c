@@ -30,7 +30,7 @@ static const char about[] =
 
 /* Where the answers go. */
 typedef struct {
-    const char *predictions_path, *picture_path; /* NULL = not asked for */
+    const char *predictions_path, *picture_path; /* a path is NULL if its file was not asked for */
     bool per_class, confusion;
     const tutti_predictions_form *form;
     tutti_predictions predictions;

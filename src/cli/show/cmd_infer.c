@@ -137,7 +137,7 @@ static tutti_status answer(question *q, const char *file, tutti_failure *err)
     return st;
 }
 
-/* ---- all pictures ---- */
+/* ---- loading, and all pictures ---- */
 
 static tutti_status open_question(const tutti_flags *f, question *q, tutti_failure *err)
 {

@@ -113,7 +113,7 @@ static void print_json(const tutti_method_row *only)
     tutti_strbuf_release(&text);
 }
 
-/* ---- the command ---- */
+/* ---- the command methods ---- */
 
 static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {

@@ -135,7 +135,7 @@ static int count_workers(const tutti_run_lines *r, int *n)
     return nworkers;
 }
 
-/* Returns the number of points before the first one that is not finite: a run that diverged is drawn up to there. */
+/* Returns the number of points before the first point that is not finite: a run that diverged is drawn up to there. */
 static int count_finite(const tutti_chart_way *ways, int nways, int n)
 {
     for (int i = 0; i < n; i++)
@@ -144,7 +144,7 @@ static int count_finite(const tutti_chart_way *ways, int nways, int n)
     return n;
 }
 
-/* DIR/workers.svg, where the run tells how far workers are from a centre. */
+/* Draws DIR/workers.svg, if the run records how far workers are from a centre. */
 static tutti_status draw_workers(const tutti_run_lines *r, const char *dir, tutti_failure *err)
 {
     enum { NAME = 24 };

@@ -24,7 +24,7 @@ static const tutti_flag flags[] = {
 };
 static const double ALL_PRODUCTS = 8589934592.0, QUICK_PRODUCTS = 134217728.0; /* 2^33, 2^27 */
 
-/* ---- progress: a line drawn over itself, only on a terminal ---- */
+/* ---- progress: a line that is drawn over itself, only on a terminal ---- */
 
 typedef struct {
     bool tty;

@@ -76,7 +76,7 @@ static tutti_status answer(const order *o, const tutti_svm_model *m, const tutti
     const int npairs = m->nclasses * (m->nclasses - 1) / 2;
     const size_t n = (size_t)data->nrows;
     const double columns = 1.0 + (o->decisions ? npairs : 0) + (o->probability ? m->nclasses : 0), number = 8 + 25;
-    const double need = number * columns * (double)n; /* as a double and as text */
+    const double need = number * columns * (double)n; /* each number is held as a double and as text */
     tutti_status st = tutti_memory_check(need < 9e18 ? (int64_t)need : INT64_MAX, "the answers",
                                          "predict a part of the rows at a time", err);
     if (st) return st;

@@ -71,7 +71,7 @@ static void warn_of_gaps(const trainer *t, const tutti_svm_model *m, const tutti
                         m->label[i], m->label[j], s->pair[pair].gap, eps);
 }
 
-/* LIBSVM, too, only warns of these. */
+/* Warns of weights for classes without samples, as LIBSVM does; they are no failure. */
 static void warn_of_weights(const trainer *t, const tutti_svm_model *m)
 {
     const tutti_svm_config *c = &t->order.config;
@@ -158,7 +158,7 @@ static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *er
     const tutti_svm_order *o = &t->order;
     const bool first = tutti_group_rank(group) == 0;
     tutti_failure found = {0};
-    /* then the checkpoint is read first */
+    /* true: the checkpoint exists, and is read before it is written */
     const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK);
     const tutti_output files[] = {
         {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},

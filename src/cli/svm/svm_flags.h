@@ -44,7 +44,7 @@ int tutti_svm_threads_share(int nranks, int ncores);
 /* Prints a warning on stderr if kernel values are off by `error` (tutti_svm_kernel_error) and that is too much. */
 void tutti_svm_warn_of_cancelling(const char *command, double error);
 
-/* Everything that svm-train was asked to do. */
+/* Everything that the command line of svm-train asks for. */
 typedef struct {
     tutti_svm_config config;
     tutti_svm_reading reading;

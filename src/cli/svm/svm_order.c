@@ -168,7 +168,7 @@ static tutti_status take_long(const tutti_flags *f, bool shrinks, tutti_svm_orde
     return tutti_svm_threads(f, &c->nthreads, err);
 }
 
-/* LIBSVM's default: the data file's name without folders, and .model, in the current folder. */
+/* Sets the model's file as LIBSVM does: the data file's name without folders, and .model, in the current folder. */
 static void name_model(tutti_svm_order *o)
 {
     const char *slash = strrchr(o->data, '/');

@@ -9,8 +9,8 @@
 typedef struct {
     bool shown, tty;
     bool open;                   /* a line on the terminal is unfinished */
-    double eps, first_gap;       /* of the current subproblem */
-    double drawn;                /* time of tutti_clock_s */
+    double eps, first_gap;       /* eps, and the first gap, of the current subproblem */
+    double drawn;                /* time of the latest drawing, by tutti_clock_s */
     tutti_metrics *trace;        /* NULL = no trace */
     tutti_failure trace_failure; /* the first failure to write, reported at the end */
 } tutti_svm_progress;

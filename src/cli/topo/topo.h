@@ -15,7 +15,7 @@ int tutti_topo_map(int argc, char **argv);
 /* Opens a topology: "host" with its fitted figures, or a text form. --cores, if the command has it (f may be NULL),
  * applies to "host"; notes about it for the user go to stderr. */
 tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err);
-/* Opens "host" for a machine that has been looked at already. */
+/* Opens "host" for a machine whose shape is known already. */
 tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,
                                    tutti_failure *err);
 /* What --topology takes, for tables of flags; it lists all kinds (tests/cli/test_ranks_predict_commands.c). */

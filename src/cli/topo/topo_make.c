@@ -10,10 +10,10 @@
 #include "topo.h"
 
 typedef struct {
-    tutti_strbuf text; /* "KIND,key=value,..." */
+    tutti_strbuf text; /* the topology's text so far: "KIND,key=value,..." */
     bool describe, help;
     const char *seated;
-    const char *dot, *svg; /* files; "-" = standard output */
+    const char *dot, *svg; /* paths for the drawings; "-" = standard output */
 } request;
 
 static void print_help(FILE *to)

@@ -165,7 +165,7 @@ static void tell(void *arg, const tutti_compare_event *e)
     fflush(stdout);
 }
 
-/* *signal: the signal that ended it before the report. */
+/* *signal: the signal that ended the comparison before the report; 0 = none. */
 static tutti_status compare(const tutti_flags *f, tutti_compare *c, int *signal, tutti_failure *err)
 {
     long nseeds = 1;

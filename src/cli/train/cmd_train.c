@@ -78,7 +78,7 @@ static void print_help(void)
 /* ---- messages of a run ---- */
 
 typedef struct {
-    bool quiet, is_borne; /* is_borne: this rank has failed, and the other ranks go on */
+    bool quiet, is_borne; /* is_borne: this rank has failed, and the other ranks go on without it */
     const char *dir, *pretend;
     tutti_stop *stop;
     tutti_progress progress;
@@ -262,7 +262,7 @@ static tutti_status check_places(const tutti_flags *f, const tutti_job *job, boo
     return st || !writes ? st : tutti_cli_try_flags(f, err);
 }
 
-/* As the rank that `config` gives: reads the job, then runs it or shows what it would do. */
+/* Shows what a run of this job would do, without running it. */
 static tutti_status print_dry_run(const tutti_job *job, tutti_failure *err)
 {
     tutti_strbuf text = {0}, rule = {0}, notes = {0};

@@ -10,7 +10,7 @@ typedef struct {
     tutti_core_set given;
     tutti_partition partition;
     int nranks;
-    char *list; /* the given cores, as a list */
+    char *list; /* the cores to share out, as a list */
 } seating;
 
 static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
