@@ -387,7 +387,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     return st;
 }
 
-/* Lists the methods that take a key. The other function lists the keys that a method takes. */
+/* Appends the methods that take a key. */
 static void add_takers(const tutti_method_key *key, tutti_strbuf *out)
 {
     const tutti_method_row *m;
@@ -403,7 +403,7 @@ static void add_keys(const tutti_method_row *method, tutti_strbuf *out)
         tutti_strbuf_printf(out, "%s%s", i ? ", " : "", method->keys[i]->field.key);
 }
 
-/* A key of methods is only for the rows that take it. */
+/* Refuses a key of methods that the chosen method does not take. */
 static tutti_status check_method_keys(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);

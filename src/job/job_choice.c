@@ -32,7 +32,7 @@ bool tutti_job_is_open(const tutti_job *job)
     return k.algorithm || k.buckets || k.order || k.update || k.update_when;
 }
 
-/* ---- overrides ---- */
+/* ---- overrides that fix a key ---- */
 
 static void add_cut(const tutti_reals *cut, tutti_strbuf *out)
 {
@@ -187,8 +187,8 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
 
 struct tutti_predict_memory {
     tutti_choice_memory choice;
-    uint64_t question;       /* hash of the last question */
-    tutti_job_choice answer; /* text NULL = nothing was chosen */
+    uint64_t question;       /* hash of the question that was answered last */
+    tutti_job_choice answer; /* the answer to that question; its text is NULL if nothing was chosen */
 };
 
 tutti_predict_memory *tutti_predict_memory_create(void)
@@ -225,7 +225,7 @@ static uint64_t hash_question(const tutti_job *job, const tutti_choice_question 
     return tutti_hasher_finish(h);
 }
 
-/* Makes the plan with an answer. */
+/* Makes the plan for the job with the overrides `text`. */
 static tutti_status take(const tutti_job *job, const char *text, tutti_resolved *r, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, text);

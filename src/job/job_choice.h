@@ -17,7 +17,8 @@ typedef struct {
     char *text; /* overrides, "exchange.order=ready\n" and so on; NULL = nothing was chosen. The caller frees it */
     char words[TUTTI_EXCHANGE_WORDS]; /* "" = nothing was chosen */
     double seconds;                   /* seconds that the choice took */
-    double step_s;                    /* predicted time of a step; on one host, of its exchanges and updates alone */
+    double step_s;                    /* predicted time of a step; on one host, only of the step's exchanges and
+                                       * updates */
     int nplayed, nsimulated;
 } tutti_job_choice;
 
@@ -26,7 +27,7 @@ typedef struct {
     const tutti_topology *topology;
     const tutti_profile *profile; /* NULL: kernel times are assumed, for a run that has measured nothing */
     int most_fan_in;              /* as in tutti_predict_options */
-    tutti_predict_memory *memory; /* NULL = the prediction keeps nothing for the next */
+    tutti_predict_memory *memory; /* what the prediction keeps for the next prediction; NULL = nothing */
 } tutti_job_choice_by;
 
 /* Chooses the auto keys of r's plan, and makes r's plan again with them. If the question is the same as the last one,

@@ -66,7 +66,7 @@ struct tutti_job {
         int rule;                                   /* optimiser.rule: index for tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* values of the keys of all rules: tutti_rule_key_at */
         bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* values of those keys that are true or false */
-        const char *said_rate, *said_decay;         /* not keys: where optimiser.groups.rate and .decay were given */
+        const char *said_rate, *said_decay;         /* not keys: where the job gave optimiser.groups.rate and .decay */
     } optimiser;
     struct {
         const char *name; /* for example sync-sgd */
@@ -93,7 +93,7 @@ struct tutti_job {
     struct {
         tutti_texts layers;                    /* parallel.layers: dense layers that ranks share */
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
-        const char *said_layers, *said_groups; /* not keys: where they were given */
+        const char *said_layers, *said_groups; /* not keys: where the job gave parallel.layers and parallel.groups */
     } parallel;
     /* the following are not keys */
     bool ranks_by_partition; /* the job does not give the number of ranks */
@@ -106,7 +106,7 @@ struct tutti_job {
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
     tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* what the key of each field concerns */
-    /* the names that each such key may have */
+    /* the names that keys with names of table rows may have */
     char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
         kernels[TUTTI_JOB_NAMES];
     tutti_field_table table;
@@ -140,7 +140,7 @@ typedef struct {
     const tutti_yaml_node *root;
     const char *const *overrides;
     int noverrides;
-    int nlocal;     /* ranks on this host, 0 = all */
+    int nlocal;     /* number of ranks on this host, 0 = all */
     bool any_ranks; /* checks that depend on the number of ranks are left to the caller, which plans for one */
 } tutti_job_source;
 

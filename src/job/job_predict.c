@@ -22,7 +22,7 @@ typedef struct {
     const tutti_job *job;
     const tutti_topology *topology;
     const tutti_predict_options *options;
-    char *known;                  /* text of options->read_profile, or NULL */
+    char *known;                  /* text of the file options->read_profile, or NULL */
     tutti_layer_trace trace;      /* contents of options->read_trace */
     tutti_processor_model device; /* contents of options->device */
     tutti_strbuf saved;           /* lines for options->save_profile: the measurements */
@@ -76,10 +76,10 @@ tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, 
 }
 
 typedef struct {
-    int32_t *host_of; /* the host of each rank, as the topology has them */
+    int32_t *host_of; /* the host of each rank in the topology */
     tutti_resolved parts;
     tutti_profile profile;
-    double spread; /* as in tutti_prediction */
+    double spread; /* see tutti_prediction */
     tutti_job_choice choice;
 } rank_view;
 
@@ -110,10 +110,12 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     if (st) return st;
     v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
     tutti_topology_machines(s->topology, nranks, v->host_of);
-    const tutti_job_seat seat = {
-        .nranks = nranks, .host_of = v->host_of, .prove_later = true /* the plan is not played */};
+    const tutti_job_seat seat = {.nranks = nranks,
+                                 .host_of = v->host_of,
+                                 .prove_later = true /* the plan is not run, so it need not be proved */};
     const tutti_plan_config config = tutti_job_plan_config(job, &seat);
-    st = tutti_method_find(job->method.name)->accept(&config, err); /* the job was checked for its own count */
+    /* the job itself was checked for its own rank count only */
+    st = tutti_method_find(job->method.name)->accept(&config, err);
     return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
@@ -176,7 +178,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     return st;
 }
 
-/* True if the algorithm, or the groups of ranks, is what does not fit this count. */
+/* True if the count is refused only because of the algorithm or the groups of ranks. */
 static bool would_do_without(const session *s, int nranks)
 {
     rank_view v = {0};

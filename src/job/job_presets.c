@@ -14,7 +14,7 @@ enum { NKEYS = 6 };
 
 typedef struct {
     const char *name;
-    int batch, first_epochs, last_epochs; /* of the runs given there */
+    int batch, first_epochs, last_epochs; /* of the MLPerf runs: the batch, and the range of epochs that they took */
     const char *set[NKEYS];
 } preset;
 

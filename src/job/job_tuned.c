@@ -40,7 +40,7 @@ tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, cha
     if (!job->kernels.tuned) return TUTTI_OK;
     const bool reads = tutti_group_rank(group) == 0;
     const tutti_status own = reads ? read_text(job, text, err) : TUTTI_OK;
-    /* number of bytes, or the negative status */
+    /* number of bytes, or the negative status of the failure */
     int64_t said = own ? -(int64_t)own : reads ? (int64_t)strlen(*text) + 1 : 0;
     tutti_status st = tutti_group_broadcast(group, "tune file", 0, &said, sizeof said, own ? NULL : err);
     if (own) return own;

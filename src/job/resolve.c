@@ -84,7 +84,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
     c.nstates = rule->nstates;
     c.states = rule->states;
     c.nthreads = (int)job->threads;
-    c.period = 1; /* for methods that have none */
+    c.period = 1; /* for methods that have no period */
     hear_method(job, false, &c);
     return c;
 }

@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
     const int32_t *host_of; /* the host of each rank, NULL = one host */
-    bool prove_later;       /* see tutti_plan_config */
+    bool prove_later;       /* proves later: see tutti_plan_config */
     const char *times;      /* the text from tutti_job_share_times; NULL = the job's file is read here */
     bool on_device;         /* kernels run on the job's `device`; false: on the cpu, for which predictions are made */
 } tutti_job_seat;
@@ -47,7 +47,7 @@ tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *con
 /* Makes r's plan again with the costs of exchanges. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
-/* Returns the name of the device that runs its kernels, for people: "NVIDIA H200", "cpu". The text lives as long as
+/* Returns the name of the device that runs r's kernels, for people: "NVIDIA H200", "cpu". The text lives as long as
  * r. */
 const char *tutti_resolved_device(const tutti_resolved *r);
 /* Returns the configuration that tutti_job_resolve plans with; strings belong to the job. */

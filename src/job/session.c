@@ -115,7 +115,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     return TUTTI_OK;
 }
 
-/* ---- what is auto ---- */
+/* ---- choosing the keys that are auto ---- */
 
 /* Returns overrides for keys that are auto now, from what the run in this folder began with, if it had the same number
  * of ranks; NULL: none. */

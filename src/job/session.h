@@ -25,11 +25,11 @@ void tutti_session_data_release(tutti_session_data *d);
 typedef struct {
     tutti_resolved parts;
     tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
-    char *job_text, *data_text, *if_diverged; /* job_text: of `chosen`, if it is not NULL */
+    char *job_text, *data_text, *if_diverged; /* job_text: the text of `chosen`, if that is not NULL, else of the job */
     const char **free_keys;                   /* for config.free_keys */
-    /* what was chosen, for people; "" = nothing, or rank 0 has told this rank */
+    /* what was chosen, for people; "" = nothing was, or rank 0 chose and sent it */
     char exchange[240];
-    bool is_kept; /* the choice is that of the run so far */
+    bool is_kept; /* the choice was taken from the run so far */
     /* seconds of the choice, and predicted time of a step (on one host without kernels) */
     double choice_s, predicted_s;
     tutti_train_config config;        /* the caller sets dir, fresh and listeners */

@@ -22,7 +22,7 @@ static void close_own(tutti_session_data *d)
     d->train = d->test = NULL;
 }
 
-/* --- both sets in one block --- */
+/* --- training and test set in one block of memory --- */
 
 typedef struct {
     size_t first_bytes, second_at;
@@ -58,7 +58,7 @@ static tutti_status open_block(const tutti_job *job, const tutti_shared_bytes *s
     return st ? st : tutti_dataset_open_block(&c, TUTTI_SPLIT_TEST, at + h.second_at, second, &d->test, err);
 }
 
-/* --- sharing --- */
+/* --- sharing sets between the ranks of a host --- */
 
 static tutti_status share(const tutti_job *job, tutti_group *group, const int32_t *memory_of, tutti_session_data *d,
                           tutti_failure *err)
@@ -68,7 +68,7 @@ static tutti_status share(const tutti_job *job, tutti_group *group, const int32_
         group, memory_of, &(tutti_shared_wish){"data: samples", nbytes, fill_block, d}, &d->shared, err);
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
-    close_own(d); /* closes the maker's own sets */
+    close_own(d); /* closes the sets that a rank has opened to fill the block */
     return open_block(job, d->shared, d, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: the life of a run: take a seat, join the other ranks, open the data, build and prove the plan, train, release.
- * It runs one rank of a process, or all ranks as its threads. */
+/* run.c: the life of a run: bind each rank to its cores (seat.h), join the other ranks, open the data, build and prove
+ * the plan, train, release. It runs one rank of a process, or all ranks as its threads. */
 #include "run.h"
 
 #include <pthread.h>
@@ -240,7 +240,7 @@ static void run_threads(tutti_rank_run *all)
     free(threads);
 }
 
-/* ---- the call ---- */
+/* ---- starting a run ---- */
 
 static void take_place(const tutti_run_place *p, tutti_group_config *c)
 {
@@ -273,7 +273,7 @@ static tutti_status check_ranks(const tutti_job *job, const tutti_group_config *
 static void run_process(tutti_rank_run *r)
 {
     tutti_group_config c = {0};
-    const bool asks = !r->options->place; /* the environment decides */
+    const bool asks = !r->options->place; /* without a given place, the environment gives it */
     tutti_status st = TUTTI_OK;
     if (asks)
         st = tutti_group_config_from_env(&c, &r->err);

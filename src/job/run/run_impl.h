@@ -14,12 +14,12 @@ typedef struct {
     const tutti_run_events *events; /* NULL = no listener */
     const tutti_session_data *data; /* shared by the threads; NULL: this rank opens its own */
     tutti_seat seat;
-    int rank, nranks; /* rank -1 = this is not a rank */
+    int rank, nranks; /* rank -1 = this process is no rank yet */
     tutti_group *group;
-    const tutti_session *session; /* the session that is played, once it is known */
+    const tutti_session *session; /* the session that is run, once it is known */
     int64_t began_ns, nasked;     /* nasked: how often the rank was asked whether to end */
-    bool is_borne;                /* it has failed, and the other ranks go on */
-    bool is_told;                 /* its failure was reported */
+    bool is_borne;                /* this rank has failed, and the other ranks go on */
+    bool is_told;                 /* the failure of this rank was reported */
     tutti_run_result result;
     tutti_failure err;
 } tutti_rank_run;

@@ -98,7 +98,7 @@ static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
                         s->predicted_s * 1e3, tutti_group_nhosts(r->group) == 1 ? ", beside kernels" : "");
 }
 
-/* says: the plan in ten words. A run is described only when it is known that nothing refuses it. */
+/* says: the plan in at most ten words. A run is described only when it is known that nothing refuses it. */
 static void tell_plan(const tutti_rank_run *r, const char *says)
 {
     char *kernels = tutti_graph_say_choices(r->session->parts.graph);

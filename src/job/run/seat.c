@@ -33,7 +33,7 @@ tutti_status tutti_seat_cut(const tutti_job *job, int nlocal, tutti_core_set *gi
     return TUTTI_OK;
 }
 
-/* ---- a rank ---- */
+/* ---- binding a rank ---- */
 
 tutti_status tutti_seat_take(const tutti_job *job, const tutti_group_config *config, tutti_seat *out,
                              tutti_failure *err)
@@ -62,14 +62,15 @@ void tutti_seat_release(tutti_seat *seat)
     *seat = (tutti_seat){0};
 }
 
-/* ---- what ranks tell each other ---- */
+/* ---- comparing what the ranks of a host are bound to ---- */
 
 enum { SHORT = 64 };
 
 typedef struct {
     uint64_t given;
     int32_t domain, has_memory;
-    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; the given cores; where this rank is */
+    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; the cores that are shared out; where this rank
+                                                 * is bound */
 } notice;
 
 /* A long list is cut after a comma. */
@@ -219,7 +220,7 @@ tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, c
     return tutti_group_all_ready(group, "partition: memory near the groups", st, err);
 }
 
-/* ---- without running ---- */
+/* ---- showing seats without a run ---- */
 
 /* Uses rank 0's plan, because no other rank needs more. */
 static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const tutti_plan *plan,

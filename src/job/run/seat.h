@@ -15,11 +15,11 @@ typedef struct {
     tutti_partition partition; /* the partition of this host */
     tutti_binding binding;
     int group; /* the group of this rank */
-    /* a number for each rank: ranks of one host with the same number are near the same memory; NULL before they have
-     * been told */
+    /* a number for each rank: ranks of one host with the same number are near the same memory; NULL before
+     * tutti_seat_tell */
     int32_t *memory_of;
     tutti_strbuf words; /* how all ranks were bound, in one line */
-    tutti_strbuf list;  /* the same with one line for each rank */
+    tutti_strbuf list;  /* the same as `words`, with one line for each rank */
 } tutti_seat;
 
 /* True if the job has a partition. */

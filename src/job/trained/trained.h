@@ -9,7 +9,7 @@
 #include "../../training/run/train.h"
 #include "../job_fields.h"
 
-/* What to open. */
+/* What tutti_trained_open is to open. */
 typedef struct {
     const char *where;       /* a checkpoint, or a run's folder with its newest complete one; or a file of weights */
     const char *model, *job; /* for a file of weights: the network, or a job; else NULL */
@@ -36,7 +36,7 @@ typedef struct {
     int64_t *offset, step;
     uint64_t weights_hash;
     bool is_foreign; /* path is a file of weights that belongs to no run: step 0 */
-    bool is_unnamed; /* the question does not say where names of classes are */
+    bool is_unnamed; /* a set of pictures was given without the folder that names its classes */
     const tutti_trained_question *question;
     tutti_arena arena;
 } tutti_trained;
@@ -50,8 +50,8 @@ void tutti_trained_release(tutti_trained *t);
 /* TUTTI_ERR_DATA if labels of this test set mean other classes than those of the checkpoint. Any other difference
  * between the sets is reported. */
 tutti_status tutti_trained_check_data(const tutti_trained *t, const tutti_dataset *test, tutti_failure *err);
-/* Writes the names of its classes, as the checkpoint has kept them. For a checkpoint of an earlier version: the names
- * in the data now, with a note; none, with another note, if these cannot be read. */
+/* Writes the names of the network's classes, as the checkpoint has kept them. For a checkpoint of an earlier version:
+ * the names in the data now, with a note; none, with another note, if these cannot be read. */
 void tutti_trained_names(const tutti_trained *t, tutti_names *out);
 
 /* Checks a whole checkpoint. TUTTI_ERR_DATA: it is not complete, or its job, model and tensors do not fit together. */
