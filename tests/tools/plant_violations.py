@@ -97,6 +97,7 @@ PLANTED = [
     ("check_docs.py", "README.md", "`tutti rain` it\n", "no such command"),
     ("check_docs.py", "README.md", "```\nbuild/tutti train JOB --rank 2 # so\n```\n", "no flag --rank"),
     ("check_docs.py", "README.md", "word " * 900, "words; at most 900"),
+    ("check_docs.py", "docs/idx.md", "word " * 2000, "words; at most 2000"),
     ("check_docs.py", "docs/commands.md", "", "docs/commands.md is old"),
     ("check_docs.py", "docs/keys.md", "", "docs/keys.md is old"),
     ("check_docs.py", "bench/idx/NOTES.md", "[there](gone.md)\n", "link to gone.md: no such file"),
