@@ -89,7 +89,7 @@ static bool learns_something(const tutti_graph *g, int layer)
     return false;
 }
 
-/* Bytes of the gradients of the frozen ones among the layer's first nparams parameters. */
+/* Returns the bytes of the gradients of those of the layer's first nparams parameters that are frozen. */
 static int64_t unwanted_bytes(const tutti_graph *g, int layer, int nparams)
 {
     int64_t bytes = 0;

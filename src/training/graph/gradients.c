@@ -15,8 +15,8 @@
 
 typedef struct {
     tutti_graph *graph;
-    bool *learns;  /* per layer: it or a layer that it reads from has learned parameters */
-    bool *has_own; /* per layer: it has learned parameters */
+    bool *learns;  /* per layer: the layer, or a layer that it reads from, has learned parameters */
+    bool *has_own; /* per layer: the layer itself has learned parameters */
     int *unread;   /* per gradient: number of nodes that have not read it yet */
     int *nreaders; /* per layer: number of inputs that read its output and need a gradient */
 } sorting;

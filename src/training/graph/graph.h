@@ -18,7 +18,7 @@
 #define TUTTI_GRAPH_H
 
 #include "../../base/text/options.h"
-#include "../../kernel/sparse/sparse_switch.h" /* how its convolutions are told to skip zeros */
+#include "../../kernel/sparse/sparse_switch.h" /* how convolutions are told to skip zeros */
 #include "split.h"
 
 typedef enum {
@@ -31,7 +31,7 @@ typedef enum {
     TUTTI_NODE_UPDATE,
     /* copies between a split layer's activations and the memory that is exchanged; `hop` says which */
     TUTTI_NODE_MOVE,
-    TUTTI_NODE_TRAVEL, /* exchanges that memory within the group */
+    TUTTI_NODE_TRAVEL, /* exchanges the memory that moves have filled, within the group */
     TUTTI_NNODE_KINDS
 } tutti_node_kind;
 const char *tutti_node_kind_name(tutti_node_kind k);
@@ -58,7 +58,7 @@ typedef struct {
  * patterns (name_pattern.h), each followed by "true" or "false"; the last pattern that matches decides. */
 typedef struct {
     tutti_texts patterns; /* borrowed */
-    const char *said;     /* where the job said so; error messages begin with it. NULL = nowhere */
+    const char *said;     /* where the job gives the patterns; error messages begin with it. NULL = nowhere */
 } tutti_frozen;
 
 typedef struct {
@@ -101,7 +101,7 @@ typedef struct {
 typedef struct {
     tutti_node_kind kind;
     int layer, param; /* -1 where it does not apply */
-    tutti_hop hop;    /* which move or travel */
+    tutti_hop hop;    /* which move or travel of a split layer the node is */
     tutti_datum *reads, *writes;
     int nreads, nwrites;
 } tutti_node;
@@ -123,7 +123,7 @@ typedef struct {
     /* A graph of the same model whose parameter orders this graph uses (to evaluate weights in training); it must
      * outlive this graph. NULL: row-major, or in training the order that the kernels choose. */
     const tutti_graph *params_as;
-    tutti_split_layers split; /* training only */
+    tutti_split_layers split; /* layers that ranks share; only in training */
 } tutti_graph_config;
 
 struct tutti_graph {
@@ -192,7 +192,7 @@ char *tutti_graph_say_choices(const tutti_graph *g);
 /* Writes which candidate computes one layer, for each pass where they differ: "onednn", "lanes/onednn". */
 enum { TUTTI_KERNEL_NAME = 64 };
 void tutti_graph_kernel_name(const tutti_kernel *k, char out[TUTTI_KERNEL_NAME]);
-/* Adds the part of that choice that must be equal on all ranks. */
+/* Adds the part of the choice of kernels that must be equal on all ranks. */
 void tutti_graph_hash_choices(const tutti_graph *g, tutti_strbuf *sb);
 char *tutti_graph_dot(const tutti_graph *g);
 /* Writes a parameter's initial values, desc.elements of them in its order. Each is a function of (seed, name, row-major

@@ -6,7 +6,7 @@
 #include "../../base/text/strbuf.h"
 #include "graph.h"
 
-/* Passes of one layer that the same candidate computes for the same reason. */
+/* Passes of layers that the same candidate computes for the same reason. */
 typedef struct {
     tutti_kernel_chosen chosen; /* seconds: of all these passes */
     unsigned passes;

@@ -147,7 +147,7 @@ static void add_split_backward_data(draft *d, int l)
     add_hop(d, l, TUTTI_HOP_TAKE_GRADS, TUTTI_NODE_MOVE);
 }
 
-/* ---- layers ---- */
+/* ---- nodes of all layers ---- */
 
 static void add_forward(draft *d, int l)
 {
@@ -159,7 +159,7 @@ static void add_forward(draft *d, int l)
     const bool training = g->config.training;
     const bool is_loss = g->model->layers[l].op->is_loss;
     reads_inputs(d, l, 0);
-    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* the labels */
+    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* a loss also reads the labels */
     each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
     each_param(d, reads, TUTTI_DATUM_PARAM, l, FROZEN);
     each_param(d, reads, TUTTI_DATUM_PARAM, l, AVERAGED);

@@ -93,7 +93,7 @@ static tutti_status check_layer(const tutti_split_layers *split, const tutti_mod
 tutti_status tutti_split_check(const tutti_split_layers *split, const tutti_model *model, tutti_failure *err)
 {
     tutti_arena work = {0};
-    tutti_shape *shapes = TUTTI_ARENA_NEW(&work, tutti_shape, model->nlayers); /* for one sample */
+    tutti_shape *shapes = TUTTI_ARENA_NEW(&work, tutti_shape, model->nlayers); /* shapes for one sample */
     tutti_status st = tutti_model_infer(model, 1, shapes, err);
     for (int i = 0; i < split->nlayers && !st; i++) st = check_layer(split, model, i, shapes, err);
     tutti_arena_release(&work);
@@ -152,7 +152,7 @@ void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *
     }
 }
 
-/* ---- kernels ---- */
+/* ---- kernels of split layers ---- */
 
 static tutti_status describe(tutti_graph *g, tutti_split_layer *s, const tutti_kernel_request *r, tutti_failure *err)
 {
@@ -174,7 +174,8 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
     tutti_status st = describe(g, s, request, err);
     if (st) return st;
     void *attrs = tutti_arena_alloc(&g->arena, request->op->attrs_bytes);
-    if (!request->op->divide(request->attrs, parts, attrs)) /* tutti_split_check has checked that they do */
+    if (!request->op->divide(request->attrs, parts, attrs)) /* tutti_split_check has checked that `parts` divides the
+                                                             * outputs */
         return tutti_fail(err, TUTTI_ERR_FAILED, "outputs do not divide");
     tutti_shape wide = request->in[0].shape;
     wide.dim[0] *= parts;
@@ -195,7 +196,7 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
     return st;
 }
 
-/* ---- places ---- */
+/* ---- places in exchanged memory ---- */
 
 static const char *name_place(tutti_graph *g, const char *what, int layer)
 {

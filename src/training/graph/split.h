@@ -41,30 +41,31 @@ typedef enum {
     TUTTI_SPLIT_MASKED_GRADS,
     /* what this rank's outputs contribute to the inputs' gradients, for all samples of the group */
     TUTTI_SPLIT_INPUT_GRADS,
-    TUTTI_SPLIT_OWN_INPUT_GRADS, /* the sum of these over the group, for this rank's samples, at their place */
+    TUTTI_SPLIT_OWN_INPUT_GRADS, /* the sum of the input gradients over the group, for this rank's samples, at their
+                                  * place */
     TUTTI_NSPLIT_DATA
 } tutti_split_datum;
 
 /* The step from one of these data to the next, or to and from an activation of the rank. */
 typedef enum {
     TUTTI_HOP_SHOW_INPUTS,   /* move: the layer's input -> own inputs */
-    TUTTI_HOP_GATHER_INPUTS, /* travels */
-    TUTTI_HOP_SWAP_OUTPUTS,  /* travels */
+    TUTTI_HOP_GATHER_INPUTS, /* travel: own inputs -> inputs of all members */
+    TUTTI_HOP_SWAP_OUTPUTS,  /* travel: outputs -> blocks */
     TUTTI_HOP_TAKE_OUTPUTS,  /* move: blocks -> the layer's output */
     TUTTI_HOP_SHOW_GRADS,    /* move: the output's gradient -> block grads */
-    TUTTI_HOP_SWAP_GRADS,    /* travels */
-    TUTTI_HOP_SUM_GRADS,     /* travels */
+    TUTTI_HOP_SWAP_GRADS,    /* travel: block grads -> gradients of this rank's outputs */
+    TUTTI_HOP_SUM_GRADS,     /* travel: input grads -> own input grads */
     TUTTI_HOP_TAKE_GRADS,    /* move: own input grads -> the input's gradient */
     TUTTI_NHOPS
 } tutti_hop;
 
 typedef struct {
     int layer;
-    int64_t ninputs, noutputs; /* per sample, for the whole layer */
+    int64_t ninputs, noutputs; /* inputs and outputs per sample, for the whole layer */
     tutti_value in, out;       /* shapes in this rank's activations: own samples, all outputs */
     bool wants_input_grads;
     bool masks;      /* the kernel changes the gradients that it reads */
-    int64_t nparams; /* elements of all its parameters, over all parts */
+    int64_t nparams; /* elements of all the layer's parameters, over all parts */
 } tutti_split_layer;
 
 /* Memory that is exchanged; the data in one place lie in it one after the other. Each layer has OWN_PLACES of its own.
