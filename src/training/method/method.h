@@ -41,7 +41,7 @@ typedef struct {
     const char *period;                   /* "every step" */
     /* which exchange overlaps with which computing: "gradients beside the backward pass" */
     const char *overlap;
-    const char *source; /* the paper */
+    const char *source; /* the paper that describes the method */
     /* the rules that the paper's workers use: "sgd, momentum"; "any" = the method suits every rule */
     const char *paper_rules;
     const char *refuses; /* in words, what `accept` refuses */
@@ -54,7 +54,8 @@ typedef struct {
     bool saves_no_states;     /* the rule's states are not saved: workers of a resumed run begin with new ones */
     bool is_unordered;        /* its workers visit the centre at the same time: there is no order to record */
     bool is_async;            /* workers take steps of their own; false: all ranks take part in every step */
-    const char *twin;         /* for a row with elastic averaging: the row that does the same without it; NULL = none */
+    const char *twin;         /* for a row with elastic averaging: the row that does the same without that averaging;
+                               * NULL = none */
     const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL = nothing */
     /* Refuses configurations that the method cannot run; the message begins with the job's key to blame
      * ("method.period: ..."). NULL = accepts all. */

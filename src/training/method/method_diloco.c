@@ -15,7 +15,7 @@ static const char momentum_name[] = "outer-momentum";
 typedef struct {
     tutti_method_handles shared;
     int centre, momentum; /* indices of memories */
-    int means;            /* indices of exchanges */
+    int means;            /* number of the first exchange that averages the weights */
 } handles;
 
 static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements)

@@ -17,7 +17,7 @@ typedef struct {
     int sums, gathers; /* indices of exchanges */
 } handles;
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 static void declare_centre(tutti_plan_builder *b, handles *h)
 {

@@ -13,9 +13,10 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
 /* Numbers of the memories and exchanges that the functions below declare. A method's own struct begins with this one
  * (tutti_builder_kept). */
 typedef struct {
-    int weights, gradients, sent; /* memories; sent: the gradients as they are sent */
-    int flag, verdict;            /* memories of looks; both are the same where a rank's own flag decides; -1 = none */
-    int control, check;           /* exchanges; check: the exchange of verdicts, -1 = none */
+    int weights, gradients, sent; /* numbers of memories; sent: the gradients as they are sent */
+    int flag, verdict;            /* memories of looks at gradients: this rank's count, and the count over all ranks;
+                                   * both are the same where a rank's own flag decides; -1 = none */
+    int control, check;           /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
     int saves;                    /* the first exchange before a checkpoint */
 } tutti_method_handles;
 
@@ -29,7 +30,7 @@ typedef struct {
     /* size in bytes of the method's own struct; 0 = tutti_method_handles alone */
     size_t keeps;
 } tutti_method_vectors;
-/* Declares these memories; a method calls this first. Returns the method's own struct. */
+/* Declares the memories of `v`; a method calls this first. Returns the method's own struct. */
 void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
 /* Declares a centre that other ranks write to; it is what is tested and saved. common: it is rank 0's, and all ranks
@@ -42,19 +43,19 @@ int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name);
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
 /* Declares the control numbers where each rank keeps its own: there is no exchange. */
 void tutti_method_declare_own_control(tutti_plan_builder *b);
-/* Starts that exchange; the walk calls this. */
+/* Starts the exchange of control numbers; tutti_builder_walk calls this. */
 void tutti_method_start_control(tutti_plan_builder *b);
 /* True if gradients, and with them weights, are looked at before an update. */
 static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
     return c->only_finite || c->norms;
 }
-/* For that case, declares the flag, the verdict and the exchange that sums all flags. The sum is i64 and exact: it has
- * the same bits however gradients lie on the ranks. alone: every rank sees all that it needs, so that its flag is its
- * verdict. */
+/* If tutti_method_looks, declares the flag, the verdict and the exchange that sums all flags. The sum is i64 and exact:
+ * it has the same bits however gradients lie on the ranks. alone: every rank sees all that it needs, so that its flag
+ * is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
-/* Does the same where every rank has weights of its own and so sees all norms itself: ranks only tell each other
- * whether all skip the step. */
+/* Does the same as tutti_method_declare_check where every rank has weights of its own and so sees all norms itself:
+ * ranks only tell each other whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
 /* Returns an action on the numbers of a whole bucket, from the memory `from` to the memory `to`. */
 tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
@@ -65,8 +66,8 @@ void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int fl
 /* Returns the action that applies the rule to a whole bucket by the rank's own gradients. For methods where every rank
  * has weights of its own. */
 tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_method_handles *h, int bucket);
-/* Lists the looks before that update, if the plan has any, and the exchange of their verdict. The loss scale is one for
- * all ranks, so either all ranks skip a step or none does. */
+/* Lists the looks before tutti_method_local_update, if the plan has any, and the exchange of their verdict. The loss
+ * scale is one for all ranks, so either all ranks skip a step or none does. */
 void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h);
 /* Lists the exchange of verdicts alone, where the plan has one. */
 void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h);
@@ -90,7 +91,7 @@ void tutti_method_round(tutti_plan_builder *b, int bucket);
 void tutti_method_widen(tutti_plan_builder *b, int bucket);
 /* Declares, where several ranks keep slices of states, a gather of each state of each bucket to rank 0. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err);
-/* Lists the loop before a checkpoint: those gathers, which are the last exchanges. */
+/* Lists the loop before a checkpoint: the gathers of tutti_method_declare_saves, which are the last exchanges. */
 void tutti_method_list_saves(tutti_plan_builder *b);
 
 /* Synchronous SGD where ranks share layers (method_split.c). */

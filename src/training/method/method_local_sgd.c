@@ -17,7 +17,7 @@ typedef struct {
     int averages, means, end;
 } handles;
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {

@@ -208,7 +208,7 @@ tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_action a = tutti_method_update(p, bucket, h->gradients, h->weights);
     a.verdict = h->verdict;
-    a.norm = p->config.norms ? h->flag : -1; /* the norm of its own gradients */
+    a.norm = p->config.norms ? h->flag : -1; /* the norm of the rank's own gradients */
     a.share = p->config.nranks;
     return a;
 }

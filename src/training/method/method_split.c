@@ -22,7 +22,7 @@ typedef struct {
     int *sums, *gathers, *wholes, *travels;
 } handles;
 
-/* Returns the one among a bucket's sums, or gathers, that this rank takes part in; -1 = none. */
+/* Returns the exchange among a bucket's sums, or gathers, that this rank takes part in; -1 = none. */
 static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -30,9 +30,9 @@ static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
     return first[bucket] + tutti_plan_position(p, tutti_builder_rank(b));
 }
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
-/* The ranks first, first + step, ...: members of the exchanges that are declared next. */
+/* Returns the ranks first, first + step, ...: members of the exchanges that are declared next. */
 static const int32_t *members_of(tutti_arena *work, int first, int step, int n)
 {
     int32_t *members = TUTTI_ARENA_NEW(work, int32_t, n);
@@ -143,7 +143,8 @@ static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
                                        .count = tutti_plan_travel_count(p, i),
                                        .in = {tutti_plan_split_memory(p, n->reads[0].index), 0},
                                        .out = {tutti_plan_split_memory(p, n->writes[0].index), 0},
-                                       .turn = -1}; /* before all exchanges that have time until the next step */
+                                       .turn = -1}; /* this exchange goes before all exchanges that have time until the
+                                                     * next step */
         st = declare_in_groups(b, name, x,
                                n->hop == TUTTI_HOP_GATHER_INPUTS ? &gather
                                : n->hop == TUTTI_HOP_SUM_GRADS   ? &sum
@@ -153,7 +154,7 @@ static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
     return st;
 }
 
-/* Elements of a split parameter, without the padding behind it. */
+/* Returns the elements of a split parameter, without the padding behind it. */
 static int64_t whole_count(const tutti_plan *p, int bucket)
 {
     return p->graph->params[p->order[p->buckets[bucket].first_param]].count;

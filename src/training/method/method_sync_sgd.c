@@ -33,7 +33,7 @@ typedef struct {
     int sums, gathers; /* indices of exchanges; gathers: -1 where weights are replicated */
 } handles;
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 /* True if gradients are rounded before they are sent; false: groups' sums are rounded on the way. */
 static bool rounds_all(const tutti_plan_builder *b)
@@ -100,7 +100,7 @@ static void free_weights(tutti_plan_builder *b, int bucket)
     tutti_builder_start(b, h->gathers + bucket, TUTTI_WHEN_FREE);
 }
 
-/* The part of a bucket that this rank looks at and updates. */
+/* Returns an action on the part of a bucket that this rank looks at and updates. */
 static tutti_action own_part(const tutti_plan_builder *b, int bucket)
 {
     const tutti_method_handles *n = tutti_builder_kept(b);
@@ -143,7 +143,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket);
         if (tutti_method_looks(&p->config))
-            tutti_builder_wait(b, h->sums + bucket); /* ends at once: the look has waited already */
+            tutti_builder_wait(b, h->sums + bucket); /* ends at once: the look has waited for the sums already */
         else
             wait_sums(b, bucket);
         tutti_builder_do(b, &update);

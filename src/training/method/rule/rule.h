@@ -15,7 +15,8 @@ enum {
     TUTTI_RULE_MAX_STATES = 2,
     TUTTI_RULE_MAX_KEYS = 4,
     TUTTI_RULE_MAX_NUMBERS = 8,
-    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* squares of a tensor's weights, and of what they are compared with */
+    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* numbers that a look at a tensor sums: squares of its weights, and of
+                                                  * what they are compared with */
 };
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */

@@ -11,7 +11,7 @@
 extern const tutti_rule_key tutti_rule_key_momentum;                                        /* in rule_momentum.c */
 extern const tutti_rule_key tutti_rule_key_beta1, tutti_rule_key_beta2, tutti_rule_key_eps; /* in rule_adamw.c */
 
-/* base^n by squaring: the same bits with any C library. */
+/* Computes base^n by squaring: the same bits with any C library. */
 static inline double tutti_rule_power(double base, int64_t n)
 {
     double p = 1;

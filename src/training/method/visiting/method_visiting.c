@@ -20,10 +20,10 @@
 
 #include <stdio.h>
 
-/* Numbers for a worker of another host. */
+/* Numbers of memories and exchanges for a worker of another host. */
 typedef struct {
     int rank;
-    int seat, verdict;    /* memories; verdict: of looks at what the worker brings, -1 = none */
+    int seat, verdict;    /* memories; verdict: counts of looks at what the worker brings, -1 = none */
     int push, pull, test; /* exchanges: the vector of a visit, its result, the centre for tests */
 } far_worker;
 
@@ -34,7 +34,7 @@ typedef struct {
     far_worker *far;
 } handles;
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v, handles *h)
 {
@@ -172,7 +172,7 @@ static void update_elastically(tutti_plan_builder *b, const handles *h)
 
 enum { WHOLE = TUTTI_WHEN_READY | TUTTI_WHEN_FREE };
 
-/* Starts both at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
+/* Starts push and pull at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
 static void send_and_fetch(tutti_plan_builder *b, const far_worker *f)
 {
     tutti_builder_start(b, f->push, WHOLE);
@@ -189,8 +189,8 @@ static void visit(tutti_plan_builder *b, const tutti_visiting *v, const handles 
         visit_with_weights(b, h);
 }
 
-/* Lists the part that serves a worker. What it brought stands for the worker's gradients, or for its weights and for
- * what it sees of the centre. */
+/* Lists the part that serves a worker. The vector that it brought stands for the worker's gradients, or for its weights
+ * and for what it sees of the centre. */
 static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_worker *f)
 {
     const handles *kept = tutti_builder_kept(b);
