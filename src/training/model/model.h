@@ -44,8 +44,8 @@ void tutti_model_destroy(tutti_model *m);
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err);
 int64_t tutti_model_nparams(const tutti_model *m);     /* learned parameters, without statistics */
 bool tutti_layer_reads_once(const tutti_layer *layer); /* true if the layer reads its first input only once */
-/* The name of the ReLU that makes the layer's output: the layer itself, or a ReLU that was merged into it; NULL = no
- * ReLU does. */
+/* Returns the name of the ReLU that makes the layer's output: the layer itself, or a ReLU that was merged into it; NULL
+ * = no ReLU does. */
 const char *tutti_layer_relu(const tutti_layer *layer);
 double tutti_model_flops(const tutti_model *m, int64_t batch); /* floating-point operations of the forward pass */
 /* name of the i-th network that comes with the program; NULL past the end */

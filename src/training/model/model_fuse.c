@@ -19,7 +19,7 @@ typedef struct {
     /* per layer: the first layer of the group that ends here, or itself if it is alone; -1 = it is not the last of its
      * group */
     int *head;
-    int *join; /* per layer: the add between head and it, -1 = none */
+    int *join; /* per layer: the add between `head` and this layer, -1 = none */
 } fusing;
 
 static bool is_op(const tutti_layer *layer, const char *op)
