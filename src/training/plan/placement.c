@@ -15,8 +15,8 @@ typedef struct {
     tutti_block *blocks;
     int nblocks;
     int *of_value, *of_saved; /* per layer: block, or NOWHERE */
-    int *of_grad;             /* per gradient: the same */
-    int *of_scratch;          /* per node: the same */
+    int *of_grad;             /* per gradient: block, or NOWHERE */
+    int *of_scratch;          /* per node: block of its kernel's scratch, or NOWHERE */
 } packing;
 
 /* Returns where the block index of a datum is kept; NULL for data that are not in the arena. */

@@ -36,8 +36,9 @@
 #include "tutti/schedule.h"
 #include "tutti/types.h"
 
-/* Values of bucket_bytes: LAYER: one exchange for each layer (its parameters together). ALL: one exchange in all.
- * SOONEST: merge so that exchanges end soonest, by tutti_plan_config.costs (up to 1 MiB while costs are not known). */
+/* Values of bucket_bytes in place of a size: LAYER: one exchange for each layer (its parameters together). ALL: one
+ * exchange in all. SOONEST: merge so that exchanges end soonest, by tutti_plan_config.costs (up to 1 MiB while costs
+ * are not known). */
 #define TUTTI_BUCKET_LAYER   (-1)
 #define TUTTI_BUCKET_SOONEST (-2)
 #define TUTTI_BUCKET_CUT     (-3) /* bucket sizes are those of tutti_plan_config.cut */
@@ -99,7 +100,7 @@ typedef struct {
     int64_t staleness; /* for methods that bound it: local steps by which a worker may be ahead of the slowest */
     double own[TUTTI_PLAN_OWN]; /* values of keys that only the method knows */
     int nstates;                /* number of vectors that the update rule keeps beside the weights */
-    const char *const *states;  /* their names, borrowed */
+    const char *const *states;  /* names of these vectors, borrowed */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -119,10 +120,10 @@ static inline bool tutti_plan_sums_once(const tutti_plan_config *c)
 
 /* Neighbours in the packed vector that are exchanged together. */
 typedef struct {
-    int64_t offset, count;    /* in elements */
+    int64_t offset, count;    /* range of the packed vector, in elements */
     int first_param, nparams; /* range in plan->order */
     int parts;                /* > 1: bucket of a split layer; `parts` ranks have a part each, and padding follows */
-    int turn;                 /* 0: the next step reads its weights first, 1: second, ... */
+    int turn;                 /* place in the order of first reads in the next step: 0 = its weights are read first */
 } tutti_bucket;
 enum { TUTTI_NO_BUCKET = -1, TUTTI_CONTROL_BUCKET = -2 }; /* CONTROL_BUCKET: bucket number of the control numbers */
 
@@ -174,14 +175,15 @@ typedef struct {
     const char *name;   /* "gradients of bucket 2" */
     int schedule;       /* index into plan->schedules */
     tutti_operation op; /* sum unless set */
-    /* bf16, f16: the type that lies in scratch between ranks; else the type of the inputs. Filled in */
+    /* the type of what lies in scratch between ranks: bf16 or f16, else the type of the inputs. The builder fills it
+     * in */
     tutti_dtype sent;
     /* the ranks that take part: the schedule's rank i is members[i]; NULL = all, in their order */
     const int32_t *members;
-    int nmembers;     /* all ranks if members is NULL; then filled in */
-    unsigned drivers; /* bit set: the loops in which its members start it. Filled in */
+    int nmembers;     /* number of members; if members is NULL, the builder fills in all ranks */
+    unsigned drivers; /* bit set: the loops in which the members start the exchange. The builder fills it in */
     int bucket;       /* the bucket whose elements are exchanged, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
-    bool is_travel;   /* it exchanges data of a split layer; `node` of the graph */
+    bool is_travel;   /* the exchange is of data of a split layer, at the graph's `node` */
     int node;
     int64_t first, count; /* range of elements in the memories' copies */
     tutti_operand in;     /* IN buffer k of the schedule is copy in.copy + k */
@@ -284,8 +286,8 @@ typedef struct tutti_plan {
 
     int nins;                     /* most roots of any rank, that is, IN buffers of a sum */
     int ncopies;                  /* copies of gradients and control numbers: roots and temporary ones, >= nins */
-    int my_first_slot, my_nslots; /* fast mode: rank and 1, or with micro-batches their number */
-    int64_t my_first_sample, my_nsamples; /* range in the global batch */
+    int my_first_slot, my_nslots; /* this rank's slots; in fast mode: rank and 1, or with micro-batches their number */
+    int64_t my_first_sample, my_nsamples; /* this rank's samples, a range in the global batch */
     int64_t samples_per_call;
     /* bytes of the activations' memory */
     int64_t arena_bytes, arena_bytes_without_sharing;
@@ -297,7 +299,7 @@ typedef struct tutti_plan {
     void *kept; /* the method's own struct in that memory (tutti_builder_keep) */
 } tutti_plan;
 
-/* Into how many parts, each one kernel call or more, a rank's share of a batch is cut in fast mode: 1, or its
+/* Returns into how many parts, each one kernel call or more, a rank's share of a batch is cut in fast mode: 1, or its
  * micro-batches. */
 static inline int tutti_plan_naccumulated(const tutti_plan_config *c)
 {
@@ -324,7 +326,7 @@ static inline int tutti_plan_position(const tutti_plan *p, int rank)
 }
 void tutti_plan_part(const tutti_plan *p, int param, int rank, int64_t *first, int64_t *count);
 int tutti_plan_split_memory(const tutti_plan *p, int datum);
-/* Elements of the vector that a travel node exchanges; for an all-to-all, of the matrix of all blocks. */
+/* Returns the elements of the vector that a travel node exchanges; for an all-to-all, of the matrix of all blocks. */
 int64_t tutti_plan_travel_count(const tutti_plan *p, int node);
 /* Returns the first bucket of parameters that are not split; -1 = none. */
 int tutti_plan_common_bucket(const tutti_plan *p);
@@ -340,7 +342,7 @@ tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failu
 /* Returns the n-th memory of a role; -1 = none. Role numbers: the slots' parts come first, then their sums. */
 int tutti_plan_find_memory(const tutti_plan *p, tutti_memory_role role, int n);
 int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
-/* The memory that a parameter's gradient is written to, and the memory that holds its value. */
+/* Return the memory that a parameter's gradient is written to, and the memory that holds its value. */
 int tutti_plan_gradient_memory(const tutti_plan *p, int param);
 int tutti_plan_value_memory(const tutti_plan *p, int param);
 /* tutti_plan_nlooked: how many numbers a look counts into. tutti_plan_norms_of: where among them the squares of a
@@ -351,7 +353,7 @@ int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
-uint64_t tutti_plan_hash(const tutti_plan *p); /* hash of everything that must be equal on all ranks */
+uint64_t tutti_plan_hash(const tutti_plan *p); /* returns a hash of everything that must be equal on all ranks */
 /* Hashes of all that the proof reads: tutti_plan_covered of what is equal on all ranks, the other function of one
  * rank's loops. Two plans with the same hashes for all their ranks have the same proof. The hash has no meaning before
  * the schedules are hashed (tutti_plan_prove). */
@@ -362,8 +364,8 @@ tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tut
 /* Proves each lowered schedule of the plan once; the failure names what the schedule exchanges. */
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
 
-/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks); in a
- * split layer its group's slice of the rank's part. */
+/* Writes the elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1,
+ * nranks); in a split layer its group's slice of the rank's part. */
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count);
 /* True if some rank has actions in this loop. */
 static inline bool tutti_plan_has_loop(const tutti_plan *p, tutti_loop_driver driver)
@@ -376,12 +378,12 @@ static inline bool tutti_plan_has_period(const tutti_plan *p)
 {
     return p->config.period > 1 || tutti_plan_has_loop(p, TUTTI_EACH_PERIOD);
 }
-/* What ranks divide: "data": only samples; "model": every layer that has parameters, among all ranks; "hybrid":
+/* Returns what ranks divide: "data": only samples; "model": every layer that has parameters, among all ranks; "hybrid":
  * both. */
 const char *tutti_plan_parallelism(const tutti_plan *p);
 /* Returns the schedule for an exchange of `nbytes` bytes, where an exchange of another size uses `schedule`. */
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
-/* Bytes that the rank reads from and writes to memory of other ranks in one invocation of an exchange. */
+/* Returns the bytes that the rank reads from and writes to memory of other ranks in one invocation of an exchange. */
 int64_t tutti_plan_crossed_bytes(const tutti_plan *p, int exchange, int rank);
 /* True if every exchange is between all ranks. Then all ranks do the same, and one rank can stand for all. */
 bool tutti_plan_is_between_all(const tutti_plan *p);
@@ -391,7 +393,7 @@ static inline bool tutti_plan_is_async(const tutti_plan *p)
 {
     return p->admission != TUTTI_ADMIT_NOBODY;
 }
-/* True if, in such a plan, this rank is on another host than rank 0: it reaches the common memories only through
+/* True if tutti_plan_is_async and this rank is on another host than rank 0: it reaches the common memories only through
  * exchanges with rank 0. */
 static inline bool tutti_plan_is_far(const tutti_plan *p, int rank)
 {
@@ -403,12 +405,12 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
         if (tutti_plan_is_far(p, r)) return true;
     return false;
 }
-/* The exchange by which such a worker brings the vector of its visit to rank 0, and the exchange by which it takes the
- * result along; -1 = none. */
+/* Returns the exchange by which a worker of another host brings the vector of its visit to rank 0, and the exchange by
+ * which it takes the result along; -1 = none. */
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
-/* True if such workers bring their vectors one after the other: the order is not the rank order, there are several of
- * them, and their vectors together exceed what the port into rank 0's host holds. */
+/* True if workers of other hosts bring their vectors one after the other: the order is not the rank order, there are
+ * several of them, and their vectors together exceed what the port into rank 0's host holds. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p);
 /* Returns the worker's part of the loop of arrivals; actions NULL: it has none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
@@ -441,7 +443,8 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
  * worker of another host and the part that serves it are proved together: they take turns, and the worker takes along
  * what its visit has made of what it brought. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
-/* Does the same; headway, which may be NULL, is told now and then that the proof goes on, without counts. */
+/* Works as tutti_plan_check; headway, which may be NULL, is told now and then that the proof goes on, without
+ * counts. */
 tutti_status tutti_plan_check_told(const tutti_plan *p, const tutti_headway *headway, tutti_failure *err);
 
 #endif

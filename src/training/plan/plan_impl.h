@@ -37,7 +37,7 @@ tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
 /* Members (plan_members.c). Returns the rank whose loops are asked about an exchange: the plan's own rank if it is a
  * member, else the first member. */
 int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x);
-/* true if the rank is that of some exchange; always true for the plan's own rank */
+/* true if the rank is the spokesman of some exchange; always true for the plan's own rank */
 bool tutti_plan_is_spokesman(const tutti_plan *p, int rank);
 void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 /* Refuses lists that cannot be members, and actions on exchanges in which the rank takes no part. */
@@ -89,9 +89,10 @@ struct tutti_plan_builder {
     /* while listing: the worker whose part of the loop of arrivals it is; else 0 */
     int worker;
     tutti_action_steps steps;                        /* while listing: the steps in which added actions are done */
-    void (*travel)(tutti_plan_builder *b, int node); /* while listing: NULL = nothing */
+    void (*travel)(tutti_plan_builder *b, int node); /* while listing: the method's function for travel nodes; NULL =
+                                                      * none */
     int capacity[TUTTI_NDRIVERS];
-    int nmemories, nschedules, npairs, nexchanges; /* while declaring: room for this many */
+    int nmemories, nschedules, npairs, nexchanges; /* while declaring: room in the arrays for this many */
 };
 void tutti_builder_add(tutti_plan_builder *b, tutti_action a);
 

@@ -32,7 +32,7 @@ static const tutti_split_layer *split_at(const tutti_plan *p, int layer)
     return &p->graph->split[tutti_graph_split_of(p->graph, layer)];
 }
 
-/* ---- places ---- */
+/* ---- groups and parts of ranks ---- */
 
 void tutti_plan_part(const tutti_plan *p, int param, int rank, int64_t *first, int64_t *count)
 {
@@ -78,7 +78,7 @@ tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* ---- words ---- */
+/* ---- printing ---- */
 
 static void add_volume(const tutti_plan *p, int parts, tutti_strbuf *sb)
 {

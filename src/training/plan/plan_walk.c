@@ -72,7 +72,7 @@ void tutti_plan_find_turns(tutti_plan *p)
 
 /* ---- the walk ---- */
 
-/* One slot's place in the counter. */
+/* One slot's place in the binary counter. */
 typedef struct {
     int slot, copy, nfolds;
     bool first, last;
@@ -82,7 +82,7 @@ typedef struct {
     tutti_plan_builder *b;
     const tutti_plan *plan;
     const tutti_walk *walk;
-    bool *seen; /* per bucket: it was read in this step */
+    bool *seen; /* per bucket: its weights were read in this step */
     /* nodes of each bucket, and of the control numbers, that are still to come in this slot */
     int *to_sum, *to_read, to_count;
 } walker;

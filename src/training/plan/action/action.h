@@ -50,7 +50,7 @@ typedef struct {
     int exchange;             /* start, tell, wait: index into plan->exchanges, else -1 */
     unsigned when;            /* start, tell, wait: TUTTI_WHEN_* */
     int64_t first, count;     /* actions on elements: the range of elements */
-    int from, to;             /* actions on elements: numbers of memories */
+    int from, to;             /* actions on elements: memories, as indices into plan->memories */
     int other;                /* a third memory: the centre for an apply that is pulled, else as the row defines it */
     /* apply: memory of a look's numbers: the update happens only if the first number is 0; -1 = always */
     int verdict;
@@ -140,7 +140,7 @@ typedef struct tutti_element_loop {
 } tutti_element_loop;
 void tutti_elements_run(const tutti_elements *e);
 
-/* ---- the rows ---- */
+/* ---- the rows of the table of actions ---- */
 
 /* Types of the elements of `from` and `to`. */
 typedef enum {
@@ -151,11 +151,11 @@ typedef enum {
 } tutti_action_types;
 
 typedef struct {
-    const char *words; /* "update" */
+    const char *words; /* name of the action in texts: "update" */
     void (*describe)(const struct tutti_plan *p, const tutti_action *a,
                      struct tutti_strbuf *sb); /* adds to the words; NULL = nothing to add */
     tutti_action_types types;
-    /* in this order; for a kernel the graph's node says what it reads and writes */
+    /* the action's flows, in this order; for a kernel the graph's node says what it reads and writes */
     tutti_action_flow flows[TUTTI_MOST_FLOWS];
     /* starts: an exchange is started. waits: the next action waits for other ranks. An exchange that is not waited for
      * is told `when` */
@@ -165,7 +165,7 @@ typedef struct {
     /* For rows whose elements only move: `loop` for learned parameters, `statistics` for running statistics, which no
      * rule changes. statistics NULL: `loop` takes all elements of the action, and the padding between them. */
     const tutti_element_loop *loop, *statistics;
-    bool stays; /* also done in a step that workers skip */
+    bool stays; /* the action is also done in a step that workers skip */
 } tutti_action_row;
 
 const tutti_action_row *tutti_action_row_of(tutti_action_kind kind);
@@ -174,7 +174,7 @@ const tutti_action_row *tutti_action_row_of(tutti_action_kind kind);
 enum { TUTTI_MOST_STATES = 4, TUTTI_MOST_ACTION_FLOWS = TUTTI_MOST_FLOWS + TUTTI_MOST_STATES };
 int tutti_action_flows(const struct tutti_plan *p, const tutti_action *a,
                        tutti_element_flow out[TUTTI_MOST_ACTION_FLOWS]);
-/* Bytes that the action reads from or writes to vectors; 0 for kernels and for sums of control numbers. */
+/* Returns the bytes that the action reads from or writes to vectors; 0 for kernels and for sums of control numbers. */
 double tutti_action_bytes(const struct tutti_plan *p, const tutti_action *a);
 
 static inline bool tutti_action_starts(const tutti_action *a)

@@ -231,7 +231,7 @@ static int zones_of(const tutti_alikes *a, const tutti_loop_step *s, int window,
     return s->last > s->first ? lo : *z;
 }
 
-/* ---- classes ---- */
+/* ---- finding classes ---- */
 
 typedef struct {
     int64_t *at;
@@ -302,7 +302,7 @@ static bool find_classes(tutti_alikes *a)
     return fits;
 }
 
-/* ---- keys ---- */
+/* ---- keys of classes ---- */
 
 static void mix(uint64_t *h, int64_t value)
 {

@@ -35,7 +35,7 @@ typedef struct {
     /* ranks of a group, each with a part of a split layer's parameter; 0 = the zone is no such parameter */
     int shared;
     int first_class, nclasses;
-    bool is_owed; /* the result must hold all of it */
+    bool is_owed; /* the result must hold the whole zone */
 } tutti_zone;
 
 typedef struct {

@@ -16,7 +16,7 @@
 enum { UNWRITTEN = 0, SCRATCH_TAG = 1, FIRST_TAG = 2 };
 
 typedef struct {
-    int64_t first, last; /* in bytes */
+    int64_t first, last; /* range in the arena, in bytes */
 } extent;
 
 typedef struct {

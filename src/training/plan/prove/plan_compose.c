@@ -59,7 +59,7 @@ static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_
                       in_place ? "in place" : "from one memory to another");
 }
 
-/* ---- runs ---- */
+/* ---- runs of loops ---- */
 
 static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
 {
@@ -117,7 +117,7 @@ static void lay_out_runs(tutti_composition *c)
     tutti_arena_release(&work);
 }
 
-/* ---- memory ---- */
+/* ---- the index space of memories ---- */
 
 /* Numbers that hold every slot's part have a stretch of their own; so have the numbers that they are computed from. */
 static void find_windows(tutti_composition *c)
@@ -185,7 +185,7 @@ void tutti_composition_number(tutti_composition *c)
     }
 }
 
-/* ---- edges ---- */
+/* ---- edges of slices ---- */
 
 static int by_value(const void *a, const void *b)
 {

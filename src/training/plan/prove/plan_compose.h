@@ -61,7 +61,7 @@ typedef struct {
     int part; /* part of the loop EACH_END, from 1; 0 = sequence 0 */
     /* indices: run of the composition, action of its loop; action -1 = before or after all actions */
     int run, action;
-    int param;                /* -1 = none */
+    int param;                /* the parameter that the step reads or writes; -1 = none */
     int exchange, invocation; /* nop: the exchange whose end it waits for; -1 = none */
     int64_t first, last;      /* range of the index space, or of a vector that is cut into `of` parts */
     int of;                   /* number of parts; 0 = the range is in the index space */
@@ -91,7 +91,7 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     int result;             /* the memory whose content is compared in the vector's range of the index space */
-    int result_of_zero;     /* the memory for rank 0 instead; -1 = the same */
+    int result_of_zero;     /* for rank 0: the memory in place of `result`; -1 = the same memory */
     tutti_loop_driver last; /* loops of later drivers are left out */
     tutti_schedule_header head;
     int nranks, nsequences; /* nsequences: of one exchange */
@@ -99,7 +99,7 @@ typedef struct {
     tutti_part none; /* the part of a rank that does not take part */
     tutti_loop_run *runs;
     int nruns;
-    int *ninvocations, most_invocations; /* per exchange; the largest of all */
+    int *ninvocations, most_invocations; /* per exchange: number of invocations; the largest of these numbers */
     int64_t *edges;                      /* boundaries of all slices, in elements, ascending */
     int nedges;
     int *memory_base;  /* per memory: number of its first copy, counted from the end of the inputs */
@@ -167,7 +167,7 @@ typedef struct {
 bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 
-/* Index of (invocation, exchange) in tables over both. */
+/* Returns the index of (invocation, exchange) in tables over both. */
 static inline int tutti_composition_at(const tutti_composition *c, int invocation, int exchange)
 {
     return invocation * c->plan->nexchanges + exchange;

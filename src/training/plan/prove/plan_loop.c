@@ -131,7 +131,9 @@ static void add_kernel(writer *w, const tutti_action *a)
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
-        if (g->params[param].is_frozen) continue; /* nothing writes it: tutti_plan_check */
+        if (g->params[param].is_frozen)
+            continue; /* nothing writes a frozen parameter, as tutti_plan_check has
+                                                   * checked */
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
@@ -145,7 +147,7 @@ static void add_kernel(writer *w, const tutti_action *a)
 
 /* ---- exchanges ---- */
 
-/* True if it has been started, and not more often than the rank that speaks for it does. */
+/* True if the loop has started the exchange, and not more often than the exchange's spokesman does. */
 static bool is_known(const writer *w, int exchange)
 {
     return w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];
@@ -161,8 +163,8 @@ static void tell(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
 }
 
-/* True if the loop knows that the last invocation has ended: it has waited for it, or for the invocation with the same
- * number of the exchange that follows it. */
+/* True if the loop knows that the exchange's last invocation has ended: it has waited for it, or for the invocation
+ * with the same number of the exchange that follows it. */
 static bool is_over(const writer *w, int exchange)
 {
     const int last = w->started[exchange] - 1, next = w->follower[exchange];
@@ -345,7 +347,8 @@ static void add_begin(writer *w)
          m++) /* initial weights and centre may have any value; states begin as zeros, and hardly anything reads them
                * before they are written */
         if ((p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states)) ||
-            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of it is read, even if no exchange has filled it */
+            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of the memory is read, even if no exchange has filled
+                                                           * it */
             add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 

@@ -19,7 +19,7 @@ enum { NOBODY = -1, OTHER_LOOPS = -2 };
 
 typedef struct {
     const tutti_plan *plan;
-    int *owner; /* per memory: the part that touches it, or one of these */
+    int *owner; /* per memory: the part that touches it, or NOBODY, or OTHER_LOOPS */
 } owners;
 
 static tutti_status own(const owners *o, int memory, int by, tutti_failure *err)
@@ -119,10 +119,10 @@ tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[
 /* ---- a worker and its part, as a plan of two ranks ---- */
 
 typedef struct {
-    tutti_plan plan; /* the first member: a pointer to it leads here */
+    tutti_plan plan; /* the first member: a pointer to the plan is one to this struct */
     tutti_loop loops[2];
     tutti_plan_exchange exchanges[2]; /* the push and the pull exchange */
-    int number[2];                    /* their numbers in the whole plan */
+    int number[2];                    /* numbers of both exchanges in the whole plan */
     bool rarely;                      /* the worker brings something only in the last step of a period */
 } pair;
 
