@@ -22,7 +22,7 @@
 #include "tell/tracing.h"
 #include "visit/visit.h"
 
-static const double LOOK_S = 1; /* looks at the folder at least once in this time */
+static const double LOOK_S = 1; /* seconds within which the folder is looked at again */
 
 typedef struct {
     tutti_group *group;
@@ -192,7 +192,7 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_TEST, err);
     tutti_telling_tick(&t->telling);
     if (!st && tests) st = evaluate(t, true, err);
-    if (!st && tutti_saving_is_due(s, s->step)) st = save(t, err); /* a test that was stopped makes it due */
+    if (!st && tutti_saving_is_due(s, s->step)) st = save(t, err); /* a test that was stopped makes a checkpoint due */
     tutti_telling_resume(&t->telling);
     return st;
 }
@@ -240,7 +240,8 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     tutti_telling *telling = &t->telling;
     tutti_telling_resume(telling);
     k->saved_s = telling->resumed_at;
-    tutti_status st = c->nsteps || k->start.path ? TUTTI_OK : after_step(t, err); /* a run without steps */
+    /* a new run without steps still does what follows a step */
+    tutti_status st = c->nsteps || k->start.path ? TUTTI_OK : after_step(t, err);
     while (s->step < c->nsteps && !s->asked_to_stop && !st) {
         tutti_tracing_step_begin(telling->tracing, s);
         st = play(t, err);

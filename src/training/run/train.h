@@ -55,8 +55,8 @@ typedef struct {
 
 /* Delays a rank on purpose, so that people can see how a method copes with it. */
 typedef struct {
-    double slowness; /* factor by which its computing takes longer; 0 or 1 = none */
-    double stall_s;  /* it stops once for this long, after its first step that is stall_step or later */
+    double slowness; /* factor by which the rank's computing takes longer; 0 or 1 = none */
+    double stall_s;  /* the rank stops once for this long, after its first step that is stall_step or later */
     int64_t stall_step;
 } tutti_handicap;
 
@@ -136,7 +136,7 @@ typedef struct {
     double seconds;        /* time of training only */
     uint64_t weights_hash;
     tutti_replaced replaced; /* over all ranks, since this process began */
-    bool was_done;           /* nothing was left to do */
+    bool was_done;           /* the run had been completed before: no step was left */
     /* the signal with which one of the ranks was asked to stop; a checkpoint was saved if there is a folder. 0 = ran to
      * the end */
     int stop_signal;

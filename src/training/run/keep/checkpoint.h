@@ -43,12 +43,12 @@ typedef struct {
     const char *data_text;  /* the data it was trained on (data/identity.h); NULL = not known */
     const char *costs_text; /* the costs that the buckets were merged by; NULL = merged by size */
     uint64_t plan_hash;
-    int nranks;                /* for information only */
+    int nranks;                /* number of ranks, for information only */
     int device;                /* tutti_device_kind of the device that computed */
     const tutti_param *params; /* parameters without '@' are stored */
     int nparams;
     const int64_t *offset; /* per param: its offset in the packed vector */
-    float *weights;        /* packed, as are the states */
+    float *weights;        /* the weights, packed; the states are packed too */
     int nstates;           /* states that are stored beside the weights; 0 also if a reader needs the weights alone */
     const char *state_name[TUTTI_RULE_MAX_STATES];
     float *state[TUTTI_RULE_MAX_STATES];
@@ -105,12 +105,13 @@ tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *o
  * checksums of every file, that tensors can be read, that the job is YAML and the model is a model.
  * tutti_checkpoint_read also compares shapes, and the weights with their hash. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
-/* TUTTI_ERR_DATA if its weights or states hold NaN or infinite numbers; the message names file and tensor. */
+/* TUTTI_ERR_DATA if the checkpoint's weights or states hold NaN or infinite numbers; the message names file and
+ * tensor. */
 tutti_status tutti_checkpoint_check_finite(const char *path, tutti_failure *err);
 /* Checks in the same way the checkpoint at which a run in `dir` would continue; the message says which earlier
  * checkpoint is good. */
 tutti_status tutti_checkpoint_refuse_bad(const char *dir, const char *path, tutti_failure *err);
-/* Finds such numbers in vectors in memory and writes which parameter has one: "'fc1.weight'", "exp_avg of
+/* Finds NaN or infinite numbers in vectors in memory and writes which parameter has one: "'fc1.weight'", "exp_avg of
  * 'fc1.weight'". own_alone: looks only at c->own. Returns false if there are none. */
 bool tutti_checkpoint_find_bad(const tutti_checkpoint *c, bool own_alone, char what[120]);
 bool tutti_all_finite(const float *x, int64_t n);
@@ -148,7 +149,7 @@ typedef struct {
     const char *name;
     tutti_shape shape;
     float *data;
-    /* for writing: the memory order of `data`, which the file holds row-major; NULL = data are row-major */
+    /* for writing: the memory order of `data`, which the file holds row-major; NULL = `data` is row-major */
     const tutti_param_desc *order;
 } tutti_tensor_ref;
 /* Makes the bytes of a safetensors file; the caller frees them. metadata: key and value alternate, NULL at the end; or

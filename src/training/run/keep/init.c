@@ -66,7 +66,7 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
     return st ? st : tutti_init_source_read_checkpoint(x->path, TUTTI_WEIGHTS_FILE, s, err);
 }
 
-/* ---- states ---- */
+/* ---- states of the rule ---- */
 
 /* Lists the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single ranks. */
 static void list_states(const tutti_manifest *m, tutti_strbuf *names, int *nown)
@@ -134,7 +134,7 @@ static tutti_status read_states(tutti_init *x, tutti_failure *err)
     return st;
 }
 
-/* ---- open ---- */
+/* ---- opening the source ---- */
 
 /* A message that does not yet begin with a key's place is about the source. */
 static tutti_status blame(const tutti_init_config *c, tutti_status st, tutti_failure *err)

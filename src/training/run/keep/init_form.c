@@ -29,9 +29,9 @@ static const char hdf5[] = "weights in HDF5, as Keras saves them, which are conv
 static const char other[] = "weights of a form that is not read: save them as safetensors where they come from";
 
 typedef struct {
-    const char *head; /* its first bytes; NULL = any */
+    const char *head; /* first bytes of such a file; NULL = any */
     size_t n;
-    const char *ending; /* ending of its name; NULL = any */
+    const char *ending; /* ending of the file's name; NULL = any */
     const char *words;
 } form;
 static const form forms[] = {{"PK\3\4", 4, ".npz", numpy},  {"PK\3\4", 4, ".keras", other},

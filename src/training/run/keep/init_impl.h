@@ -38,7 +38,8 @@ enum { TUTTI_INIT_FRESH = -1 };
 /* Which tensor each parameter gets. */
 typedef struct {
     int *tensor_of;                              /* per param: index of the source's tensor, or TUTTI_INIT_FRESH */
-    bool *is_stored;                             /* per param: it belongs to this vector */
+    bool *is_stored;                             /* per param: this vector (the weights, or a state) has elements for
+                                                  * it */
     bool *is_taken;                              /* per tensor: a parameter gets it */
     int nstored, nloaded, nconverted, nnarrowed; /* nconverted, nnarrowed: loaded from 16 bits, from 64 bits */
 } tutti_init_match;

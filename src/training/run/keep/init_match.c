@@ -92,7 +92,7 @@ static bool fits_entry(const char *theirs, const char *name, const char **rest)
     return true;
 }
 
-/* Returns the entry that renames it, or -1. */
+/* Returns the entry of the map that renames `name`, or -1. */
 static int entry_of(const tutti_texts *map, const char *name)
 {
     const char *rest;

@@ -23,7 +23,7 @@ typedef struct {
     tutti_headway headway; /* is told how far reading is */
     char *init_path;       /* at step 0: the source that was found for config->init, NULL = the job asks for none */
     tutti_init_wanted wanted;
-    tutti_init *init; /* rank 0 has opened it already; the other ranks have NULL */
+    tutti_init *init; /* the source, opened, if rank 0 has opened it already; the other ranks have NULL */
 } tutti_start;
 
 typedef struct {
@@ -39,8 +39,10 @@ void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, c
  * does nothing. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
 void tutti_start_say_init(const tutti_train_config *c,
-                          const tutti_start *s);          /* reports what came of it, if the job asked for it */
-void tutti_start_say_unread(const tutti_train_config *c); /* reports that the run is resumed instead */
+                          const tutti_start *s);          /* reports what was taken from config->init, if the job asked
+                                                           * for it */
+void tutti_start_say_unread(const tutti_train_config *c); /* reports that config->init is not read, because the run is
+                                                           * resumed */
 /* At step 0: fills the weights of c, and those states that the job asks for, equally on every rank, or fails. Releases
  * s->init. */
 tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *config, tutti_start *s, tutti_checkpoint *c,

@@ -245,7 +245,7 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
     return st;
 }
 
-/* ---- rank 0 looks ---- */
+/* ---- rank 0 looks at the folder ---- */
 
 /* When kernels only wait, nothing is learned: existing checkpoints stay, and the run must not continue from them. */
 static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure *err)
@@ -285,11 +285,11 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
     return st;
 }
 
-/* ---- all ranks agree ---- */
+/* ---- all ranks agree where to begin ---- */
 
 typedef struct {
     int32_t status;
-    char path[1020]; /* empty = begin at step 0 */
+    char path[1020]; /* the checkpoint to continue from; empty = begin at step 0 */
     char init_path[1020];
 } decision;
 

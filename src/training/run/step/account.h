@@ -14,16 +14,16 @@
 typedef enum {
     TUTTI_DID_SET_UP,
     TUTTI_DID_LOAD,    /* waited for a batch */
-    TUTTI_DID_FORWARD, /* index = layer, also for the next two */
+    TUTTI_DID_FORWARD, /* ran a forward kernel; index = layer, also for the next two */
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
     TUTTI_DID_SUM, /* added gradients of one value; index = layer */
     /* copied data that ranks of a shared layer send each other, to where others read them or back; index = layer */
     TUTTI_DID_MOVE,
-    TUTTI_DID_FOLD,     /* index = bucket; index nbuckets = the control numbers */
+    TUTTI_DID_FOLD,     /* added slots' gradients; index = bucket; index nbuckets = the control numbers */
     TUTTI_DID_CONVERT,  /* converted gradients to the type in which they are sent, or back; index = bucket */
     TUTTI_DID_EXCHANGE, /* started exchanges, or moved their bytes */
-    TUTTI_DID_WAIT,     /* waited for an exchange; index = in plan->exchanges */
+    TUTTI_DID_WAIT,     /* waited for an exchange; index = its number in plan->exchanges */
     TUTTI_DID_UPDATE,   /* updated weights, or looked at gradients before; index = bucket */
     TUTTI_DID_CENTRE,   /* changed the centre; index = bucket */
     TUTTI_DID_VISIT,    /* waited to be admitted to the centre, or for workers that are behind */
@@ -34,7 +34,7 @@ typedef enum {
     TUTTI_DID_OTHER,
     TUTTI_NDID,
     /* work beside the steps */
-    TUTTI_BESIDE_EXCHANGE = TUTTI_NDID, /* an exchange in flight; index = in plan->exchanges */
+    TUTTI_BESIDE_EXCHANGE = TUTTI_NDID, /* an exchange in flight; index = its number in plan->exchanges */
     TUTTI_BESIDE_UPDATE,                /* the wire's thread changed weights; index = bucket */
     TUTTI_BESIDE_LOADER,                /* the loader made a batch */
     TUTTI_BESIDE_STEP,                  /* a whole step */

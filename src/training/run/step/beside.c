@@ -17,9 +17,9 @@ typedef struct {
     tutti_stepping *s;
     const tutti_action *actions; /* the actions after the waits and before the tell */
     int nactions;
-    int awaited, told; /* indices of exchanges */
+    int awaited, told; /* the exchange that the part waits for; the exchange that it tells */
     tutti_update_step update;
-    bool beside; /* the last time that the wire's thread did it: from when to when */
+    bool beside; /* the part was played last by the wire's thread; when that began and ended */
     int64_t began_ns, ended_ns;
 } part;
 

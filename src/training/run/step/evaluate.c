@@ -28,12 +28,12 @@ struct tutti_evaluator {
     float *samples;
     int32_t labels[MOST_SAMPLES];
     tutti_arena arena;
-    int (*stop_asked)(void *arg); /* may be NULL */
+    int (*stop_asked)(void *arg); /* asks whether to end the test early; may be NULL */
     void *stop_arg;
     tutti_headway headway;
     int64_t wanted;                 /* samples of the current run */
     tutti_answer_listener listener; /* take may be NULL */
-    float *probability;             /* for one block, if there is a listener */
+    float *probability;             /* probabilities for one block, if there is a listener */
     tutti_relus relus;
     int64_t *zeros, *counted; /* per ReLU: zeros of the current run, in the device's memory; zeros of the last run */
 };

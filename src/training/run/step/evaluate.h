@@ -16,7 +16,7 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway);
 /* Returns the model's ReLUs; *zeros: the zeros in the output of each, in the last run. */
 const tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);
-/* Sets who hears of each answer of the runs that follow. */
+/* Sets the listener that gets each answer of the runs that follow. */
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
 /* True if an interval between two tests ends with this step. */

@@ -218,7 +218,7 @@ void tutti_shared_destroy(tutti_shared *s)
     *s = (tutti_shared){0};
 }
 
-/* ---- use ---- */
+/* ---- using memories and exchanges ---- */
 
 float *tutti_shared_vector(const tutti_shared *s, int memory, int copy)
 {

@@ -121,7 +121,7 @@ struct tutti_classifier {
     tutti_forward forward;
     tutti_packed_weights w;
     char *memory;
-    tutti_staging staging; /* the cpu's, as the weights are */
+    tutti_staging staging; /* in the cpu's memory, as the weights are */
     tutti_arena arena;
 };
 

@@ -92,7 +92,7 @@ static void say(const tutti_graph *g, tutti_strbuf *words)
     if (words->length == none) tutti_strbuf_puts(words, " none");
 }
 
-/* Returns the passes that are run. */
+/* Returns the passes of a layer that are run, as a bit set. */
 static unsigned runs_of(const tutti_graph *g, int layer)
 {
     unsigned passes = 1u << TUTTI_PASS_FORWARD;

@@ -27,8 +27,8 @@ void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out
  * the zeros of its output and adds them to the ReLU's number. Returns the event of that; 0 = nothing was launched. */
 tutti_event tutti_relus_count(const tutti_relus *relus, int layer, const tutti_kernel_work *pass, int64_t *zeros,
                               const tutti_device *d);
-/* Decides the same before anything has been counted, from the graph alone: most of the gradient behind a max pool is
- * zero. */
+/* Decides which convolutions skip zeros before anything has been counted, from the graph alone: most of the gradient
+ * behind a max pool is zero. */
 void tutti_relus_begin(const tutti_graph *g, tutti_strbuf *words);
 /* Tells each convolution of the graph that can skip zeros (sparse_switch.h) in which passes to skip them, from the
  * zeros of a test of `nsamples` samples. The result is the same on all ranks. *words: which convolutions skip from now

@@ -13,7 +13,7 @@ typedef struct {
     const tutti_device *device;
     float *loss;      /* receives the loss if the caller does not ask for it elsewhere */
     int32_t *correct; /* right answers that the loss has counted */
-    float *samples;   /* NULL = the device reads the host's memory */
+    float *samples;   /* the device's copy of the samples; NULL = the device reads the host's memory */
     int32_t *labels;
     float *next_samples; /* a batch that is brought while another batch is computed; NULL = none is */
     int32_t *next_labels;

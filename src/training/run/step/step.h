@@ -51,7 +51,7 @@ typedef struct {
     const tutti_device *device;
     int rank, nranks;
     tutti_shared shared;
-    tutti_param_group *groups; /* per parameter */
+    tutti_param_group *groups; /* per parameter: its rate and decay */
     int loss, correct, stop;   /* control numbers: indices into the parameters */
     tutti_loss_scale_state scale;
     int64_t earlier_updates; /* updates of the states before this run's step 0 */
@@ -70,11 +70,11 @@ typedef struct {
     int64_t step;            /* steps done */
     double last_loss;
     int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
-    bool skipped_at_least;    /* the last of them was at the smallest scale */
+    bool skipped_at_least;    /* the last skipped step was at the smallest loss scale */
     int my_signal;            /* signal that asks this rank to end; 0 = none */
     /* all ranks stop, or save, after this step: some rank was signalled, or rank 0's clock asked */
     bool asked_to_stop, asked_to_save;
-    bool has_stalled; /* its handicap has made it stall */
+    bool has_stalled; /* this rank's handicap has made it stall already */
     /* time that kernels which only wait still have to wait; < 0: they have waited too long */
     double owed_s;
 } tutti_stepping;

@@ -49,7 +49,7 @@ bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
 /* hops.c: sets in `args` where the kernel of a split layer reads and writes. Before the call `args` has the layer's
  * activations. */
 void tutti_split_bind(const tutti_stepping *s, const tutti_node *node, tutti_kernel_args *args);
-/* Copies between these activations and the memory that is exchanged. */
+/* Copies between the layer's activations and the memory that is exchanged. */
 void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_kernel_args *activations);
 
 /* ahead.c: tutti_ahead_take returns the batch of this step, and where the device finds its samples. tutti_ahead_load
@@ -63,7 +63,7 @@ void tutti_ahead_end(tutti_stepping *s);
 
 /* beside.c: binds the parts of the plan's loop EACH_END to its exchanges; call it after tutti_shared_create. */
 tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err);
-void tutti_beside_destroy(tutti_stepping *s); /* after tutti_shared_destroy */
+void tutti_beside_destroy(tutti_stepping *s); /* call it after tutti_shared_destroy */
 /* Call it before an exchange is started: the part that follows the exchange uses these numbers. */
 void tutti_beside_starts(tutti_stepping *s, int exchange, const tutti_update_step *update);
 /* Call it when an exchange was waited for, and with it the exchange that its part waited for. */

@@ -17,14 +17,14 @@
 enum { X, Y, NAXES };
 
 typedef struct {
-    double square;                       /* of the distance */
-    double worker[NAXES], centre[NAXES]; /* where they are in the plane */
+    double square;                       /* square of the distance */
+    double worker[NAXES], centre[NAXES]; /* points of the worker and of the centre in the plane */
 } sums;
 
 /* Signs of 64 elements: the first two words are those of x, the others of y. */
 typedef struct {
     tutti_random4 bits;
-    int64_t block; /* which 64 they are; -1 = none yet */
+    int64_t block; /* which block of 64 elements the signs are for; -1 = none yet */
 } signs;
 
 static double sign_of(signs *s, int64_t element, int axis)

@@ -32,7 +32,8 @@ static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
     tutti_checkpoint_list_release(entries, n);
 }
 
-/* Reports it once. If the run is to end: TUTTI_ERR_FAILED, with the message on rank 0 and without one on the others. */
+/* Reports once that the run has diverged. If the run is to end: TUTTI_ERR_FAILED, with the message on rank 0 and
+ * without one on the others. */
 static tutti_status diverge(tutti_telling *t, const char *what, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -60,7 +61,7 @@ static const char *name_of(double value)
 
 /* ---- the loss ---- */
 
-/* Says on which ranks it happened: those whose own samples have such a loss. */
+/* Says which ranks have samples whose loss is not finite. */
 static tutti_status say_ranks(const tutti_telling *t, tutti_strbuf *words, tutti_failure *err)
 {
     int32_t mine = !isfinite(tutti_step_own_loss(t->run)), n = 0,

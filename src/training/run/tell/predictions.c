@@ -12,7 +12,7 @@
 
 struct tutti_predictions_form {
     const char *ending;
-    int number_bytes, row_bytes; /* estimates, for the memory that it needs */
+    int number_bytes, row_bytes; /* estimated bytes of a number, and of a row, for the memory that a file needs */
     void (*begin)(int64_t nsamples, int nclasses, tutti_strbuf *out);
     void (*add)(const tutti_answer *a, tutti_strbuf *out);
 };

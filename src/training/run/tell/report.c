@@ -29,7 +29,7 @@ static tutti_status put(const tutti_telling *t, const char *event, const tutti_m
     tutti_metric line[MAX_METRICS + 1];
     if (!t->metrics) return TUTTI_OK;
     memcpy(line, metrics, sizeof *line * (size_t)n);
-    line[n] = TUTTI_METRIC_REAL("ts", round(1e3 * tutti_clock_wall_s()) / 1e3); /* for people only */
+    line[n] = TUTTI_METRIC_REAL("ts", round(1e3 * tutti_clock_wall_s()) / 1e3); /* wall time, for people only */
     return tutti_metrics_write(t->metrics, event, line, n + 1, err);
 }
 
@@ -256,7 +256,8 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
                                         {"speed/comm_ms", e.comm_ms},
                                         {"train/loss_scale", t->run->scale.scale},
                                         {"train/skipped", (double)t->run->scale.skipped}};
-        const int told = t->run->plan->config.only_finite ? 2 : 0; /* without it, the last two have no meaning */
+        /* without only_finite, the last two numbers have no meaning */
+        const int told = t->run->plan->config.only_finite ? 2 : 0;
         st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
         if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
     }

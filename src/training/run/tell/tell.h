@@ -19,7 +19,7 @@ struct tutti_tracing;
 
 typedef struct {
     const tutti_stepping *run;      /* the run that is reported */
-    tutti_metrics *metrics;         /* only on rank 0, with a folder */
+    tutti_metrics *metrics;         /* NULL except on rank 0 of a run with a folder */
     tutti_tensorboard *tensorboard; /* NULL = off */
     struct tutti_tracing *tracing;  /* NULL = off */
     double seconds, resumed_at;     /* seconds of training only; resumed_at: start of the running stretch */
@@ -43,7 +43,8 @@ tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bo
 /* Reports the plan, and that kernels only wait, unless the run was done already. For a new run, reports also which
  * convolutions skip zeros before the first test. */
 tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err);
-bool tutti_report_is_due(const tutti_telling *t); /* a line, behind the step just played; the same on all ranks */
+bool tutti_report_is_due(const tutti_telling *t); /* true if a line is due after the step just played; the same on all
+                                                   * ranks */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_report_eval(const tutti_telling *t, const tutti_eval_result *r, tutti_failure *err);
 /* A worker's weights beside the centre: the Euclidean distance, and their point in the plane of distance.c. */
@@ -72,8 +73,8 @@ tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTT
 /* nlost: number of ranks that were lost. */
 tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err);
 
-/* distance.c: whether the run tells how far its workers are from a centre: workers take steps together, each has a copy
- * of the centre, and there is a folder. The answer is the same on all ranks. */
+/* distance.c: true if the run reports how far its workers are from a centre: workers take steps together, each has a
+ * copy of the centre, and there is a folder. The answer is the same on all ranks. */
 bool tutti_distance_is_told(const tutti_stepping *s);
 /* Collective, behind a step of s, of which t tells: waits for the centre, measures, and rank 0 writes a line for the
  * centre and one a rank. */

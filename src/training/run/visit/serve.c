@@ -33,14 +33,14 @@ typedef struct {
     tutti_loop part;
     int before;   /* actions of the part that are done before the worker begins its step */
     bool hears;   /* the worker's next ask may arrive */
-    int64_t turn; /* its turn to bring; -1 = none */
+    int64_t turn; /* the worker's turn to send its vector; -1 = none */
     pthread_t thread;
 } stand_in;
 
 struct tutti_serve {
-    pthread_mutex_t lock; /* guards the next three */
+    pthread_mutex_t lock; /* guards the next three members */
     pthread_cond_t changed;
-    int64_t nopened; /* number of stops */
+    int64_t nopened; /* number of stops that were opened */
     int nresting;
     atomic_bool ends;
     tutti_bringing *bringing; /* turns by arrival; NULL: workers bring as they come, or in rank order (visits.h) */

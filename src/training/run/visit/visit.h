@@ -19,7 +19,7 @@
 /* What rank 0 has reported about a worker that the run has lost. */
 typedef struct {
     bool told;
-    int64_t step, played; /* steps that all ranks had done; shares that it had played */
+    int64_t step, played; /* step: steps that all ranks had done; played: shares that the lost worker had played */
     double seconds;       /* from tutti_async.lost_from to its loss */
 } tutti_lost;
 
@@ -28,7 +28,7 @@ typedef struct {
     tutti_serve *serve;      /* rank 0: stand-ins for workers of other hosts; NULL = there are none */
     const tutti_batch *held; /* the batch that was dealt and not played yet */
     int64_t told_shares;     /* shares in the last line that was reported */
-    double told_loss;        /* sum of losses up to then */
+    double told_loss;        /* sum of losses up to that line */
     tutti_lost *lost;        /* rank 0: per rank; NULL = no rank may be lost */
     int nlost;               /* lost ranks that were reported */
     double lost_from;        /* the time from which on workers may be lost */

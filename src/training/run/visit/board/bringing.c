@@ -15,8 +15,8 @@ struct tutti_bringing {
     pthread_mutex_t lock; /* guards all members */
     pthread_cond_t changed;
     int64_t ndrawn, turn; /* turns that were drawn; the current turn */
-    int64_t since_ns;     /* the time at which it came */
-    int64_t longest_ns;   /* the longest turn before */
+    int64_t since_ns;     /* the time at which the current turn came */
+    int64_t longest_ns;   /* how long the longest turn before was */
 };
 
 tutti_bringing *tutti_bringing_create(void)

@@ -124,7 +124,7 @@ void tutti_asks_destroy(tutti_asks *a)
 struct tutti_visitor {
     const tutti_asks *asks;
     int rank;
-    pthread_mutex_t lock; /* guards the next three */
+    pthread_mutex_t lock; /* guards the next three members */
     int64_t stock[TUTTI_SHARES_AHEAD];
     int64_t given, taken;
     /* for the owner only: shares begun; the next share is in `stock`, and stays there until it has begun */
@@ -204,7 +204,7 @@ tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tut
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
-    if (v->is_asked) return; /* the ask has said it already */
+    if (v->is_asked) return; /* the ask that was sent ahead has said this already */
     v->has_ended = true;
     v->loss = loss;
 }

@@ -25,13 +25,13 @@ enum { TUTTI_SHARES_AHEAD = TUTTI_LOADER_AHEAD + 1 };
 typedef struct {
     int64_t share;     /* the share to begin; -1 = there is none left: the worker only reports */
     int64_t has_ended; /* 1 if the share before has ended */
-    double loss;       /* sum of its losses */
+    double loss;       /* sum of the losses of the share before */
     int64_t wants_end;
 } tutti_share_question;
 
 typedef struct {
     int64_t may;
-    int64_t dealt; /* if it may: the next share that the worker is dealt, -1 = there is none */
+    int64_t dealt; /* if the share may begin: the next share that the worker is dealt, -1 = there is none */
 } tutti_share_answer;
 
 /* The ask and answer exchanges of all workers of other hosts. */

@@ -66,7 +66,7 @@ void tutti_visits_ask_to_end(tutti_visits *v);
 /* Rank 0, after a share of its own: moves the stop to the next step that no rank has begun, as when a rank asks to
  * end. */
 void tutti_visits_ask_to_save(tutti_visits *v);
-/* When all have met: true if rank 0 asked for that. The same on all ranks. */
+/* When all have met: true if rank 0 has asked to save. The same on all ranks. */
 bool tutti_visits_saves(const tutti_visits *v);
 
 /* When all have met: writes the step (0-based) and the rank of the first share of this run whose loss was not finite;

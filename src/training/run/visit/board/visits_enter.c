@@ -75,7 +75,7 @@ tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err)
     return await(v, slowest_behind, "for the worker that is the furthest behind,", err);
 }
 
-/* Returns the rank that is in; in rank order a ticket names its rank. */
+/* Returns the rank that is visiting the centre; in rank order a ticket names its rank. */
 static int who_is_in(const tutti_visits *v)
 {
     return tutti_turns_awaited(&v->turns, v->ticket);

@@ -10,9 +10,9 @@
 #include "visits_turns.h"
 
 typedef struct {
-    _Alignas(64) _Atomic int64_t played; /* shares that it has played in this run */
-    _Atomic uint64_t loss;               /* sum of their losses, as the bits of a double */
-    _Atomic int64_t bad;                 /* 1 + its first share whose loss is not finite; 0 = there is none */
+    _Alignas(64) _Atomic int64_t played; /* shares that the rank has played in this run */
+    _Atomic uint64_t loss;               /* sum of the losses of these shares, as the bits of a double */
+    _Atomic int64_t bad;                 /* 1 + the rank's first share whose loss is not finite; 0 = there is none */
     _Atomic bool retired;                /* a worker of another host that is gone: its stand-in does nothing any more */
 } tutti_visits_line;
 
@@ -22,7 +22,7 @@ typedef struct {
     _Alignas(64) _Atomic bool ends;
     _Atomic bool saves;                     /* ranks meet before the stop, because rank 0 wants to save */
     _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
-    _Atomic int holder;                     /* the rank that came in last */
+    _Atomic int holder;                     /* the rank that was let in last */
     _Alignas(64) tutti_visits_line ranks[]; /* behind it lie: turns; for each bucket the number of its changes; the
                                              * record */
 } tutti_visits_board;

@@ -172,8 +172,8 @@ typedef struct {
     const tutti_plan *plan;
     tutti_failure *err;
     int (*each)[2];           /* per rank: visits in a step that ends no period, and in one that does */
-    int64_t *shares, *visits; /* for each rank so far */
-    int64_t nshares, nvisits; /* over all ranks */
+    int64_t *shares, *visits; /* for each rank: shares and visits so far */
+    int64_t nshares, nvisits; /* shares and visits so far, over all ranks */
 } walk;
 
 static tutti_status contradict(const walk *w, const char *words)

@@ -20,13 +20,15 @@ enum { TUTTI_TICKET_DRAWS = -1 };
 
 /* Words that one worker writes; others may write `dealt` and `left` too. Zeros at first. */
 typedef struct {
-    _Alignas(64) _Atomic int64_t ticket; /* 1 + the ticket that it drew last, or TUTTI_TICKET_DRAWS while it draws
-                                          * one */
+    _Alignas(64) _Atomic int64_t ticket; /* 1 + the ticket that the worker drew last, or TUTTI_TICKET_DRAWS while it
+                                          * draws a ticket */
     _Atomic int64_t brought; /* in rank order: 1 + the ticket for which its vector has arrived from another host */
-    _Atomic bool rests;      /* it is at a stop and takes no turn before the next stretch */
-    _Alignas(64) _Atomic int64_t dealt; /* shares of its column that were dealt to itself, while no worker is gone */
-    _Atomic int64_t left;               /* shares of its column that were dealt since then */
-    _Atomic int64_t behind;             /* 1 + the last share that it was dealt: it gets none below that any more */
+    _Atomic bool rests;      /* the worker is at a stop and takes no turn before the next stretch */
+    _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to itself, while no worker is
+                                         * gone */
+    _Atomic int64_t left;               /* shares of the worker's column that were dealt since a worker is gone */
+    _Atomic int64_t behind;             /* 1 + the last share that the worker was dealt: it gets no share below that any
+                                         * more */
 } tutti_turns_line;
 
 typedef struct {
