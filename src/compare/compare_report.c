@@ -215,7 +215,7 @@ static void add_costs(const tutti_compare *c, tutti_page *page)
     tutti_page_close(page);
 }
 
-/* ---- twins ---- */
+/* ---- pairs of a method with elastic averaging and its twin without ---- */
 
 static void add_pairs(const tutti_compare *c, tutti_page *p)
 {

@@ -126,17 +126,19 @@ extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
 /* Convolutions with channels innermost, by our own steps on the library's memory orders: f32 and bf16 in lanes,
  * gradients of bf16 weights by tiles of AMX. */
 extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
-/* As a candidate has them (candidate.h). */
+/* The `fits` of the library's candidates (candidate.h). */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* By what this processor multiplies 16-bit numbers: "AMX"; NULL = it does not. */
+/* Returns the name of what multiplies 16-bit numbers on this processor, such as "AMX"; NULL if nothing does. */
 const char *tutti_onednn_multiplies(tutti_precision precision);
-tutti_order tutti_onednn_prefers(tutti_precision precision); /* of its convolutions, where channels fill blocks */
-void tutti_onednn_describe(char out[96]);                    /* "" = not in this build */
+/* Returns the order that the library's convolutions prefer for activations, if the channels fill its blocks. */
+tutti_order tutti_onednn_prefers(tutti_precision precision);
+/* Writes the library's version; "" if it is not in this build. */
+void tutti_onednn_describe(char out[96]);
 
 /* --- adapters --- */
 

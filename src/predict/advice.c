@@ -30,7 +30,7 @@ int tutti_advice_best(const tutti_alternative *list, int n)
 tutti_status tutti_advice_least(tutti_advice_holds *ask, void *arg, int64_t lo, int64_t hi, int64_t *out,
                                 tutti_failure *err)
 {
-    int64_t end = hi + 1; /* as far as is known, it holds at `end` */
+    int64_t end = hi + 1; /* the least x for which `holds` is known to be true */
     tutti_status st = TUTTI_OK;
     while (lo < end && !st) {
         const int64_t middle = lo + (end - lo) / 2;

@@ -11,8 +11,8 @@
 
 #include "tutti/topology.h"
 
-/* Changes *t and multiplies *speed. where: what failures begin with. TUTTI_ERR_USAGE: no change, or of what the
- * topology does not have. */
+/* Changes *t and multiplies *speed. where: the first words of a failure. TUTTI_ERR_USAGE if the text is not a change,
+ * or if it changes a figure that the topology does not have. */
 tutti_status tutti_what_if_apply(const char *where, const char *text, tutti_topology *t, double *speed,
                                  tutti_failure *err);
 

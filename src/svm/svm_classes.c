@@ -8,7 +8,8 @@
 
 #include "../base/arena.h"
 
-/* The number of a label in a list, -1: not there. A set has few classes, and neighbours are often alike. */
+/* Returns the index of a label in a list, or -1. A set has few classes, and neighbouring samples often have the same
+ * one. */
 static int place_of(int32_t label, const int32_t *list, int n)
 {
     for (int i = 0; i < n; i++)
@@ -23,9 +24,10 @@ static int add_label(int32_t label, int32_t **list, int n)
     return n + 1;
 }
 
-enum { MOST_CLASSES = 4096 }; /* more are values to be fitted, not classes */
+enum { MOST_CLASSES = 4096 }; /* with more classes, labels are values to be fitted */
 
-/* Stops listing when there are too many. The list is memory even where it is empty: a collective wants an address. */
+/* Lists the labels of this rank, and stops if there are too many. An empty list has memory, too: a collective needs an
+ * address. */
 static int own_labels(const tutti_svm_data *data, int32_t **list)
 {
     int n = 0;

@@ -8,21 +8,21 @@
 
 typedef struct {
     int n;
-    int32_t *label;  /* [n] in the order of first appearance in the set; of -1 and +1 alone, +1 comes first (LIBSVM's
-                * order) */
-    int64_t *count;  /* [n] samples of the class over all ranks */
-    int64_t *before; /* [n] of them on lower ranks */
-    int64_t *own;    /* [n] of them here */
-    int32_t **row;   /* [n][own] rows of the data, ascending */
+    int32_t *label;  /* [n] labels in the order of first appearance in the set; if there are only -1 and +1, +1 comes
+                      * first (LIBSVM's order) */
+    int64_t *count;  /* [n] samples of each class over all ranks */
+    int64_t *before; /* [n] samples of each class on lower ranks */
+    int64_t *own;    /* [n] samples of each class on this rank */
+    int32_t **row;   /* [n][own] rows of the data on this rank, ascending */
 } tutti_svm_classes;
 
-/* Collective. Labels are cut to integers, as LIBSVM does. */
+/* Collective. Finds the classes. Labels are cut to integers, as LIBSVM does. */
 tutti_status tutti_svm_classes_find(tutti_comm *comm, const tutti_svm_data *data, tutti_svm_classes *out,
                                     tutti_failure *err);
 void tutti_svm_classes_release(tutti_svm_classes *classes);
-/* Collective. count and before from own. */
+/* Collective. Fills in `count` and `before` from the `own` of all ranks. */
 tutti_status tutti_svm_classes_count(tutti_comm *comm, tutti_svm_classes *classes, tutti_failure *err);
-/* The pair (i, j), i < j, in the order of rho. */
+/* Returns the index of the pair (i, j), i < j, in the order of rho. */
 static inline int tutti_svm_pair_number(int i, int j, int nclasses)
 {
     return i * nclasses - i * (i + 1) / 2 + j - i - 1;

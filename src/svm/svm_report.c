@@ -14,14 +14,15 @@
 typedef struct {
     int n;
     double *seconds, *active, *gap;                                                  /* [n] */
-    int problems;                                                                    /* solved */
-    double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved ones */
-    double work, all;                 /* kernel values computed, and if nobody had been dropped */
-    double spent_s[TUTTI_SVM_NWORKS]; /* of all subproblems */
+    int problems;                                                                    /* number of solved problems */
+    double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved problems */
+    double work, all;                 /* kernel values that were computed, and those that a training without elimination
+                                       * would compute */
+    double spent_s[TUTTI_SVM_NWORKS]; /* over all subproblems */
     double collectives, bytes, rounds;
 } svm_run;
 
-/* What a subproblem came to, from its last event. */
+/* Adds a subproblem's result, from its last event. */
 static void add_problem(svm_run *r, const tutti_svm_event *e)
 {
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++) r->spent_s[w] += e->spent_s[w];
@@ -61,7 +62,7 @@ static void draw(const svm_run *r, const char *path, tutti_strbuf *svg)
     tutti_strbuf_release(&title);
 }
 
-/* Where the time of the rounds went, and what they exchanged. */
+/* Prints where the time of the rounds went, and what they exchanged. */
 static void print_work(const svm_run *r, int nranks, tutti_strbuf *out)
 {
     double sum = 0;

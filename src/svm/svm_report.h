@@ -6,8 +6,8 @@
 #include "../base/text/strbuf.h"
 #include "svm_trace.h"
 
-/* Reads the JSON lines at `path`; adds a summary to text, and active samples and gap over time as SVG to svg.
- * TUTTI_ERR_DATA: not such a trace. */
+/* Reads the JSON lines at `path`; adds a summary to text, and a picture of active samples and gap over time to svg.
+ * TUTTI_ERR_DATA if the file is not such a trace. */
 tutti_status tutti_svm_trace_report(const char *path, tutti_strbuf *text, tutti_strbuf *svg, tutti_failure *err);
 
 #endif

@@ -20,7 +20,7 @@ enum { MOST_BYTES = 1 << 30 };
 typedef struct {
     const char *key;
     enum { IS_INT, IS_LONG, IS_REAL } kind;
-    size_t at; /* in the event */
+    size_t at; /* offset in the event */
 } field;
 
 #define FIELD(name, kind)                                                                                              \
@@ -83,12 +83,12 @@ bool tutti_svm_trace_is(const char *path)
     char begin[sizeof first_words - 1];
     int fd;
     if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
-    const ssize_t n = pread(fd, begin, sizeof begin, 0); /* what is no file stays unread */
+    const ssize_t n = pread(fd, begin, sizeof begin, 0); /* a pipe stays unread */
     close(fd);
     return n == sizeof begin && !memcmp(begin, first_words, sizeof begin);
 }
 
-/* A number that is whole where it must be, not negative but for the gap, and no larger than a training makes them. */
+/* Reads a number: whole if it must be, not negative (except the gap), and no larger than a training can make it. */
 static bool number_of(const cJSON *line, const field *f, double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, f->key);

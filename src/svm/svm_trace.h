@@ -9,7 +9,7 @@
 #include "tutti/svm.h"
 
 typedef struct {
-    int nranks, nthreads; /* the trace is rank 0's */
+    int nranks, nthreads; /* the trace is written by rank 0 */
     tutti_svm_event *events;
     int64_t n;
 } tutti_svm_trace;
@@ -17,10 +17,10 @@ typedef struct {
 tutti_status tutti_svm_trace_begin(tutti_metrics *to, int nranks, int nthreads, tutti_failure *err);
 tutti_status tutti_svm_trace_event(tutti_metrics *to, const tutti_svm_event *event, tutti_failure *err);
 
-/* Whether the file looks like one: it begins as JSON lines of ours do. */
+/* True if the file begins as our JSON lines of a training do. */
 bool tutti_svm_trace_is(const char *path);
-/* A torn last line (the run was killed) is passed over. TUTTI_ERR_DATA names the line that is none of a trace; a trace
- * has an event. */
+/* Reads a trace. A torn last line (the run was killed) is skipped. TUTTI_ERR_DATA names the line that does not belong
+ * to a trace; a trace has at least one event. */
 tutti_status tutti_svm_trace_read(const char *path, tutti_svm_trace *out, tutti_failure *err);
 void tutti_svm_trace_release(tutti_svm_trace *trace);
 

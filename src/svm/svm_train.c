@@ -75,7 +75,7 @@ void tutti_svm_training_end(tutti_svm_training *t, tutti_svm_classes *classes)
     tutti_svm_classes_release(classes);
 }
 
-/* What grows while pairs are solved. */
+/* Counts that grow while pairs are solved. */
 typedef struct {
     double *coef; /* [nclasses - 1][nrows] */
     double *rho, *prob_a, *prob_b;

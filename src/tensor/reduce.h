@@ -23,14 +23,14 @@ typedef struct {
  * overlap anything. avg is computed as a sum. With one input it is a copy. */
 void tutti_reduce(tutti_dtype type, tutti_operation op, const tutti_operands *of, const uint8_t *folds, int64_t n,
                   bool stream);
-/* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap
- * nothing; else as tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
+/* Computes f32 outputs = sums over inputs of a 16-bit type, in f32, without rounding to 16 bits. Outputs do not overlap
+ * anything. The rest is as in tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
 void tutti_reduce_wide(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n, bool stream);
-/* The other way: 16-bit outputs = f32 sums over f32 inputs, rounded once. With one input it rounds. */
+/* Computes 16-bit outputs = f32 sums over f32 inputs, rounded once. With one input it rounds. */
 void tutti_reduce_narrow(tutti_dtype type, const tutti_operands *of, const uint8_t *folds, int64_t n);
-/* Each output = input. Any address, any length; an output may be the input. */
+/* Copies the input to each output. Any address, any length; an output may be the input. */
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
-/* x /= nranks, n numbers: the second half of avg. */
+/* Divides n numbers of x by nranks: the second half of avg. */
 void tutti_reduce_average(tutti_dtype type, char *x, int64_t n, int32_t nranks);
 
 #endif

@@ -7,11 +7,11 @@
 #include "isa.h"
 #include "tutti/types.h"
 
-/* What values are combined in: 16-bit types in f32, argmin and argmax in their elements. */
+/* The types in which values are combined: 16-bit types in f32; argmin and argmax in their elements. */
 typedef enum { TUTTI_IN_F32, TUTTI_IN_F64, TUTTI_IN_I32, TUTTI_IN_I64, TUTTI_NACCUMULATORS } tutti_accumulator;
 enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
 
-/* to[i] = older[i] op newer[i]; `to` may be `older`, else it overlaps nothing. */
+/* to[i] = older[i] op newer[i]; `to` may be `older`, else it does not overlap anything. */
 typedef void (*tutti_combine)(void *to, const void *older, const void *newer, int64_t n);
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include "convert_one.h"
 #include "reduce_impl.h"
 
-/* Whether element b goes before element a. */
+/* True if element b comes before element a. */
 #define ORDER(suffix, pair, number, widen)                                                                             \
     static inline bool before_##suffix(const pair *b, const pair *a, bool largest)                                     \
     {                                                                                                                  \

@@ -40,7 +40,7 @@ ARITHMETIC(i64, int64_t, uint64_t)
 INTEGER_ORDER(i32, int32_t)
 INTEGER_ORDER(i64, int64_t)
 
-/* `rest`: all bits but the sign; `infinity`: bits above which a magnitude is NaN; `nan`: the one that comes out. */
+/* `rest`: all bits but the sign; `infinity`: bits above which a magnitude is NaN; `nan`: the NaN that comes out. */
 #define FLOAT_ORDER(suffix, type, bits, rest, infinity, nan)                                                           \
     INLINE bits bits_##suffix(type value)                                                                              \
     {                                                                                                                  \

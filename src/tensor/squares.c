@@ -8,11 +8,11 @@
 
 enum {
     LOWEST = 725,                 /* exponent field of 2^-298 as a double */
-    HIGHEST = 1279,               /* and of the largest square */
-    UNIT = 772,                   /* that of a mantissa of 48 bits that counts units of 2^-298 */
-    NBINS = HIGHEST - LOWEST + 3, /* the first is for zeros, the last for what is not finite */
+    HIGHEST = 1279,               /* the exponent field of the largest square */
+    UNIT = 772,                   /* the exponent field of a mantissa of 48 bits that counts units of 2^-298 */
+    NBINS = HIGHEST - LOWEST + 3, /* the first bin is for zeros, the last for numbers that are not finite */
     NSETS = 4,                    /* neighbours go to different sets, so that no addition waits for the one before */
-    MOST = 1 << 15,               /* additions to a bin: 2^48 * 2^15 = 2^63 */
+    MOST = 1 << 15,               /* additions to a bin before it is emptied: 2^48 * 2^15 = 2^63 */
     LIMB_BITS = 32,
 };
 
@@ -32,10 +32,10 @@ static void add_one(bins *b, int set, float x)
     b->bin[set][at] += mantissa;
 }
 
-/* sum * 2^shift units. */
+/* Adds sum * 2^shift units to the limbs. */
 static void add_shifted(int64_t sum, int shift, int64_t *limbs)
 {
-    if (shift < 0) { /* all that came here are multiples of it */
+    if (shift < 0) { /* all squares in these bins are multiples of it */
         sum >>= -shift;
         shift = 0;
     }
@@ -46,7 +46,7 @@ static void add_shifted(int64_t sum, int shift, int64_t *limbs)
     limbs[at + 2] += (int64_t)high;
 }
 
-/* Empties the bins; false if something was not finite. */
+/* Empties the bins. Returns false if a number was not finite. */
 static bool collect(bins *b, int64_t *limbs)
 {
     bool finite = true;
@@ -59,7 +59,7 @@ static bool collect(bins *b, int64_t *limbs)
     return finite;
 }
 
-/* No limb but the last is left with more than its 32 bits. */
+/* Carries, so that no limb but the last has more than its 32 bits. */
 static void carry(int64_t *limbs)
 {
     for (int i = 0; i + 1 < TUTTI_SQUARES_LIMBS; i++) {
@@ -91,7 +91,7 @@ double tutti_squares_value(const int64_t limbs[TUTTI_SQUARES_LIMBS])
     carry(sum);
     int top = TUTTI_SQUARES_LIMBS - 1;
     while (top > 0 && !sum[top]) top--;
-    /* Three limbs: 65 bits at least, or all there are. */
+    /* three limbs hold at least 65 bits, or all there are */
     const int64_t middle = top > 0 ? sum[top - 1] : 0, low = top > 1 ? sum[top - 2] : 0;
     const double high = (double)((uint64_t)sum[top] << LIMB_BITS | (uint64_t)middle);
     return ldexp(ldexp(high, LIMB_BITS) + (double)low, LIMB_BITS * (top - 2) - 298);

@@ -16,9 +16,10 @@
 
 enum { TUTTI_SQUARES_LIMBS = 20 };
 
-/* Adds the squares of n numbers. Those that are not finite add nothing, and make it false. */
+/* Adds the squares of n numbers. Numbers that are not finite add nothing; then it returns false. */
 bool tutti_squares_add(const float *x, int64_t n, int64_t limbs[TUTTI_SQUARES_LIMBS]);
-/* The sum as a double (relative error below 2^-52): a function of the sum alone, whatever its limbs carry. */
+/* Returns the sum as a double (relative error below 2^-52). It depends on the sum alone, not on how the limbs hold
+ * it. */
 double tutti_squares_value(const int64_t limbs[TUTTI_SQUARES_LIMBS]);
 
 #endif

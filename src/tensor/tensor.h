@@ -13,9 +13,9 @@ typedef struct {
     int64_t dim[TUTTI_MAX_DIMS];
 } tutti_shape;
 
-int64_t tutti_shape_count(const tutti_shape *s); /* product of dims, 1 for no dims */
+int64_t tutti_shape_count(const tutti_shape *s); /* Returns the product of the dims; 1 without dims. */
 bool tutti_shape_equal(const tutti_shape *a, const tutti_shape *b);
-/* "(64, 20, 12, 12)" into out. */
+/* Writes "(64, 20, 12, 12)" into out. */
 void tutti_shape_text(const tutti_shape *s, char out[96]);
 
 #endif

@@ -31,7 +31,7 @@
 
 #if defined(TUTTI_FOR_AVX512)
 #include "vector_avx512.h"
-#define TUTTI_ISA_ROW(name) name##_avx512 /* this file's row in the table of that name (isa.h) */
+#define TUTTI_ISA_ROW(name) name##_avx512 /* the row that this file makes in the table of that name (isa.h) */
 #elif defined(TUTTI_FOR_AVX2)
 #include "vector_avx2.h"
 #define TUTTI_ISA_ROW(name) name##_avx2
@@ -54,7 +54,7 @@ INLINE void store(float *to, vector v)
 
 INLINE vector all(float x)
 {
-    return x - (vector){0}; /* less 0, every number stays itself: a bare broadcast */
+    return x - (vector){0}; /* subtracting 0 keeps every number: a bare broadcast */
 }
 
 INLINE vector keep_positive(vector kept, vector where)
@@ -62,7 +62,7 @@ INLINE vector keep_positive(vector kept, vector where)
     return keep(kept, positive(where));
 }
 
-/* Rounded to nearest even. */
+/* Rounds to nearest even. */
 INLINE halves narrow_bf16(vector v)
 {
     return cut_bf16((vector)round_bf16(v));
@@ -83,7 +83,7 @@ INLINE doubles all_doubles(double x)
     return x - (doubles){0};
 }
 
-/* Each step is a perfect shuffle of all numbers, a0 b0 a1 b1 ... of halves; log2(DOUBLES) of them transpose. */
+/* Each step is a perfect shuffle of all numbers, a0 b0 a1 b1 ... of the halves; log2(DOUBLES) steps transpose. */
 INLINE void transpose_doubles(doubles v[DOUBLES])
 {
     doubles w[DOUBLES];

@@ -31,7 +31,7 @@ static inline vector load_some(const float *from, int64_t n)
     return (vector)_mm256_maskload_ps(from, first_lanes(n));
 }
 
-/* Piece by piece: a store by mask is slow on AMD, some 40 operations on Zen 3. */
+/* Stores piece by piece, because a masked store is slow on AMD: some 40 operations on Zen 3. */
 static inline void store_few(float *to, __m128 v, int64_t n)
 {
     if (n >= 4) {
@@ -139,7 +139,8 @@ static inline vector choose(lanes_set where, vector v, vector otherwise)
 
 static inline vector rectify(vector v)
 {
-    return (vector)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v); /* of a NaN, the second one is taken */
+    /* if one of the two is NaN, the second one is taken */
+    return (vector)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
 }
 
 /* --- 16-bit numbers, as many as a vector has floats --- */
@@ -178,7 +179,7 @@ static inline vector widen_f16(halves h)
     return (vector)_mm256_cvtph_ps(h);
 }
 
-/* The upper halves, of numbers of bf16. */
+/* Returns the upper halves, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     const __m256i upper = _mm256_srli_epi32((__m256i)v, 16), packed = _mm256_packus_epi32(upper, upper);
@@ -236,7 +237,7 @@ static inline halves upper_halves(words w)
     return _mm256_extracti128_si256((__m256i)w, 1);
 }
 
-/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+/* Rounds to bf16 (nearest even) in the upper half of each word; NaN stays NaN. The lower half is undefined. */
 static inline words round_bf16(vector v)
 {
     const __m256i raw = (__m256i)v, even = _mm256_and_si256(_mm256_srli_epi32(raw, 16), _mm256_set1_epi32(1));
@@ -245,7 +246,7 @@ static inline words round_bf16(vector v)
     return (words)_mm256_blendv_epi8(rounded, _mm256_or_si256(raw, _mm256_set1_epi32(0x400000)), nan);
 }
 
-/* Upper halves side by side: those of `even` at even places. */
+/* Joins the upper halves: those of `even` at even places. */
 static inline words join_upper(words even, words odd)
 {
     return (words)_mm256_blend_epi16(_mm256_srli_epi32((__m256i)even, 16), (__m256i)odd, 0xaa);
@@ -253,7 +254,7 @@ static inline words join_upper(words even, words odd)
 
 /* --- bytes --- */
 
-/* Of WIDTH bytes, which are `value`. */
+/* Returns the lanes of WIDTH bytes that are `value`. */
 static inline lanes_set equal_bytes(const uint8_t *from, uint8_t value)
 {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
@@ -270,7 +271,7 @@ static inline void store_bytes(uint8_t *to, words w)
 
 /* --- 64-bit numbers --- */
 
-/* The lower halves of v times factor, whole. */
+/* Returns the whole products of the lower halves of v and factor. */
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (longs)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));
@@ -285,7 +286,7 @@ static inline float sum_lanes(vector v)
     return _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)));
 }
 
-/* For each set of four lanes: those of the set first. */
+/* for each set of four lanes: a permutation with the lanes of the set first */
 static const int32_t lanes_first[16][4] = {
     {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0}, {1, 2, 0, 0}, {0, 1, 2, 0},
     {3, 0, 0, 0}, {0, 3, 0, 0}, {1, 3, 0, 0}, {0, 1, 3, 0}, {2, 3, 0, 0}, {0, 2, 3, 0}, {1, 2, 3, 0}, {0, 1, 2, 3}};
@@ -319,7 +320,8 @@ static inline doubles multiply_add_doubles(doubles a, doubles b, doubles c)
 
 static inline doubles rectify_doubles(doubles v)
 {
-    return (doubles)_mm256_max_pd(_mm256_setzero_pd(), (__m256d)v); /* of a NaN, the second one is taken */
+    /* if one of the two is NaN, the second one is taken */
+    return (doubles)_mm256_max_pd(_mm256_setzero_pd(), (__m256d)v);
 }
 
 static inline doubles smaller_doubles(doubles a, doubles b)
@@ -367,7 +369,7 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
 
-/* Halves are added until one number is left. */
+/* Adds halves until one number is left. */
 static inline double fold_doubles(doubles v)
 {
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
@@ -376,7 +378,7 @@ static inline double fold_doubles(doubles v)
 
 /* --- a square of numbers --- */
 
-/* Within a group of four vectors and groups of four lanes. */
+/* Transposes within a group of four vectors and groups of four lanes. */
 static inline void transpose_fours(__m256 v[4])
 {
     const __m256 ab = _mm256_unpacklo_ps(v[0], v[1]), cd = _mm256_unpacklo_ps(v[2], v[3]);

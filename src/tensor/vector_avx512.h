@@ -115,7 +115,8 @@ static inline vector choose(lanes_set where, vector v, vector otherwise)
 
 static inline vector rectify(vector v)
 {
-    return (vector)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v); /* of a NaN, the second one is taken */
+    /* if one of the two is NaN, the second one is taken */
+    return (vector)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v);
 }
 
 /* --- 16-bit numbers, as many as a vector has floats --- */
@@ -150,7 +151,7 @@ static inline vector widen_f16(halves h)
     return (vector)_mm512_cvtph_ps(h);
 }
 
-/* The upper halves, of numbers of bf16. */
+/* Returns the upper halves, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32((__m512i)v, 16));
@@ -203,7 +204,7 @@ static inline halves upper_halves(words w)
     return _mm512_extracti64x4_epi64((__m512i)w, 1);
 }
 
-/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+/* Rounds to bf16 (nearest even) in the upper half of each word; NaN stays NaN. The lower half is undefined. */
 static inline words round_bf16(vector v)
 {
     const __m512i raw = (__m512i)v, even = _mm512_and_si512(_mm512_srli_epi32(raw, 16), _mm512_set1_epi32(1));
@@ -211,7 +212,7 @@ static inline words round_bf16(vector v)
     return (words)_mm512_mask_or_epi32(rounded, is_nan(v), raw, _mm512_set1_epi32(0x400000));
 }
 
-/* Upper halves side by side: those of `even` at even places. */
+/* Joins the upper halves: those of `even` at even places. */
 static inline words join_upper(words even, words odd)
 {
     enum { A_OR_B_AND_C = 0xf8 };
@@ -221,7 +222,7 @@ static inline words join_upper(words even, words odd)
 
 /* --- bytes --- */
 
-/* Of WIDTH bytes, which are `value`. */
+/* Returns the lanes of WIDTH bytes that are `value`. */
 static inline lanes_set equal_bytes(const uint8_t *from, uint8_t value)
 {
     return _mm_cmpeq_epi8_mask(_mm_loadu_si128((const __m128i *)(const void *)from), _mm_set1_epi8((char)value));
@@ -234,7 +235,7 @@ static inline void store_bytes(uint8_t *to, words w)
 
 /* --- 64-bit numbers --- */
 
-/* The lower halves of v times factor, whole. */
+/* Returns the whole products of the lower halves of v and factor. */
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (longs)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
@@ -247,7 +248,7 @@ static inline float sum_lanes(vector v)
     return _mm512_reduce_add_ps((__m512)v);
 }
 
-/* Straight into memory, compression is many times slower on Zen 4. */
+/* Compresses in a register: compression straight into memory is many times slower on Zen 4. */
 static inline int64_t put_nonzero(float *to, int32_t *place, vector v, int32_t first)
 {
     const __mmask16 where = _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
@@ -271,7 +272,8 @@ static inline doubles multiply_add_doubles(doubles a, doubles b, doubles c)
 
 static inline doubles rectify_doubles(doubles v)
 {
-    return (doubles)_mm512_max_pd(_mm512_setzero_pd(), (__m512d)v); /* of a NaN, the second one is taken */
+    /* if one of the two is NaN, the second one is taken */
+    return (doubles)_mm512_max_pd(_mm512_setzero_pd(), (__m512d)v);
 }
 
 static inline doubles smaller_doubles(doubles a, doubles b)
@@ -319,7 +321,7 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Halves are added until one number is left. */
+/* Adds halves until one number is left. */
 static inline double fold_doubles(doubles v)
 {
     const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
@@ -329,7 +331,7 @@ static inline double fold_doubles(doubles v)
 
 /* --- a square of numbers --- */
 
-/* Within groups of four vectors and of four lanes. */
+/* Transposes within groups of four vectors and of four lanes. */
 static inline void transpose_fours(__m512 v[4])
 {
     const __m512 ab = _mm512_unpacklo_ps(v[0], v[1]), cd = _mm512_unpacklo_ps(v[2], v[3]);

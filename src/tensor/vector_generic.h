@@ -38,7 +38,7 @@ static inline void store_some(float *to, vector v, int64_t n)
 
 static inline void stream(float *to, vector v)
 {
-    *(vector *)(void *)to = v; /* plain C has no other store */
+    *(vector *)(void *)to = v; /* plain C has no streaming store */
 }
 
 static inline void stream_fence(void)
@@ -158,7 +158,7 @@ static inline vector widen_f16(halves h)
     return (vector){tutti_f32_of_f16(h[0]), tutti_f32_of_f16(h[1]), tutti_f32_of_f16(h[2]), tutti_f32_of_f16(h[3])};
 }
 
-/* The upper halves, of numbers of bf16. */
+/* Returns the upper halves, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     return __builtin_convertvector((words)v >> 16, halves);
@@ -220,22 +220,22 @@ static inline halves upper_halves(words w)
     return h;
 }
 
-/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+/* Rounds to bf16 (nearest even) in the upper half of each word; NaN stays NaN. The lower half is undefined. */
 static inline words round_bf16(vector v)
 {
     const words raw = (words)v, rounded = raw + 0x7fff + ((raw >> 16) & 1), nan = (words)(v != v);
     return (rounded & ~nan) | ((raw | 0x400000) & nan);
 }
 
-/* Upper halves side by side: those of `even` at even places. */
+/* Joins the upper halves: those of `even` at even places. */
 static inline words join_upper(words even, words odd)
 {
-    return even >> 16 | (odd & 0xffff0000u); /* little-endian, as everything that is exchanged */
+    return even >> 16 | (odd & 0xffff0000u); /* little-endian, like all bytes that ranks exchange */
 }
 
 /* --- bytes --- */
 
-/* Of WIDTH bytes, which are `value`. */
+/* Returns the lanes of WIDTH bytes that are `value`. */
 static inline lanes_set equal_bytes(const uint8_t *from, uint8_t value)
 {
     return (lanes_set){from[0], from[1], from[2], from[3]} == (lanes_set){value, value, value, value};
@@ -248,7 +248,7 @@ static inline void store_bytes(uint8_t *to, words w)
 
 /* --- 64-bit numbers --- */
 
-/* The lower halves of v times factor, whole. */
+/* Returns the whole products of the lower halves of v and factor. */
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (v & 0xffffffffu) * factor;

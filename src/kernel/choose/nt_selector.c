@@ -77,9 +77,9 @@ static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
     return s->n > WIDE && (double)s->m * (double)s->n >= OFTEN * (double)(s->m + s->n) ? "nt" : "gemm";
 }
 
-/* With AVX2 alone gemm turns the product over where its rows fill panels, and reads rows of weights that lie whole
- * pages apart. Parts of sixteen multiply-adds a cycle, the library and gemm, counted cycles of an EPYC (Zen 3), by rows
- * (k, n):
+/* With AVX2 alone, gemm computes the transposed product if its rows fill panels, and reads rows of weights that lie
+ * whole pages apart. Multiply-adds of a cycle as parts of the most possible (16), first the library, then gemm; counted
+ * cycles of an EPYC (Zen 3), for each number of rows (m) and each k, n:
  *
  *         300, 300   512, 512   1000, 1000   1024, 1024   3072, 768   4096, 1024   1024, 4096   25088, 4096
  *   16    0.63 0.74  0.67 0.78  0.67 0.83    0.51 0.82    0.50 0.76   0.49 0.74    0.48 0.81    0.51 0.72

@@ -27,7 +27,8 @@ typedef struct {
 /* What consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
  * machine, another number of ranks, or sums of another kind makes it forget. */
 typedef struct {
-    tutti_topology topology; /* of the last question, like the fields below: what the times depend on */
+    tutti_topology topology; /* the machine of the last question; the kept times depend on this field and the next
+                              * ones */
     tutti_plan_config config;
     int most_fan_in;
     tutti_plan_shelf shelf;

@@ -27,8 +27,8 @@ static tutti_status gather_weights(tutti_svm_context *e, const double *mine, dou
     return st;
 }
 
-/* Finds the own rows row[0 .. n - 1] of rows [first, first + CHUNK) of the sequence; `before` rows precede the own
- * ones. */
+/* Of the rows [first, first + CHUNK) of the sequence, finds which belong to this rank: `before` rows of lower ranks
+ * come before this rank's n rows. */
 static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin)
 {
     const int64_t low = first > before ? first - before : 0;

@@ -12,10 +12,12 @@
 #include "svm_context.h"
 
 enum {
-    ENTRIES = 32,       /* of a row on average, from which on rows may be kept */
-    WORTH = 12,         /* and they are if the share of all rows that finds room, times the entries, is as much */
-    STAGE = 128,        /* targets that values are computed for at once */
-    STAGE_BYTES = 32768 /* for the widest tile: 64 floats or 32 doubles a target; it stays in the first cache */
+    ENTRIES = 32,       /* mean entries of a row from which on kernel rows may be kept */
+    WORTH = 12,         /* they are kept if the share of all rows that has room, times the entries of a row, is at least
+                         * this */
+    STAGE = 128,        /* number of targets whose values are computed at once */
+    STAGE_BYTES = 32768 /* for the widest tile: 64 floats or 32 doubles for each target; it stays in the first-level
+                         * cache */
 };
 
 void tutti_svm_cache_open(tutti_svm_solver *s)
@@ -54,7 +56,7 @@ static void fill_rows(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* Finds or makes memory for the rows of all changed members; lists those that must be computed. */
+/* Finds or makes memory for the kernel rows of all changed members, and lists the rows that must be computed. */
 static int list_missing(tutti_svm_solver *s, int nchanged)
 {
     const int64_t n = s->state.nactive;
