@@ -45,13 +45,13 @@ typedef struct {
 } tutti_cuda_loops;
 
 struct tutti_cuda {
-    tutti_device row; /* first */
+    tutti_device row; /* the first field */
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream, *side; /* the first field */
-    void *arrived;                 /* side: the stream for memory that is brought */
-    bool is_coming;                /* event behind the last bring */
+    void *context, *stream, *side; /* side: the stream for memory that is brought */
+    void *arrived;                 /* event behind the last bring */
+    bool is_coming;                /* the queue has not waited for it yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;
@@ -61,10 +61,10 @@ struct tutti_cuda {
     tutti_cuda_queue *queue;
     tutti_cuda_loops loops;
     char *bounce; /* pinned host memory of TUTTI_CUDA_BOUNCE bytes, for what is copied from and to plain memory */
-    char *seen;   /* of the last look: a copy of seen_bytes from seen_at, in pinned memory */
+    char *seen;   /* copy of the last look: seen_bytes from seen_at, in pinned memory */
     const char *seen_at;
     size_t seen_bytes;
-    tutti_failure failure; /* copy of the last look: seen_bytes from seen_at, in pinned memory */
+    tutti_failure failure; /* the first failure while things ran; TUTTI_OK if there is none */
 };
 enum { TUTTI_CUDA_BOUNCE = 4 << 20, TUTTI_CUDA_SEEN = 4096 };
 
@@ -81,22 +81,21 @@ static inline void tutti_cuda_end(tutti_cuda *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* the first failure while things ran; TUTTI_OK if there is none */
+/* Remembers the first failure: the call's name and the driver's words. Returns true if all is well. */
 bool tutti_cuda_is_well(tutti_cuda *c, tutti_cu_result result, const char *call);
 #define TUTTI_CUDA(c, call, ...) tutti_cuda_is_well(c, (c)->driver.call(__VA_ARGS__), #call)
-/* Remembers the first failure: the call's name and the driver's words. Returns true if all is well. */
+/* Writes the driver's words for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)", into out. */
 void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160]);
 
 /* cuda_memory.c: functions of the row; what address ranges the device knows. */
 void tutti_cuda_place_memory(tutti_device *row);
 const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at);
 void tutti_cuda_release_ranges(tutti_cuda *c);
-/* Copies nbytes of plain host memory from `from` to `to`, behind all that was put on the queue. The copy is over when
- * it returns. */
-void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
-
 /* Copies nbytes of plain host memory from `from` to `to`, after everything on the queue. The copy is over when it
  * returns. */
+void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
+
+/* cuda_queue.c */
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);

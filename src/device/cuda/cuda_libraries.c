@@ -40,11 +40,12 @@ static const library libraries[] = {
 typedef struct {
     const library *what;
     void *handle;
-    tutti_strbuf tried; /* why files that are there could not be opened */
-    char *path;         /* reasons why files that exist could not be opened */
+    tutti_strbuf tried; /* reasons why files that exist could not be opened */
+    char *path;         /* path of the file, PATH_BYTES */
 } search;
 
-/* path of the file, PATH_BYTES */
+/* Opens the files that this library opens by a bare name later. They lie in its own folder. The loader does not look
+ * there, but it knows the files that are open already. */
 static void open_beside(const library *what, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -112,7 +113,7 @@ static bool open_in_python(search *s, const char *prefix)
     return false;
 }
 
-/* The folder above the bin that python3 lies in: a link there, as in a virtual environment, is not followed. */
+/* Finds the folder above the bin that python3 lies in. A link there, as in a virtual environment, is not followed. */
 static bool find_python(char prefix[PATH_BYTES])
 {
     const char *path = getenv("PATH");
@@ -181,7 +182,7 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
     return opened ? TUTTI_OK : TUTTI_ERR_FAILED;
 }
 
-/* Finds the folder above the bin that python3 lies in. A link there, as in a virtual environment, is not followed. */
+/* ---- tables of functions ---- */
 
 tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
                                   tutti_failure *err)

@@ -196,7 +196,7 @@ void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbyte
     carry(c, to, from, nbytes, false);
 }
 
-/* Numbers beside those that were looked at last are at hand until something runs: a step's losses lie together. */
+/* Numbers near those of the last look are at hand until something runs: a step's losses lie together. */
 static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda *c = tutti_cuda_begin(d);
@@ -257,7 +257,7 @@ void tutti_cuda_place_memory(tutti_device *row)
     row->give_back = give_back;
 }
 
-/* Numbers near those of the last look are at hand until something runs: a step's losses lie together. */
+/* ---- on the stream ---- */
 
 void tutti_cuda_fill(tutti_cuda *c, void *at, uint8_t value, size_t nbytes)
 {

@@ -40,11 +40,11 @@ typedef struct {
 typedef struct {
     uint64_t hash;
     sequence like;
-    void *graph;  /* NULL: seen once */
-    char *pinned; /* NULL after the first time */
+    void *graph;  /* NULL until the sequence is seen a second time */
+    char *pinned; /* the block, here and on the device */
     tutti_cu_at block;
-    uint64_t used;   /* the queue's clock when it was last */
-    uint64_t number; /* time of the queue's clock at its last use */
+    uint64_t used;   /* time of the queue's clock at its last use */
+    uint64_t number; /* number of the last event in it */
 } recorded;
 
 struct tutti_cuda_queue {
@@ -53,7 +53,7 @@ struct tutti_cuda_queue {
     int nseen;
     bool replays;
     uint64_t launched, given, done, clock;
-    char *pinned; /* number of the last event in it */
+    char *pinned; /* for sequences that are not recorded */
     tutti_cu_at block;
     size_t block_bytes;
 };
@@ -65,7 +65,7 @@ tutti_cuda_queue *tutti_cuda_queue_create(bool replays)
     return q;
 }
 
-/* for sequences that are not recorded */
+/* ---- noting ---- */
 
 static void *grow(void *at, size_t *most, size_t need)
 {
@@ -145,7 +145,7 @@ static void run_once(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
     const sequence *s = &q->now;
-    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* Gives the sequence to the driver piece by piece. */
+    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* the block may still be read */
     if (s->nvarying > q->block_bytes) {
         give_block(c, q->pinned, q->block);
         q->block_bytes = 2 * s->nvarying;
@@ -210,7 +210,7 @@ static void copy_sequence(const sequence *s, sequence *out)
     memcpy(out->args, s->args, s->nargs);
 }
 
-/* Returns a graph of the sequence; NULL: none could be made, and the failure is noted. */
+/* Returns a graph of the sequence, or NULL if none could be made; then the failure is noted. */
 static void *record(tutti_cuda *c, recorded *r)
 {
     void *graph = NULL, *exec = NULL;
@@ -227,9 +227,7 @@ static void *record(tutti_cuda *c, recorded *r)
 static void replay(tutti_cuda *c, recorded *r)
 {
     tutti_cuda_queue *q = c->queue;
-    if (r->number > q->done)
-        wait_for_stream(c); /* Returns a graph of the sequence, or NULL if none could be made; then
-                                                  * the failure is noted. */
+    if (r->number > q->done) wait_for_stream(c); /* its block may still be read */
     if (r->like.nvarying) memcpy(r->pinned, q->now.varying, r->like.nvarying);
     TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
 }
@@ -250,7 +248,7 @@ void tutti_cuda_flush(tutti_cuda *c)
     recorded *r = q->replays ? find(q, hash) : NULL;
     if (r && !r->graph && !c->failure.status) r->graph = record(c, r);
     if (c->failure.status) {
-        /* nothing more can be run: what was launched is undefined, and check says so */
+        /* nothing more can run: the results of earlier launches are undefined, and check says so */
     } else if (r) {
         replay(c, r);
     } else {
@@ -289,7 +287,7 @@ void tutti_cuda_queue_destroy(tutti_cuda *c)
     c->queue = NULL;
 }
 
-/* nothing more can run: the results of earlier launches are undefined, and check says so */
+/* ---- the row ---- */
 
 static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
