@@ -6,62 +6,56 @@
 
 #include "emulated_vectors.h"
 
-EMULATED float emulated_flushed(float x)
+typedef uint32_t emulated_half_words __attribute__((vector_size(32), may_alias));
+typedef uint16_t emulated_half_shorts __attribute__((vector_size(16), may_alias));
+
+EMULATED __m256 emulated_flushed(__m256 x)
 {
-    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    const __m256 is_small = _mm256_cmp_ps(_mm256_andnot_ps(sign, x), _mm256_set1_ps(0x1p-126f), _CMP_LT_OQ);
+    return _mm256_blendv_ps(x, _mm256_and_ps(x, sign), is_small);
 }
 
-EMULATED float emulated_bf16(uint32_t upper_half)
+/* The first, second number of each pair. */
+EMULATED __m256 emulated_firsts(__m256i pairs)
 {
-    float x;
-    memcpy(&x, &upper_half, sizeof x);
-    return emulated_flushed(x);
+    return emulated_flushed((__m256)_mm256_slli_epi32(pairs, 16));
+}
+
+EMULATED __m256 emulated_seconds(__m256i pairs)
+{
+    return emulated_flushed((__m256)_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
 }
 
 /* The second numbers of pairs first, each product exact. */
-EMULATED float emulated_dpbf16_lane(float sum, uint32_t a, uint32_t b)
+EMULATED __m256 emulated_dpbf16_ps256(__m256 sum, __m256 a, __m256 b)
 {
-    sum = emulated_flushed(fmaf(emulated_bf16(a & 0xffff0000), emulated_bf16(b & 0xffff0000), emulated_flushed(sum)));
-    return emulated_flushed(fmaf(emulated_bf16(a << 16), emulated_bf16(b << 16), sum));
+    const __m256i left = (__m256i)a, right = (__m256i)b;
+    sum = _mm256_fmadd_ps(emulated_seconds(left), emulated_seconds(right), emulated_flushed(sum));
+    return emulated_flushed(_mm256_fmadd_ps(emulated_firsts(left), emulated_firsts(right), emulated_flushed(sum)));
 }
 
 EMULATED __m512 emulated_dpbf16_ps(__m512 sum, __m512 a, __m512 b)
 {
-    const emulated_words left = (emulated_words)a, right = (emulated_words)b;
-    for (int i = 0; i < 16; i++) sum[i] = emulated_dpbf16_lane(sum[i], left[i], right[i]);
-    return sum;
-}
-
-EMULATED __m256 emulated_dpbf16_ps256(__m256 sum, __m256 a, __m256 b)
-{
-    const __m512 left = (__m512)emulated_join((__m256i)a, (__m256i)a);
-    const __m512 right = (__m512)emulated_join((__m256i)b, (__m256i)b);
-    const __m512 all = emulated_dpbf16_ps((__m512)emulated_join((__m256i)sum, (__m256i)sum), left, right);
-    return (__m256)emulated_half((__m512i)all, 0);
+    return emulated_join_ps(
+        emulated_dpbf16_ps256(emulated_half_ps(sum, 0), emulated_half_ps(a, 0), emulated_half_ps(b, 0)),
+        emulated_dpbf16_ps256(emulated_half_ps(sum, 1), emulated_half_ps(a, 1), emulated_half_ps(b, 1)));
 }
 
 /* A NaN keeps its upper half and is made a quiet one. */
-EMULATED uint16_t emulated_cvtne_lane(float x)
+EMULATED __m128i emulated_cvtneps_pbh256(__m256 v)
 {
-    uint32_t raw;
-    x = emulated_flushed(x);
-    memcpy(&raw, &x, sizeof raw);
-    if (isnan(x)) return (uint16_t)(raw >> 16 | 0x40);
-    return (uint16_t)((raw + 0x7fff + (raw >> 16 & 1)) >> 16);
+    const __m256 x = emulated_flushed(v);
+    const emulated_half_words raw = (emulated_half_words)x, upper = raw >> 16;
+    const emulated_half_words rounded = (raw + 0x7fff + (upper & 1)) >> 16;
+    const __m256 chosen = _mm256_blendv_ps((__m256)rounded, (__m256)(upper | 0x40), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return (__m128i) __builtin_convertvector((emulated_half_words)chosen, emulated_half_shorts);
 }
 
 EMULATED __m256i emulated_cvtneps_pbh(__m512 v)
 {
-    uint16_t to[16];
-    for (int i = 0; i < 16; i++) to[i] = emulated_cvtne_lane(v[i]);
-    return _mm256_loadu_si256((const __m256i *)(const void *)to);
-}
-
-EMULATED __m128i emulated_cvtneps_pbh256(__m256 v)
-{
-    uint16_t to[8];
-    for (int i = 0; i < 8; i++) to[i] = emulated_cvtne_lane(v[i]);
-    return _mm_loadu_si128((const __m128i *)(const void *)to);
+    const __m128i lower = emulated_cvtneps_pbh256(emulated_half_ps(v, 0));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(lower), emulated_cvtneps_pbh256(emulated_half_ps(v, 1)), 1);
 }
 
 #endif

@@ -63,14 +63,14 @@ static inline void emulated_tile_stored(int n, void *to, size_t apart)
         memcpy((char *)to + (size_t)i * apart, t->tile[n][i], t->config.row_bytes[n]);
 }
 
-static inline uint32_t emulated_cell(const uint8_t *row, int i)
+/* Eight numbers of 32 bits of a row. */
+static inline __m256i emulated_cells(const uint8_t row[64], int upper)
 {
-    uint32_t cell;
-    memcpy(&cell, row + 4 * i, sizeof cell);
-    return cell;
+    return _mm256_loadu_si256((const __m256i *)(const void *)(row + (upper ? 32 : 0)));
 }
 
-/* Even and odd numbers of k are summed apart, then together, then to the sum. */
+/* Even and odd numbers of k are summed apart, then together, then to the sum. Lanes behind the last column are computed
+ * and not stored. */
 static inline void emulated_tile_dpbf16ps(int c, int a, int b)
 {
     emulated_tile_state *t = emulated_tile(c);
@@ -78,22 +78,23 @@ static inline void emulated_tile_dpbf16ps(int c, int a, int b)
     const int columns = emulated_tile(b)->config.row_bytes[b] / 4;
     if (t->config.rows[c] != rows || t->config.row_bytes[c] / 4 != columns || t->config.rows[b] != steps) abort();
     for (int i = 0; i < rows; i++) {
-        float even[16] = {0}, odd[16] = {0};
+        __m256 even[2] = {{0}}, odd[2] = {{0}};
         for (int p = 0; p < steps; p++) {
-            const uint32_t left = emulated_cell(t->tile[a][i], p);
-            const float first = emulated_bf16(left << 16), second = emulated_bf16(left & 0xffff0000);
-            for (int j = 0; j < columns; j++) {
-                const uint32_t right = emulated_cell(t->tile[b][p], j);
-                even[j] = emulated_flushed(fmaf(first, emulated_bf16(right << 16), even[j]));
-                odd[j] = emulated_flushed(fmaf(second, emulated_bf16(right & 0xffff0000), odd[j]));
+            int pair;
+            memcpy(&pair, t->tile[a][i] + 4 * p, sizeof pair);
+            const __m256 first = emulated_firsts(_mm256_set1_epi32(pair)),
+                         second = emulated_seconds(_mm256_set1_epi32(pair));
+            for (int upper = 0; upper < 2; upper++) {
+                const __m256i right = emulated_cells(t->tile[b][p], upper);
+                even[upper] = emulated_flushed(_mm256_fmadd_ps(first, emulated_firsts(right), even[upper]));
+                odd[upper] = emulated_flushed(_mm256_fmadd_ps(second, emulated_seconds(right), odd[upper]));
             }
         }
-        for (int j = 0; j < columns; j++) {
-            float sum;
-            memcpy(&sum, t->tile[c][i] + 4 * j, sizeof sum);
-            sum = emulated_flushed(emulated_flushed(sum) + emulated_flushed(even[j] + odd[j]));
-            memcpy(t->tile[c][i] + 4 * j, &sum, sizeof sum);
-        }
+        __m256 sums[2];
+        for (int upper = 0; upper < 2; upper++)
+            sums[upper] = emulated_flushed(emulated_flushed((__m256)emulated_cells(t->tile[c][i], upper)) +
+                                           emulated_flushed(even[upper] + odd[upper]));
+        memcpy(t->tile[c][i], sums, (size_t)columns * 4);
     }
 }
 
