@@ -87,7 +87,7 @@ tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *ad
  * For requests on it the rules of tutti_comm_free hold. */
 tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err);
 
-/* --- calls --- */
+/* --- collective calls --- */
 
 /* Describes one collective call. Zero-initialise it. `count` means:
  *   allreduce, reduce, broadcast   elements of the whole vector
@@ -110,7 +110,8 @@ typedef struct {
     int root;
     const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to
                             *                             tutti_comm_add_schedule */
-    double deadline_s;     /* for the whole call, or for prepare and for each wait; 0: the communicator's */
+    double deadline_s;     /* seconds for the whole call, or for prepare and each wait of a request; 0: the
+                            * communicator's deadline_s */
 } tutti_call;
 
 /* Collective. Runs the call and returns when this rank's part is done. */

@@ -31,7 +31,7 @@ void tutti_job_destroy(tutti_job *job);
  * (free()). */
 char *tutti_job_print(const tutti_job *job);
 
-/* --- a run --- */
+/* --- a run of a job --- */
 
 /* A request that a run should end. Zero-initialise it; it is the caller's until the run has returned. Each run needs a
  * new one. */
@@ -90,13 +90,13 @@ typedef struct {
 
 /* The kinds of events that a run tells. Only rank 0 tells an event, unless its comment says "every rank". */
 typedef enum {
-    TUTTI_RUN_FAILED, /* every rank that knows the cause, where possible before the other ranks hear of it; text,
-                       * status */
+    TUTTI_RUN_FAILED, /* every rank that knows why the run failed, where possible before the other ranks hear of it;
+                       * text, status */
     TUTTI_RUN_REPORT, /* every rank; text: for which rank it waits, or where it is, when a wait lasts or report_signal
                        * came */
     TUTTI_RUN_STOPPABLE,  /* every rank, once, when its first step is done: from then on a stop has something to save */
     TUTTI_RUN_DATA,       /* text: what was found in the data and left out, one line for each; may be empty */
-    TUTTI_RUN_PLAN,       /* text: lines that say what will be played, how, and which rank is bound where */
+    TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */
     TUTTI_RUN_PROVED,     /* text: how long the proof of the plan took, or that an earlier proof was kept */
     TUTTI_RUN_INIT,       /* text: from which saved weights the run begins */
     TUTTI_RUN_BEGIN,      /* step: where the run goes on; text: how it computes, such as "bf16 (AMX)" */
@@ -115,8 +115,8 @@ typedef enum {
 /* The end of a run. */
 typedef struct {
     int64_t step, nsteps; /* steps done, and steps of the whole job */
-    double loss;          /* of the last step; NaN: no step was done */
-    double accuracy;      /* of the last test, 0 to 1; NaN: no test was done */
+    double loss;          /* loss of the last step; NaN: no step was done */
+    double accuracy;      /* accuracy in the last test, 0 to 1; NaN: no test was done */
     double seconds;       /* time of training alone */
     uint64_t weights_hash;
     int stop_signal; /* the signal that asked a rank to end; 0: the run went to its end */
@@ -127,8 +127,8 @@ typedef struct {
     tutti_run_event_kind kind;
     int rank, nranks;     /* the rank that tells; rank -1: this process is not a rank yet */
     const char *text;     /* never NULL; valid until the callback returns */
-    tutti_status status;  /* FAILED */
-    bool is_borne;        /* FAILED: the other ranks go on without this rank */
+    tutti_status status;  /* for TUTTI_RUN_FAILED: why the run failed */
+    bool is_borne;        /* for TUTTI_RUN_FAILED: the other ranks go on without this rank */
     int64_t step, nsteps; /* steps done, and steps of the whole job */
     double epoch;         /* number of finished passes over the training set */
     double loss, accuracy, lr;
@@ -136,7 +136,7 @@ typedef struct {
     double images_per_s, step_ms, comm_ms; /* means of the interval; comm: time of exchanges that no compute hid */
     double loss_scale;
     int64_t nskipped;               /* steps that were skipped because a gradient was not finite */
-    const tutti_run_result *result; /* for END, else NULL */
+    const tutti_run_result *result; /* for TUTTI_RUN_END, else NULL */
 } tutti_run_event;
 
 /* on_event is called in the thread of the rank that tells. With ranks as threads several calls may run at once. The

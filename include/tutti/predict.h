@@ -71,8 +71,8 @@ typedef struct {
     /* The resource that is busy longest in a step: "compute", the busiest link (host: core or memory), or "centre" for
      * visits. */
     char bottleneck[32];
-    bool assumes_updates, assumes_loading; /* the layer trace has no times for them: an update is then taken as 2 ns an
-                                            * element, loading as none */
+    bool assumes_updates, assumes_loading; /* the layer trace has no times of updates or of loading: an update is then
+                                            * taken as 2 ns an element, loading as none */
     /* Factor by which computing takes longer than the mean of the layer trace, because ranks wait for the slowest: a
      * quantile of its steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say
      * how its steps differ. */
@@ -80,7 +80,7 @@ typedef struct {
     char choice
         [240]; /* the value of each `exchange` key that was auto, such as "ring, 6 buckets of up to 16.1 MiB, sharded";
                 * "": none was */
-    double choice_s;   /* seconds that the choice took */
+    double choice_s;   /* seconds that it took to choose these values */
     char refused[256]; /* why this count has no prediction, in which case all else is 0; "": it has one */
     tutti_rank_memory memory;
 } tutti_prediction;
@@ -92,8 +92,9 @@ typedef struct tutti_predict_memory tutti_predict_memory;
 typedef struct {
     const char *read_profile; /* file of measured times; NULL: measure now */
     const char *save_profile; /* file to write the times to; NULL: none */
-    const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies `weak` */
-    const char *device;       /* or the name or file of a processor model (docs/devices.md) */
+    const char *read_trace;   /* instead of a profile: a six-column layer trace of a one-rank run of the job; implies
+                               * `weak` */
+    const char *device;       /* instead of both: the name or file of a processor model (docs/devices.md) */
     bool weak;                /* the job's batch is the batch of each rank, not of all ranks together */
     /* Factors by which the computing of each rank takes longer (1: not longer), one for each rank of the largest count;
      * NULL: no rank is slower. Workers that take steps of their own use their own factor. Otherwise all ranks wait for
@@ -129,13 +130,13 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* time for a rank's samples */
-    int64_t bytes; /* bytes that are exchanged for it, with the padding of the kernel's memory order; for a split layer,
-                    * bytes that a rank receives */
+    int64_t bytes; /* bytes that are exchanged for the layer, with the padding of the kernel's memory order; for a split
+                    * layer, bytes that a rank receives */
     double flop_per_byte; /* FLOP of forward and backward a byte; conv without bias: 1.5 * samples * height * width
                            * of its output */
-    double window_s;      /* time that can hide its exchange: the backward pass after it and the next forward pass
-                           * before it */
-    double exchange_s, exposed_s; /* exposed: the part beyond the window. host: all of it */
+    double window_s;      /* time that can hide the layer's exchange: the backward pass after it and the next forward
+                           * pass before it */
+    double exchange_s, exposed_s; /* exposed: the part of the exchange beyond the window; host: all of it */
     int hybrid_groups;            /* dense: the number of groups with the least traffic; `ranks` means data parallel.
                                    * Else 0 */
 } tutti_layer_prediction;

@@ -88,7 +88,8 @@ const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped",
 /* The determinism class: on what the reduction expression of an element may depend. The compiler claims a class, and
  * the checker proves it. */
 typedef enum {
-    TUTTI_DETERMINISM_PER_SLICE, /* fixed, but elements have different expressions (ring); they change with n */
+    TUTTI_DETERMINISM_PER_SLICE, /* each element's expression is fixed, but they differ between elements (ring) and
+                                  * change with n */
     TUTTI_DETERMINISM_FIXED,     /* one expression for all elements, up to commutation; changes with the rank count */
     TUTTI_DETERMINISM_CANONICAL, /* the balanced binary tree over `slots` leaves, which does not change with the rank
                                   * count */
@@ -145,10 +146,10 @@ typedef struct {
     int32_t peer, channel;    /* for send, recv, put, signal and wait; else -1 */
     uint32_t when;            /* TUTTI_WHEN_* bits that must hold before it starts */
     uint32_t hint;            /* TUTTI_HINT_* bits */
-    int32_t first_dep, ndeps; /* into part.deps: indices of earlier or later steps of this part */
-    int32_t first_in, nins;   /* into part.slices */
-    int32_t first_out, nouts; /* into part.slices */
-    int32_t first_fold;       /* into part.folds, nins entries; for reduce only */
+    int32_t first_dep, ndeps; /* entries of part.deps: indices of earlier or later steps of this part */
+    int32_t first_in, nins;   /* entries of part.slices that are the inputs */
+    int32_t first_out, nouts; /* entries of part.slices that are the outputs */
+    int32_t first_fold;       /* first of nins entries of part.folds; for reduce only */
 } tutti_step;
 
 /* One rank's part. It owns its arrays. Make it with tutti_schedule_part, give it back with tutti_part_release. */

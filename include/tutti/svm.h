@@ -170,7 +170,7 @@ typedef struct {
     double cache_mb;  /* cache for rows of the kernel matrix, on each rank */
     bool probability; /* estimate prob_a, prob_b by a cross validation of five folds */
     tutti_svm_elimination elimination;
-    tutti_svm_precision precision; /* of kernel values; auto: f64 if eps or the data need it */
+    tutti_svm_precision precision; /* precision of kernel values; auto: f64 if eps or the data need it */
     int block;                     /* samples of a working set, an even number >= 2; 0 means 1024 */
     int nthreads;                  /* threads of this rank, >= 1 */
     bool lenient;  /* data of one class or none give a model without support vectors, as in LIBSVM, instead of a
@@ -196,8 +196,8 @@ typedef struct {
     int64_t iterations;
     double objective, rho, nu; /* nu: sum of alpha / (C l), as LIBSVM prints it; -1: the classes have different costs */
     int64_t nsv, nbsv;
-    double gap; /* over all samples. A gap that is not below eps means that iterations or digits ran out first, which
-                 * deserves a warning */
+    double gap; /* gap over all samples. A gap that is not below eps means that iterations or digits ran out first,
+                 * which deserves a warning */
 } tutti_svm_pair_result;
 
 typedef struct {

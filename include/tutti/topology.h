@@ -49,7 +49,7 @@ typedef enum {
 } tutti_topology_kind; /* other kinds have the numbers from here on; programs need not know them by name */
 int tutti_topology_nkinds(void);
 const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
-const char *tutti_topology_kind_about(tutti_topology_kind kind); /* one line for people */
+const char *tutti_topology_kind_about(tutti_topology_kind kind); /* describes the kind in one line for people */
 
 /* Writes the keys of a kind, with spaces between; they always fit in 400 bytes. */
 void tutti_topology_kind_keys(tutti_topology_kind kind, char out[400]);
@@ -140,7 +140,7 @@ typedef struct tutti_topology {
     tutti_topology_kind kind;
     double figure[TUTTI_NFIGURES]; /* in the units of tutti_figure */
     tutti_provenance from[TUTTI_NFIGURES];
-    int32_t nlisted; /* place = list: rank r sits on seat listed[r]; else 0 */
+    int32_t nlisted; /* entries of `listed`: rank r sits on seat listed[r]; 0 unless place = list */
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
     int32_t nmesh; /* pairs of `mesh`, by a, then by b; 0 where the kind has none */
     tutti_nvlink mesh[TUTTI_MAX_NVLINK_PAIRS];
