@@ -8,14 +8,14 @@
 #include "detect/server.h"
 
 static const tutti_nvlink mesh_p100[] = {
-    {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* one quad */
-    {4, 5, 1}, {4, 6, 1}, {4, 7, 1}, {5, 6, 1}, {5, 7, 1}, {6, 7, 1}, /* the other */
-    {0, 4, 1}, {1, 5, 1}, {2, 6, 1}, {3, 7, 1},                       /* between them */
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* inside one quad */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 1}, {5, 6, 1}, {5, 7, 1}, {6, 7, 1}, /* inside the other quad */
+    {0, 4, 1}, {1, 5, 1}, {2, 6, 1}, {3, 7, 1},                       /* between the quads */
 };
 static const tutti_nvlink mesh_v100[] = {
-    {0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, /* one quad */
-    {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, /* the other */
-    {0, 4, 2}, {1, 5, 2}, {2, 6, 1}, {3, 7, 1},                       /* between them */
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, /* inside one quad */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, /* inside the other quad */
+    {0, 4, 2}, {1, 5, 2}, {2, 6, 1}, {3, 7, 1},                       /* between the quads */
 };
 enum { NPAIRS = sizeof mesh_v100 / sizeof mesh_v100[0], NGPUS = 8 };
 
@@ -59,7 +59,7 @@ static tutti_status dgx1_check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Both rows, which differ in the rate of an NVLink. */
+/* The rows of dgx1p and dgx1v, which differ in the rate of an NVLink. */
 /* clang-format off */
 #define PRESETS(nvlink) { \
     {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL}, \

@@ -13,7 +13,7 @@
 
 typedef struct {
     int32_t pods, leaves, hosts, spines, tops;
-    int32_t nseats, nleaves, nspines, ntops; /* totals */
+    int32_t nseats, nleaves, nspines, ntops; /* totals of the whole network */
 } shape;
 
 static shape shape_of(const tutti_topology *t)

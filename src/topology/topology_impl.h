@@ -26,10 +26,11 @@ typedef struct {
     bool maps_memory; /* ranks of a group (if there are no groups: all ranks) map each other's memory */
     bool is_machine;  /* a group (if there are no groups: all ranks) is one machine, whether its ranks exchange over
                        * links or memory */
-    int behind_port;  /* kinds with ports: number of links from the port into a host to the end of a route, that port
-                       * included; 0: no ports */
-    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
-    void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* takes figures from this machine; NULL = none */
+    int behind_port;  /* kinds with ports: number of links of a route from the port into a host on, that port included;
+                       * 0: no ports */
+    unsigned places;  /* placements besides block and list: bit set of 1 << TUTTI_PLACE_* */
+    /* takes those figures that are detected from this machine; NULL = none */
+    void (*take)(tutti_topology *t, const tutti_host_shape *machine);
     bool (*idle)(const tutti_topology *t, tutti_figure); /* returns true if the figure has no effect beside the others;
                                                           * NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
@@ -39,7 +40,7 @@ typedef struct {
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
     /* returns the number of seats behind one switch; NULL = no groups */
     int32_t (*group)(const tutti_topology *t);
-    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* NULL: the kind is no network */
+    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* number of nodes; NULL: the kind is no network */
     int32_t (*nlinks)(const tutti_topology *t, int32_t nranks);
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
@@ -47,19 +48,19 @@ typedef struct {
                  double at[2]); /* place on the grid of a picture; NULL or false: it has none */
     /* NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
-    /* src != dst */
+    /* requires src != dst */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
 } tutti_topology_row;
 
 enum { TUTTI_TOPOLOGY_MAX_KINDS = 64 };
-const tutti_topology_row *tutti_topology_row_at(int kind); /* tutti_topology_kind; NULL past the end */
+const tutti_topology_row *tutti_topology_row_at(int kind); /* kind: a tutti_topology_kind; returns NULL past the end */
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
-                                          tutti_figure f); /* NULL: the kind has no such figure */
+                                          tutti_figure f); /* returns NULL if the kind has no such figure */
 
 /* Computes the place of a node in a picture, to the right and down, in cells of a grid that nodes fill; false: the kind
  * has no grid. */
 bool tutti_topology_cell(const tutti_topology *t, int32_t nranks, int32_t node, double at[2]);
-/* Returns true if link l is the way back of the one before it. */
+/* Returns true if link l goes back along the cable of link l - 1. */
 bool tutti_link_goes_back(const tutti_fabric *net, int32_t l);
 
 /* Returns a figure as a whole number. */

@@ -102,7 +102,7 @@ static void rows_take(const tutti_fabric *net, const int32_t *row, int32_t highe
     free(list);
 }
 
-/* ---- cables ---- */
+/* ---- routes of cables ---- */
 
 static bool is_between(double a, double x, double b)
 {
@@ -164,7 +164,7 @@ static tutti_cable_way way_around(const tutti_drawing *at, int32_t a, int32_t b)
     return (tutti_cable_way){at->x[a] - side, at->y[a], at->x[b] - side, at->y[b], -AROUND, 0};
 }
 
-/* Sets the ways of all cables. lowest: the y of the row whose cables get lanes below it; NAN: none. */
+/* Sets the routes of all cables in the picture. lowest: the y of the row whose cables get lanes below it; NAN: none. */
 static void ways_take(const tutti_fabric *net, double lowest, tutti_drawing *out)
 {
     span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);

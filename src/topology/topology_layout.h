@@ -14,8 +14,8 @@ typedef struct {
 } tutti_cable_way;
 
 typedef struct {
-    double *x, *y;         /* middles of nodes */
-    tutti_cable_way *ways; /* one for each link */
+    double *x, *y;         /* middle of each node */
+    tutti_cable_way *ways; /* one route for each link */
     double width, height;
 } tutti_drawing;
 

@@ -13,7 +13,7 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-extern const tutti_embedded_text tutti_shipped_machines[]; /* made by the build */
+extern const tutti_embedded_text tutti_shipped_machines[]; /* the machine files that the build embeds */
 
 const char *tutti_topology_machine_at(int i)
 {
@@ -124,7 +124,7 @@ void tutti_topology_grow(tutti_topology *t, int32_t nranks)
     t->from[TUTTI_FIGURE_HOSTS] = TUTTI_FROM_ASSUMED;
 }
 
-/* ---- for people ---- */
+/* ---- descriptions for people ---- */
 
 char *tutti_topology_machine_about(const char *name)
 {

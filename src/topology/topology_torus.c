@@ -11,7 +11,7 @@ enum { NDIMS = 3 };
 
 typedef struct {
     int32_t side[NDIMS], stride[NDIMS];
-    int32_t first[NDIMS]; /* first cable of each direction */
+    int32_t first[NDIMS]; /* first cable of each dimension */
     int32_t nseats, ncables;
 } shape;
 
@@ -113,7 +113,8 @@ static int torus_route(const tutti_topology *t, int32_t src, int32_t dst, int32_
         int32_t hops = forward ? ahead : side - ahead;
         for (; hops > 0; hops--) {
             int32_t at = coordinate(&s, src, d), before = src + ((at + side - 1) % side - at) * s.stride[d];
-            bool out = side == 2 ? at == 0 : forward; /* true: along the cable; false: against it */
+            bool out = side == 2 ? at == 0 : forward; /* true: the link in the cable's own direction; false: the
+                                                       * opposite one */
             links[n++] = 2 * cable_of(&s, forward || side == 2 ? src : before, d) + !out;
             src = forward ? neighbour(&s, src, d) : before;
         }

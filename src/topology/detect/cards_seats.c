@@ -18,7 +18,7 @@ enum { ONE_SWITCH = 10, ONE_NODE = 40, MAX = TUTTI_MAX_SERVER_GPUS };
 typedef struct {
     const tutti_host_cards *cards;
     tutti_topology *t;
-    char *notes; /* of TUTTI_TOPOLOGY_NOTES bytes, or NULL */
+    char *notes; /* room for TUTTI_TOPOLOGY_NOTES bytes, or NULL */
 } seating;
 
 static void note(const seating *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -93,8 +93,8 @@ static void take_pcie_rate(const seating *s)
     set_figure(s, TUTTI_FIGURE_PCIE, slowest);
 }
 
-/* Puts cards into one group if ways no longer than `level` join them, through other cards too. group[i]: the number of
- * card i's group; groups are numbered by their first cards. Returns the number of groups. */
+/* Puts cards into one group if PCIe paths no longer than `level` join them, through other cards too. group[i]: the
+ * number of card i's group; groups are numbered by their first cards. Returns the number of groups. */
 static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 {
     int ngroups = 0;
@@ -115,14 +115,14 @@ static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 
 typedef struct {
     int nsockets, nswitches /* per socket */, nslots /* per switch */;
-    int slot[MAX]; /* of each card */
+    int slot[MAX]; /* slot of each card */
 } tree;
 
 static void grow_tree(const tutti_host_cards *c, tree *out)
 {
     tutti_host_cards known = *c;
     int socket[MAX], sw[MAX], first[MAX], at[MAX] /* in its socket */, filled[MAX] = {0}, switches[MAX] = {0};
-    for (int i = 0; i < c->n; i++) /* an unknown way counts as one inside a socket */
+    for (int i = 0; i < c->n; i++) /* an unknown path counts as one inside a socket */
         for (int j = 0; j < c->n; j++)
             if (known.ancestor[i][j] == TUTTI_ANCESTOR_UNKNOWN) known.ancestor[i][j] = ONE_NODE;
     *out = (tree){.nsockets = find_groups(&known, ONE_NODE, socket)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe ways between them. A fact that the
- * driver does not support is unknown. Any other refusal, or a contradiction, is a failure in words. */
+/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe paths between them. A fact that
+ * the driver does not support is unknown. Any other refusal, or a contradiction, is a failure in words. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

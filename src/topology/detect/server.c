@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 typedef struct {
-    int32_t ngpus, nswitches, nnics;              /* per server; ngpus: GPUs in use */
-    int32_t switch0, cpu0, middle;                /* first node of each */
+    int32_t ngpus, nswitches, nnics;              /* numbers per server; ngpus: GPUs in use */
+    int32_t switch0, cpu0, middle;                /* first node of each kind */
     int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each kind; ncables: per server */
     int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs in use */
 } layout;
@@ -138,7 +138,7 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
 
-/* Finds the way from a GPU to a PCIe switch of its server, over the sockets if it is not the GPU's own. Cables are
+/* Finds the route from a GPU to a PCIe switch of its server, over the sockets if it is not the GPU's own. Cables are
  * given as links in the upward direction; with `up` false all links point the other way, and the caller reverses their
  * order. */
 static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)
@@ -154,7 +154,7 @@ static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32
     return n;
 }
 
-/* Finds the way from a GPU to the switch between servers, or back. */
+/* Finds the route from a GPU to the switch between servers, or back. */
 static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool up, int32_t *links)
 {
     int32_t gpu = gpu_of(s, seat % l->ngpus), all = s->sockets * s->switches * s->slots, nic = gpu * l->nnics / all;
@@ -176,7 +176,7 @@ static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int
     return -1;
 }
 
-/* Searches breadth first from GPU a; before[g] = the GPU before g on a shortest way, -1 = not reached. */
+/* Searches breadth first from GPU a; before[g] = the GPU before g on a shortest path, -1 = not reached. */
 static void nvlink_search(const tutti_server *s, const layout *l, int a, int before[TUTTI_MAX_SERVER_GPUS])
 {
     int queue[TUTTI_MAX_SERVER_GPUS], head = 0, tail = 0;

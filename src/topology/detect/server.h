@@ -21,7 +21,7 @@ typedef struct tutti_server {
 /* Returns true if NVLinks alone join all GPUs in use. */
 bool tutti_server_nvlinks_join(const tutti_server *s);
 
-/* The functions of a row whose `server` is given. */
+/* Functions for the rows of the kinds that describe a `server`. */
 int32_t tutti_servers_nseats(const tutti_topology *t, int32_t nranks);
 int32_t tutti_servers_group(const tutti_topology *t); /* number of GPUs of a server in use */
 int32_t tutti_servers_nnodes(const tutti_topology *t, int32_t nranks);
