@@ -71,7 +71,7 @@ tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti
     return st;
 }
 
-/* ---- ranks of a host ---- */
+/* ---- which rank of a host gets which group ---- */
 
 tutti_status tutti_partition_fits(const tutti_partition *p, int nranks, tutti_failure *err)
 {
@@ -100,7 +100,7 @@ int tutti_partition_threads(const tutti_partition *p, int nranks, double quota)
     return n > 1 ? n : 1;
 }
 
-/* ---- words ---- */
+/* ---- a partition in words ---- */
 
 void tutti_partition_memory_words(const tutti_core_set *nodes, tutti_strbuf *out)
 {
@@ -145,7 +145,7 @@ void tutti_partition_print(const tutti_partition *p, int nranks, const char *bef
     }
 }
 
-/* ---- memory ---- */
+/* ---- memory that ranks need ---- */
 
 static int64_t need_of(const tutti_domain_need *need)
 {

@@ -26,7 +26,7 @@ typedef enum {
 
 typedef struct {
     tutti_partition_kind kind;
-    int ngroups; /* for TUTTI_PARTITION_NUMBER */
+    int ngroups; /* number of groups, for TUTTI_PARTITION_NUMBER */
 } tutti_partition_rule;
 
 /* Reads "none", "numa", "l3" or a number from 1 to TUTTI_MOST_CORES; TUTTI_ERR_USAGE for anything else. */
@@ -34,15 +34,15 @@ tutti_status tutti_partition_parse(const char *text, tutti_partition_rule *out, 
 
 typedef struct {
     tutti_core_set threads; /* hardware threads, as the system numbers them */
-    tutti_core_set nodes;   /* NUMA nodes nearest to them */
+    tutti_core_set nodes;   /* NUMA nodes nearest to these hardware threads */
     int ncores, nthreads;
-    int domain;     /* number of its memory domain */
+    int domain;     /* number of the group's memory domain */
     char cache[64]; /* "L3 0 (32.0 MiB)", "part of L3 0 (32.0 MiB)", "L3 0-1 (64.0 MiB)" */
 } tutti_core_group;
 
 typedef struct {
     tutti_core_set nodes;
-    int64_t nbytes; /* bytes of its memory; 0 = unknown */
+    int64_t nbytes; /* bytes of the domain's memory; 0 = unknown */
     int ngroups;
 } tutti_memory_domain;
 
@@ -65,8 +65,8 @@ void tutti_partition_release(tutti_partition *p);
  * it has already bound), else those that this process may use. TUTTI_ERR_USAGE: the variable is no list. */
 #define TUTTI_CORES_VARIABLE "TUTTI_CORES"
 tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err);
-/* Does both: finds the cores, and makes their partition. A refusal says so if this process may use less than the host
- * has. */
+/* Finds the cores with tutti_partition_given, and makes their partition. A refusal says so if this process may use less
+ * than the host has. */
 tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti_partition *out, tutti_failure *err);
 
 /* --- ranks of a host --- */
@@ -93,7 +93,7 @@ typedef struct {
  * cores. */
 tutti_status tutti_partition_bind(const tutti_partition *p, int group, tutti_binding *out, tutti_failure *err);
 
-/* --- words --- */
+/* --- a partition in words --- */
 
 /* Write "0-3", the hardware threads of the cores; "node 0", "nodes 0,2", "no near node". */
 void tutti_partition_memory_words(const tutti_core_set *nodes, tutti_strbuf *out);

@@ -28,7 +28,7 @@ void tutti_partition_cut_evenly(const tutti_core_unit *units, int n, int ngroups
     const int length = n / ngroups, nlonger = n % ngroups, width = nlonger + 1;
     int64_t *best = tutti_alloc(sizeof *best * (size_t)width);
     bool *is_longer = tutti_alloc(sizeof *is_longer * (size_t)ngroups * (size_t)width);
-    for (int k = 1; k < width; k++) best[k] = -1; /* -1: impossible */
+    for (int k = 1; k < width; k++) best[k] = -1; /* -1: g runs cannot have k longer ones */
     for (int g = 0; g < ngroups; g++) {
         for (int k = width - 1; k >= 0; k--) { /* k goes down, because best[k - 1] must still be that of g runs */
             const int64_t as_longer = k > 0 ? best[k - 1] : -1, as_other = best[k];

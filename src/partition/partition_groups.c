@@ -102,10 +102,10 @@ static tutti_status assign(const tutti_core_unit *units, int n, const tutti_part
 /* ---- caches in words ---- */
 
 typedef struct {
-    tutti_core_set levels; /* last-level caches, by hwloc's number at their level */
+    tutti_core_set levels; /* last-level caches of the group, by hwloc's number at their level */
     hwloc_obj_t any;
     int64_t nbytes;
-    int nthreads; /* hardware threads of all of them */
+    int nthreads; /* hardware threads of all these caches */
 } cache_sum;
 
 static void add_cache(cache_sum *sum, hwloc_obj_t cache)

@@ -15,8 +15,8 @@ tutti_status tutti_partition_cut(hwloc_topology_t machine, const tutti_partition
 /* A whole core as the cuts see it; units are in the order of the machine's tree. */
 typedef struct {
     hwloc_obj_t core;  /* a core, or a hardware thread if the machine reports no cores */
-    hwloc_obj_t cache; /* last-level cache above it; NULL = none is reported */
-    hwloc_obj_t inner; /* the first cache above it that it shares with another core; NULL = none */
+    hwloc_obj_t cache; /* last-level cache above the core; NULL = none is reported */
+    hwloc_obj_t inner; /* first cache above the core that it shares with another core; NULL = none */
     tutti_core_set nodes;
 } tutti_core_unit;
 

@@ -63,7 +63,7 @@ tutti_status tutti_partition_of_cores(const char *text, const tutti_core_set *gi
     return st;
 }
 
-/* ---- binding ---- */
+/* ---- binding to cores and memory ---- */
 
 static tutti_status bind_cores(hwloc_topology_t machine, const tutti_core_group *g, tutti_failure *err)
 {
