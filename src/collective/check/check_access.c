@@ -241,7 +241,7 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
         int32_t lo, hi;
         tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
-        /* the input has replaced it, as far as the input reaches */
+        /* the input has replaced the value, as far as the input reaches */
         bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi;
         int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
                 right_lo = replaced && ready_hi > lo ? ready_hi : lo;

@@ -136,7 +136,7 @@ tutti_status tutti_explain_race(tutti_checker *c, tutti_cell *cell, int32_t othe
     return TUTTI_ERR_FAILED;
 }
 
-/* ---- deadlock ---- */
+/* ---- deadlocks ---- */
 
 static int32_t thread_of_step(const tutti_checker *c, int32_t r, int32_t index)
 {

@@ -31,7 +31,7 @@ typedef struct {
 } tutti_grid_row;
 typedef struct {
     tutti_grid_row *rows;
-    int32_t nrows, last; /* last: the row that was asked for last */
+    int32_t nrows, last; /* last: the row that was used last */
     int64_t work;        /* sum of all `of`, capped */
     int32_t ncells;
     int32_t *first, *of; /* ncells + 1 boundaries, ascending */
@@ -69,20 +69,21 @@ bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
 /* The threads and owners' acts that have entries in the clocks of a rank. near = NULL: all of them, in order. */
 typedef struct {
-    int32_t *near, nnear; /* ranks, ascending */
-    int32_t *start;       /* nnear + 1 entries: near[i]'s threads begin there in counts; its marks are at 2 * i */
+    int32_t *near, nnear; /* neighbouring ranks, ascending */
+    int32_t *start;       /* nnear + 1 entries: the threads of rank near[i] begin at start[i] in counts; its marks are
+                           * at 2 * i */
     const int32_t *first_thread, *rank_of;
     int32_t ncounts, nmarks;
 } tutti_clock_layout;
 typedef struct tutti_base {
     int32_t refs;
-    struct tutti_base *next; /* free list */
+    struct tutti_base *next; /* next base of the free list */
     const tutti_clock_layout *layout;
     /* a clock entry for each thread (the holder's own entry is stale); 32 bits, or 16 if wide = NULL */
     int32_t *wide;
     int16_t *narrow;
     int32_t maker, age; /* of two bases by one thread, the older knows nothing that the younger does not */
-    uint8_t *marks;     /* 2 for each rank: the number of invocations whose READY, FREE are known */
+    uint8_t *marks;     /* 2 for each rank: the number of invocations whose READY, and whose FREE, are known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 {
@@ -92,7 +93,7 @@ typedef struct {
     tutti_arena arena;
     tutti_base *spare;
     size_t begin, count_bytes, mark_bytes; /* layout of a base: counts begin at `begin`, marks follow */
-    bool wide;                             /* counts may pass 2^15 */
+    bool wide;                             /* counts may pass 2^15, so they need 32 bits */
 } tutti_clocks;
 static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t rank)
 {
@@ -129,7 +130,7 @@ typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
     int32_t via, via_own, age;
-    bool released; /* other threads may have heard `own`: the next event needs a new epoch */
+    bool released; /* other threads may have heard this epoch: the next event needs a new epoch */
 } tutti_clock;
 void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);
@@ -166,7 +167,7 @@ typedef struct {
     uint16_t hint;
     int32_t index;   /* number of the step in its part */
     int32_t channel; /* index into channels, or -1 */
-    int32_t lo, hi;  /* cells that it covers */
+    int32_t lo, hi;  /* cells that the slice covers */
     int32_t node;    /* index into the rank's nodes, if other steps wait for it, or -1 */
     int32_t args;    /* index into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out...,
                       * folds... */
@@ -175,14 +176,14 @@ typedef struct {
 typedef struct {
     int32_t rank, buffer;
     int32_t lo, hi, banks;
-    int64_t base;   /* first cell */
-    int32_t within; /* the storage whose cells it shares, -1 = it has cells of its own */
-    int32_t at;     /* where it begins in that storage */
+    int64_t base;   /* first cell of the storage */
+    int32_t within; /* the storage whose cells this storage shares, -1 = it has cells of its own */
+    int32_t at;     /* where this storage begins in the other one */
 } tutti_storage;
 
 typedef struct {
     int32_t step;   /* number in the part, for texts */
-    int32_t waiter; /* first of the threads that wait for it, -1 = none */
+    int32_t waiter; /* first of the threads that wait for the step, -1 = none */
     int32_t ndependents, nleft;
     bool done;
     tutti_news news;
@@ -194,7 +195,7 @@ typedef struct {
     int32_t *storage_of;
     int32_t *outs, nouts; /* for each ordinal: storage of that buffer of role OUT (in place: of `in`) */
     int32_t first_thread, nthreads;
-    tutti_check_step *steps; /* grouped by sequence */
+    tutti_check_step *steps; /* steps, grouped by sequence */
     int32_t nsteps;
     int32_t *args;
     tutti_step_node *nodes;
@@ -211,7 +212,8 @@ typedef struct {
 
 typedef struct tutti_signal_note {
     tutti_news news;
-    const tutti_check_step *send; /* a message under way (check_buffered.c): its send, and the values that it carries */
+    const tutti_check_step *send; /* a message that was sent and not yet received (check_buffered.c): its send, and the
+                                   * values that it carries */
     tutti_value_piece *pieces;
     int32_t npieces;
     struct tutti_signal_note *next;
@@ -219,10 +221,10 @@ typedef struct tutti_signal_note {
 
 typedef struct {
     int32_t src, dst, number;
-    int32_t giver, taker;             /* threads that are blocked on the channel, -1 = none */
+    int32_t giver, taker;             /* threads that are blocked at the sending and the receiving end, -1 = none */
     int32_t gave_thread, gave_clock;  /* thread and clock of the last send or signal */
     int32_t took_thread, took_clock;  /* thread and clock of the last recv or wait */
-    int32_t ngiven, ntaken;           /* operations over all invocations */
+    int32_t ngiven, ntaken;           /* operations at both ends over all invocations */
     tutti_signal_note *oldest, *last; /* signals that no wait has taken yet */
     int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = no puts */
     int32_t seen_capacity;
@@ -243,15 +245,15 @@ typedef struct {
 typedef struct {
     tutti_clock clock;
     int32_t rank, sequence;
-    int32_t first, nsteps, at; /* steps in the rank's array */
-    int32_t ndeps_met;         /* met dependencies of the step at `at` */
+    int32_t first, nsteps, at; /* steps of the thread in the rank's array; at: the next step */
+    int32_t ndeps_met;         /* dependencies of the step at `at` that are complete */
     int32_t next_waiter;
     bool queued;
 } tutti_thread;
 
 /* An access that the second run of a failed check notes, so that the failure can name it. */
 typedef struct {
-    int32_t writer, clock; /* as in tutti_cell */
+    int32_t writer, clock; /* writer and clock as in tutti_cell */
     int32_t rank, step, invocation;
     bool write;
 } tutti_witness;
@@ -267,9 +269,9 @@ typedef struct {
     tutti_clocks clocks;
     bool full;         /* clocks cover all threads; if false, a race is only a suspicion */
     bool reuses;       /* some sequence of a rank overwrites memory that another sequence of it has read */
-    uint64_t *touched; /* rank x rank bits, used while loading */
+    uint64_t *touched; /* rank x rank bits, used while loading: which rank touches whose memory */
     tutti_clock_layout *layouts;
-    int32_t *first_thread, *rank_of; /* first_thread: for each rank; rank_of: for each thread */
+    int32_t *first_thread, *rank_of; /* first_thread: a rank's first thread; rank_of: a thread's rank */
     tutti_check_rank *ranks;
     tutti_storage *storages;
     int32_t nstorages;
@@ -292,7 +294,7 @@ typedef struct {
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
     uint32_t *stack; /* stack of values, for reduce */
     int32_t stack_capacity;
-    uint32_t *first_root;    /* for each invocation */
+    uint32_t *first_root;    /* first root, for each invocation */
     uint32_t canonical_root; /* root of the first invocation, 0 = none */
     uint32_t
         *held; /* allreduce: for each invocation and interval of the grid, the value of the first rank that was checked;
@@ -310,7 +312,7 @@ void tutti_layout_begin(tutti_checker *c);
 void tutti_layout_touch(tutti_checker *c, int32_t who, int32_t whose);
 void tutti_layout_end(tutti_checker *c);
 tutti_status tutti_check_load(tutti_checker *c);
-/* check_shape.c: looks at one part alone */
+/* check_shape.c: checks one part alone */
 tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part);
 /* checks that the inputs tile the leaves */
 tutti_status tutti_check_leaves(tutti_checker *c);
@@ -339,8 +341,8 @@ bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_ch
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
-/* Signals and messages under way. give puts what t knows at the end of the channel. take lets t hear the oldest entry,
- * which is valid until the next give; NULL means that t waits, or that the check has failed with the given words. */
+/* Signals and messages on their way. give appends what t knows to the channel. take lets t hear the oldest entry, which
+ * is valid until the next give; NULL means that t waits, or that the check has failed with the given words. */
 tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t);
 tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
                                     const char *not_ordered);
@@ -356,7 +358,7 @@ static inline const int32_t *tutti_check_outputs(const int32_t *args)
 {
     return tutti_check_inputs(args) + args[1];
 }
-/* plays one step; false: it is blocked or has failed */
+/* runs one step; false: it is blocked or has failed */
 bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step);
 void tutti_check_wake(tutti_checker *c, int32_t thread);
 void tutti_check_complete(tutti_checker *c, int32_t thread); /* completes the step at `at` */
@@ -408,7 +410,7 @@ void tutti_reads_add(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* checks the postcondition of one rank */
 tutti_status tutti_result_end(tutti_checker *c);
 
-/* ---- words (check_explain.c) ---- */
+/* ---- counter-examples in words (check_explain.c) ---- */
 void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out, size_t size);
 void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, size_t size);
 void tutti_explain_leaf(const tutti_checker *c, uint32_t leaf, int32_t invocation, char *out, size_t size);

@@ -179,7 +179,7 @@ static tutti_status find_storage(tutti_checker *c, const tutti_slice *s, int32_t
 typedef struct {
     const tutti_part *part;
     tutti_check_rank *rank;
-    int32_t *node_of; /* for each step of the part: its node or -1 */
+    int32_t *node_of; /* for each step of the part: its node in the dependency graph, or -1 */
     int32_t nargs;
     int64_t units_in, units_out;
     struct {

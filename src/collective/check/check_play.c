@@ -70,7 +70,7 @@ bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const t
     return send->hint == recv->hint || tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
 }
 
-/* Moves a message whose both ends have come. */
+/* Moves a message whose send and recv are both reached. */
 static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_step *send, tutti_thread *to,
                      const tutti_check_step *recv)
 {

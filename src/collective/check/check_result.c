@@ -28,7 +28,7 @@ static void find_outputs(tutti_checker *c, tutti_check_rank *rank)
             rank->outs[0] = rank->storage_of[b];
 }
 
-/* ---- leaves ---- */
+/* ---- leaves: the inputs ---- */
 
 static tutti_status count_inputs(tutti_checker *c)
 {
@@ -130,7 +130,7 @@ tutti_status tutti_check_leaves(tutti_checker *c)
     return st;
 }
 
-/* ---- outputs ---- */
+/* ---- outputs: what ranks must hold ---- */
 
 static bool wrong(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *cell, const char *what)
 {

@@ -15,7 +15,7 @@ void tutti_runs_init(tutti_checker *c)
         const tutti_storage *s = &c->storages[i];
         int64_t width = i < c->nstorages ? s->hi - s->lo : 1;
         for (int32_t bank = 0; width && bank < (i < c->nstorages ? s->banks : 1); bank++) {
-            /* a last end, so that a search always finds one */
+            /* one run more begins behind the last cell, so that a search always finds one */
             int64_t at = i < c->nstorages ? s->base + bank * width : c->ncells;
             c->heads[at / 64] |= (uint64_t)1 << (at % 64);
             c->cells[at].writer = c->cells[at].reader = -1;

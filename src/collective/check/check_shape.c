@@ -42,7 +42,8 @@ static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
             ascending = ascending && b->ordinal > last[b->role];
             last[b->role] = b->ordinal;
         }
-        bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH; /* scratch buffers differ by their index */
+        /* scratch buffers have no ordinals: their indices differ */
+        bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH;
         for (int32_t k = 0; unique && k < i && st == TUTTI_OK; k++)
             if (p->buffers[k].role == b->role && p->buffers[k].ordinal == b->ordinal)
                 st = tutti_fail(c->err, TUTTI_ERR_FAILED, "same role and ordinal as buffer %d", k);
