@@ -14,7 +14,7 @@
 #include "tutti/lower.h"
 
 struct tutti_launched {
-    tutti_group_config config; /* its launcher wants to hear how the rank ends */
+    tutti_group_config config; /* the rank's launcher is told how the rank ends */
 };
 
 /* A page that the kernel zeroes in a child of fork, so that a child is recognised. */
@@ -172,7 +172,7 @@ tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_fail
     return tutti_group_failure(comm->group, culprit, err);
 }
 
-/* --- schedules --- */
+/* --- schedules of the caller --- */
 
 static tutti_status prove(tutti_own_schedule *own, const tutti_comm *comm, tutti_failure *err)
 {

@@ -33,7 +33,7 @@ static void look(void *arg)
         if (!tutti_board_compare(comm, number)) return;
 }
 
-/* Makes all ranks choose among the same ways. */
+/* Makes all ranks choose among the same ways through memory. */
 static tutti_status look_at_cores(tutti_comm *comm, tutti_failure *err)
 {
     const uint64_t own = !tutti_group_has_cores(comm->group);

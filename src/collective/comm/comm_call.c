@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_call.c: the public collective calls (tutti_comm_allreduce and others): each becomes a request on a queue. A
- * blocking call is a request on the stack. If its ways are still being tried, each part of it is a request of its
- * own. */
+ * blocking call is a request on the stack. While the library still tries which way through memory is fastest, each part
+ * of a call is a request of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm_impl.h"
 
-enum { PART = 1 << 22 }; /* bytes of a long vector after which the next part may go another way */
+enum { PART = 1 << 22 }; /* bytes of a long vector after which the next part may try another way through memory */
 
 /* --- blocks of the caller's memory, in the order of the stage --- */
 
@@ -63,7 +63,7 @@ static int64_t even_piece(int64_t length, int64_t most)
     return rounded < most ? rounded : most;
 }
 
-/* Sets the memory that the queue moves. In place, the whole vector begins where the longer of the two does. */
+/* Sets the memory that the queue moves. In place, the whole vector begins where the longer of `in` and `out` does. */
 static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 {
     const tutti_call *c = &q->call;
@@ -138,7 +138,7 @@ static tutti_status wait_for(tutti_request *q, tutti_failure *err)
     return st;
 }
 
-/* --- blocking --- */
+/* --- blocking calls --- */
 
 /* Returns the time that counts for a call. Waiting until the others begin belongs to their earlier work and does not
  * count. But if calls follow each other at once, the wait belongs to the call before, which one rank ended sooner than
@@ -151,7 +151,8 @@ static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, cons
     return pause < total / AT_ONCE ? 1e-9 * (double)total : after->met_s - before->met_s;
 }
 
-/* Runs one part [at, at + n) of the vector, or all of it, on a way. *seconds: the time that counts. */
+/* Runs one part [at, at + n) of the vector, or all of it, by the given way through memory. *seconds: the time that
+ * counts. */
 static tutti_status run_part(tutti_request *q, const tutti_call_plan *plan, tutti_way way, double *seconds,
                              tutti_failure *err)
 {
@@ -186,7 +187,7 @@ tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *pla
     return c;
 }
 
-/* Returns the class, made if needed; NULL: there are too many. */
+/* Returns the class of the call, made if needed; NULL: there are too many classes. */
 static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call)
 {
     tutti_class *c = tutti_class_find(comm, plan, call);
@@ -234,7 +235,7 @@ int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan)
     return even_piece(plan->total, (plan->total + nparts - 1) / nparts);
 }
 
-/* Runs a long vector in parts, so that its ways are known before the end. */
+/* Runs a long vector in parts, so that the times of the ways through memory are known before the end. */
 static tutti_status run_in_parts(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err)
 {
     const int64_t each = tutti_part_of(&q->call, plan);
@@ -285,7 +286,7 @@ tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_fail
 
 /* --- requests --- */
 
-/* Agrees on a way for a request, which starts without waiting for other ranks. */
+/* Agrees with all ranks on a way through memory for a request, which then starts without waiting for other ranks. */
 static tutti_status settle(tutti_request *q, const tutti_call_plan *plan, tutti_way *way, tutti_failure *err)
 {
     tutti_comm *comm = q->comm;
@@ -333,7 +334,8 @@ tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_
         free(q);
         return st;
     }
-    q->call.counts = NULL, q->call.algorithm = NULL; /* owned by the caller, and not needed any more */
+    q->call.counts = NULL, q->call.algorithm = NULL; /* the caller owns these arrays, and they are not needed any
+                                                      * more */
     q->notice.preparing = 0;
     list(q);
     *out = q;
@@ -433,7 +435,7 @@ void tutti_request_free(tutti_request *q)
     free(q);
 }
 
-/* --- the common calls --- */
+/* --- the common collectives, one function each --- */
 
 tutti_status tutti_comm_allreduce(tutti_comm *comm, const void *in, void *out, int64_t count, tutti_dtype type,
                                   tutti_operation op, tutti_failure *err)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_choice.c: chooses the way through memory that the next call of a class goes, by the times that rank 0 measured
+/* comm_choice.c: chooses the way through memory for the next call of a class, by the times that rank 0 measured
  * (comm_way.h).
  *
- * Several calls in a row try a way, because the time of a call depends on the one before it. The first call finds cold
- * memory and does not count. If ranks take turns on a core, one call is short because another was long.
+ * Each way is tried in several calls in a row, because the time of a call depends on the one before it. The first call
+ * finds cold memory and does not count. If ranks take turns on a core, one call is short because another was long.
  *
  * If they do not, a long call takes its own time, or up to 3 ms more if another process had the core for a time slice.
  * The shortest of a few calls says which of two ways is faster; their mean would say which of them another process
  * disturbed. */
 #include "comm_way.h"
 
-/* Trying a way again may cost this share of the time, and happens after PAUSE calls at the earliest. */
+/* Trying a way through memory again may cost this share of the time, and happens after PAUSE calls at the earliest. */
 static const double SHARE = 1.0 / 64;
 enum {
     PAUSE = 32,
@@ -22,12 +22,13 @@ enum {
     SMOOTH = 4
 };
 
-/* Short calls are often disturbed but cheap to repeat, so they get longer bursts. */
+/* Short calls are often disturbed but cheap to repeat, so they are tried in longer bursts. */
 static int burst_of(const tutti_class *c)
 {
     if (c->key.octave < SHORT_OCTAVE) return SHORT_BURST;
     return c->takes_turns ? TURNS_BURST
-                          : LONG_BURST; /* turns: the first does not count, the others are alternately short and long */
+                          : LONG_BURST; /* ranks take turns: the first call does not count, the others are alternately
+                                         * short and long */
 }
 
 int32_t tutti_octave_of(int64_t bytes)

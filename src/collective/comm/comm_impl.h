@@ -28,9 +28,10 @@
 /* Two calls with the same key go through one queue. Keys are compared byte by byte. */
 typedef struct {
     int32_t way, collective, type, op, root, in_place;
-    int64_t n;                  /* elements of the exchange's vector */
+    int64_t n;                  /* elements of the vector that the exchange moves */
     int64_t in, out;            /* mapped: allocation << 48 | offset; other paths: 0 */
-    uint64_t counts, algorithm; /* hashes; counts 0: even, or staged (which takes any); algorithm 0: auto */
+    uint64_t counts, algorithm; /* hashes of both; counts 0: equal blocks, or staged (which takes any counts); algorithm
+                                 * 0: auto */
 } tutti_call_key;
 _Static_assert(sizeof(tutti_call_key) == 64, "no padding: keys are compared byte by byte");
 
@@ -39,7 +40,7 @@ typedef struct {
     int64_t preparing;
     tutti_call_key key;
     int64_t count;
-    uint64_t counts; /* as in the key, on every path */
+    uint64_t counts; /* hash of the counts as in the key, but set on every path */
     char algorithm[32];
 } tutti_notice;
 _Static_assert(sizeof(tutti_notice) == 120, "a notice and its number are two cache lines");
@@ -50,9 +51,9 @@ struct tutti_call_queue {
     tutti_comm *comm;
     tutti_call_key key;
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_schedule *lowered; /* owned by the communicator */
+    tutti_schedule *lowered; /* the communicator owns this schedule */
     tutti_exchange *x;
-    tutti_region *stage; /* staged: the input, then the output */
+    tutti_region *stage; /* staged: memory for the input, then for the output */
     char *stage_in, *stage_out;
     int64_t piece; /* largest number of elements of a block that one invocation moves; mapped, reached: the whole
                     * block */
@@ -77,24 +78,24 @@ struct tutti_request {
     tutti_call_block *in, *out; /* staged: blocks in the order of the stage */
     tutti_call_block one_in, one_out;
     int32_t nin, nout;
-    int64_t length, at; /* length: elements of the longest block; at: those that are done */
-    int64_t piece;      /* most elements of it that the next invocation moves */
+    int64_t length, at; /* length: elements of the longest block; at: how many elements of it are done */
+    int64_t piece;      /* most elements of a block that the next invocation moves */
     bool large;         /* the whole call exceeds the caches, so it is not worth keeping lines in them */
     uint64_t number;    /* number of the call */
     bool active;
-    atomic_bool done;  /* any thread that drives the group may set it */
+    atomic_bool done;  /* set by any thread that drives the group */
     tutti_arena arena; /* memory of a prepared request */
 };
 
 /* A validated call. */
 typedef struct {
-    uint32_t ways;            /* bit set of the ways that it may go */
-    tutti_way first;          /* the way to go when no time is known */
+    uint32_t ways;            /* bit set of the ways through memory that the call may go */
+    tutti_way first;          /* the way through memory when no time is known */
     bool in_place, has_empty; /* some block has no elements */
     size_t bytes;             /* bytes of an element */
     int32_t nblocks;          /* number of blocks: 1, ranks or ranks^2 */
     int64_t longest, total;   /* elements of the longest block, and of the vector */
-    int64_t in, out;          /* as in the key */
+    int64_t in, out;          /* places as in the key */
 } tutti_call_plan;
 
 /* The last call with its plan, so that an equal call need not be planned again. */
@@ -115,7 +116,7 @@ typedef struct tutti_allocation {
     tutti_region *region;
     char *own;
     size_t bytes;
-    int64_t number; /* from 1 */
+    int64_t number; /* number of the allocation, from 1 */
     bool enrolled;  /* the memory is the caller's */
 } tutti_allocation;
 
@@ -137,23 +138,24 @@ struct tutti_comm {
     tutti_made_schedule *made;     /* schedules that the library made */
     tutti_request *prepared;       /* all requests that have not been freed */
     tutti_region *board;
-    bool crowded;        /* ranks share cores, as this rank sees it: then the work of all ranks together counts */
+    bool crowded;        /* ranks share cores, as this rank sees it: then the time depends on the work of all ranks
+                          * together */
     uint64_t calls;      /* number of the last call; calls count from 1 */
     tutti_writes writes; /* writes of tutti/transfer.h in flight */
-    struct tutti_launched *from; /* the environment that it was made from; else NULL */
-    struct tutti_home *home;     /* the process that made it */
+    struct tutti_launched *from; /* the launch environment from which the communicator was made; else NULL */
+    struct tutti_home *home;     /* the process that made the communicator */
     atomic_bool in_use;          /* a call is running */
     int64_t timed_ns;            /* when the last timed call ended */
     tutti_topology *here;        /* the hosts of the ranks as a topology; NULL: not needed yet */
 };
 
-/* --- comm.c --- */
+/* --- entering and leaving calls: comm.c --- */
 /* enter refuses calls in a child of fork, and calls of a second thread while one is in a call. leave undoes an enter
  * that succeeded. */
 tutti_status tutti_comm_enter(tutti_comm *comm, tutti_failure *err);
 void tutti_comm_leave(tutti_comm *comm);
 
-/* --- comm_plan.c --- */
+/* --- checking a call: comm_plan.c --- */
 /* Validates a call as far as this rank alone can, and lists the ways that it may go. */
 tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *out, tutti_failure *err);
 /* Returns the key of the queue for this way and the call, or for the part [at, at + n) of it. */
@@ -165,28 +167,28 @@ int32_t tutti_block_number(tutti_collective c, int32_t nranks);
 /* Returns the number of elements of block k of the call. */
 int64_t tutti_block_count(const tutti_call *call, int32_t k);
 
-/* --- comm_call.c --- */
-/* Returns how many elements of the vector go one way: all, or an even part. */
+/* --- parts of a call: comm_call.c --- */
+/* Returns how many elements of the vector one request moves: all, or an even part. */
 int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan);
-/* Returns the class of such a part; NULL if no call of the class has been made. */
+/* Returns the class of calls with parts of this length; NULL if no call of the class has been made. */
 tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call);
 
-/* --- comm_schedules.c --- */
+/* --- schedules: comm_schedules.c --- */
 /* Finds the lowered and proved schedule for the request, and makes it if there is none (collective). The communicator
  * owns it. */
 tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, const tutti_compile_request *request,
                                       tutti_schedule **out, tutti_failure *err);
 void tutti_made_schedules_destroy(tutti_comm *comm);
 
-/* --- comm_queue.c --- */
+/* --- requests in a queue: comm_queue.c --- */
 /* Called when an invocation is complete; arg is the queue. Returns true if the next one begins. */
 bool tutti_call_queue_turn(void *arg);
 /* Queues the request; it begins at once if nothing is before it. */
 void tutti_call_queue_push(tutti_request *q);
-/* Called after a failure of the group: ends all requests of the queue. */
+/* Ends all requests of the queue after a failure of the group. */
 void tutti_call_queue_drop(tutti_call_queue *queue);
 
-/* --- comm_queue_make.c --- */
+/* --- making queues: comm_queue_make.c --- */
 /* Finds the queue of the key, and makes it if there is none (collective). */
 tutti_status tutti_call_queue_find(tutti_comm *comm, const tutti_call_key *key, const tutti_call *call,
                                    const tutti_notice *notice, tutti_call_queue **out, tutti_failure *err);
@@ -196,19 +198,19 @@ tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name
 tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_choice *out,
                                          tutti_failure *err);
 
-/* --- comm_memory.c --- */
+/* --- allocations: comm_memory.c --- */
 /* Returns allocation << 48 | offset for an address, 0 if it is in no allocation. */
 int64_t tutti_place_of(const tutti_comm *comm, const void *address);
 void tutti_free_allocations(tutti_comm *comm);
 
-/* --- comm_board.c --- */
+/* --- what each rank has called: comm_board.c --- */
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err);
 /* Writes the notice for the other ranks and returns the call's number. */
 uint64_t tutti_board_post(tutti_comm *comm, const tutti_notice *notice);
 /* Returns true if every rank that has made call `number` has made the same call; else it fails the group. */
 bool tutti_board_compare(tutti_comm *comm, uint64_t number);
 void tutti_notice_text(const tutti_notice *notice, char *out, size_t size);
-/* Returns the word in which rank 0 says which way call `parity` of a class goes. */
+/* Returns the word in which rank 0 says which way through memory call `parity` of class `number` goes. */
 _Atomic uint32_t *tutti_board_choice(const tutti_comm *comm, int number, int parity);
 
 #endif

@@ -49,7 +49,7 @@ tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti
     return st;
 }
 
-/* --- the caller's own --- */
+/* --- memory of the caller's own --- */
 
 static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_t nbytes, tutti_failure *err)
 {
@@ -61,7 +61,7 @@ static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_
     return TUTTI_OK;
 }
 
-/* All ranks hear of a refusal by one, so that none waits for it. */
+/* All ranks hear that one rank refused, so that none waits for it. */
 static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, tutti_failure *err)
 {
     struct {
@@ -110,7 +110,7 @@ tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *ad
     return st;
 }
 
-/* --- giving it up --- */
+/* --- giving memory up --- */
 
 static bool is_on(const tutti_call_queue *l, const tutti_allocation *a)
 {

@@ -13,10 +13,10 @@ static const int64_t MOST =
 
 enum {
     FEW_RANKS = 4,          /* number of ranks up to which one-shot pays, whose work grows with the ranks */
-    FEW_BYTES = 1 << 14,    /* bytes up to which only waiting counts */
-    CHOICE_BYTES = 1 << 14, /* bytes from which ways differ by more than trying them costs */
-    PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways writes shared memory with stores that bypass
-                             * the caches */
+    FEW_BYTES = 1 << 14,    /* bytes up to which a call's time is only waiting */
+    CHOICE_BYTES = 1 << 14, /* bytes from which ways through memory differ by more than trying them costs */
+    PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways through memory writes shared memory with
+                             * stores that bypass the caches */
 };
 
 bool tutti_is_auto(const tutti_call *call)
@@ -169,7 +169,7 @@ static int64_t round_to_class(int64_t n)
     return n < 1 ? 1 : (n + step - 1) / step * step;
 }
 
-/* --- ways --- */
+/* --- ways through memory --- */
 
 static uint32_t bit(tutti_way way)
 {

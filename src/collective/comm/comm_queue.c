@@ -9,7 +9,7 @@
 
 #include "comm_impl.h"
 
-/* --- pieces --- */
+/* --- pieces of a request --- */
 
 static int64_t left_of(const tutti_call_block *b, const tutti_request *q)
 {
@@ -36,7 +36,8 @@ static void load(const tutti_call_queue *l)
 {
     tutti_request *q = l->head;
     const tutti_path path = tutti_way_at((tutti_way)l->key.way)->path;
-    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* facts that the queue's key leaves out */
+    /* marks the invocation with facts that the queue's key leaves out */
+    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts);
     if (path == TUTTI_PATH_STAGED) copy_piece(q, true);
     if (path != TUTTI_PATH_SHOWN && path != TUTTI_PATH_REACHED) return;
     const size_t skip = (size_t)q->at * q->bytes;
@@ -48,13 +49,13 @@ bool tutti_call_queue_turn(void *arg)
 {
     tutti_call_queue *l = arg;
     tutti_request *q = l->head;
-    if (!q) return false; /* the request has failed and is gone */
+    if (!q) return false; /* the request has failed and was removed */
     if (tutti_way_at((tutti_way)l->key.way)->path == TUTTI_PATH_STAGED) copy_piece(q, false);
     q->at += q->piece;
     if (q->at >= q->length) {
         l->head = q->next;
         if (!l->head) l->tail = NULL;
-        atomic_store(&q->done, true); /* from here on the request is its owner's */
+        atomic_store(&q->done, true); /* from here on the request belongs to its owner */
     }
     if (!l->head) return false;
     load(l);

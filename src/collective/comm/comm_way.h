@@ -41,7 +41,7 @@ typedef struct {
     const char *algorithm; /* algorithm of a call that leaves the choice to the library; NULL: the fastest by the
                             * figures of this host */
     bool past_caches;      /* memory that peers read is stored past the caches */
-    int32_t piece;         /* bytes of all blocks together that an invocation moves ... */
+    int32_t piece;         /* bytes of all blocks together that one invocation moves ... */
     bool shared;           /* ... divided by the number of ranks, because each rank reads the pieces of all */
     const char *words;
 } tutti_way_row;
@@ -58,17 +58,17 @@ typedef struct {
     uint32_t ways;  /* bit set of the ways to choose from */
 } tutti_class_key;
 
-/* Consecutive calls that try a way. */
+/* A burst: consecutive calls that try one way through memory. */
 typedef struct {
-    int left, n; /* left: calls to come; n: calls that count */
+    int left, n; /* left: calls still to come in the burst; n: calls that count */
     bool begun;
     double sum, least, most; /* seconds a byte */
 } tutti_way_burst;
 
 typedef struct {
-    int64_t tries; /* number of calls that have gone this way */
-    int64_t last;  /* number of the last such call */
-    double cost;   /* seconds a byte; 0: unknown */
+    int64_t tries; /* number of calls that have gone this way through memory */
+    int64_t last;  /* number of the last call that went this way */
+    double cost;   /* seconds a byte of this way; 0: unknown */
     tutti_way_burst burst;
 } tutti_way_record;
 
@@ -79,17 +79,18 @@ struct tutti_class {
     tutti_class *next;
     tutti_class_key key;
     bool takes_turns; /* ranks share cores */
-    int number;       /* number in the order of making, the same on all ranks */
-    int64_t calls;    /* calls that have begun */
+    int number;       /* number of the class in the order of making, the same on all ranks */
+    int64_t calls;    /* calls of the class that have begun */
     double credit;    /* seconds that may be spent on trying */
-    tutti_way way;    /* the way of the current calls ... */
+    tutti_way way;    /* the way through memory of the current calls ... */
     int left;         /* ... and how many of them follow without a choice */
     tutti_way_record record[TUTTI_NWAYS];
 };
 
-/* Makes the next calls of the class try this way. Rank 0 calls it; the other ranks only when they make a class. */
+/* Makes the next calls of the class try this way through memory. Rank 0 calls it; the other ranks only when they make a
+ * class. */
 void tutti_class_begin_burst(tutti_class *c, tutti_way way);
-/* Rank 0: returns the way of the call after the one that begins now. */
+/* Rank 0: returns the way through memory of the call after the one that begins now. */
 tutti_way tutti_class_next(tutti_class *c);
 /* Rank 0: notes that a call of `bytes` bytes went this way and took `seconds`. */
 void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double seconds);
