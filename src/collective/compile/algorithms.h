@@ -74,7 +74,7 @@ int64_t tutti_compile_steps(const tutti_schedule *s);
 /* A rank's inputs (compile_sum.c): buffer in<i> holds the sum of the leaves of root i. */
 enum { TUTTI_MAX_ROOTS = 62 };
 typedef struct {
-    int32_t first, count; /* leaves */
+    int32_t first, count; /* leaves of the root */
 } tutti_root;
 /* Fills the roots of a rank and returns their number. slots = 0: the leaf (rank, 1). Otherwise the leaves floor(S*r/p)
  * .. floor(S*(r+1)/p) as the fewest aligned subtrees. */

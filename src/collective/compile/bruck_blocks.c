@@ -29,8 +29,8 @@ static tutti_slice run_slice(const blocks *k, int32_t c, int32_t h, int32_t low,
 
 static int32_t place_of(const blocks *k, int32_t c, int32_t h, int32_t low)
 {
-    if (h == 0) return 0;                           /* the buffer in */
-    if (low == 0) return 1 + (c - h + k->p) % k->p; /* the buffer out of that source */
+    if (h == 0) return 0;                           /* the run is in buffer `in` */
+    if (low == 0) return 1 + (c - h + k->p) % k->p; /* the block is in the buffer out of its source */
     return k->scratch + 2 * (h - 1) + (low >= k->p - c);
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- roots: the inputs of a rank (compile_sum.c; tutti_compile_roots is in algorithms.h) ---- */
 int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);
-/* Returns nranks + 1 numbers: how many roots the ranks below r have together. The caller's (free()). */
+/* Returns nranks + 1 numbers: how many roots the ranks below r have together. The array is the caller's (free()). */
 int32_t *tutti_compile_first_roots(const tutti_compile_request *q);
 
 /* Balanced sums over roots that come in leaf order. push returns the number of folds after this input; the last input
@@ -90,7 +90,7 @@ static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
     return x;
 }
 
-/* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ----
+/* ---- walks (compile_walk.c): an algorithm as one rank sees it, message by message ----
  *
  * Each element of a rank's vector is given away at most once before its sum is known; later values are put into out.
  *
@@ -105,7 +105,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r;
-    int32_t sequence, channel; /* sequence of its sends; receives stand in the next sequence */
+    int32_t sequence, channel; /* sequence of this rank's sends; receives stand in the next sequence */
     int32_t inboxes;           /* buffer number of inbox 0 */
     int32_t sums;              /* buffer that holds a ring's partial sums: out */
     uint32_t first;            /* conditions of messages that come before the first result of this rank */

@@ -17,7 +17,7 @@
 #include "../compile_impl.h"
 
 typedef struct {
-    int32_t first, lg; /* ranks first .. first + 2^lg - 1 */
+    int32_t first, lg; /* a block: ranks first .. first + 2^lg - 1 */
 } block;
 
 typedef struct {

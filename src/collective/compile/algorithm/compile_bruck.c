@@ -19,11 +19,11 @@
 
 typedef struct {
     tutti_part_walk walk;
-    int32_t p, lg; /* 2^(lg-1) < p <= 2^lg */
+    int32_t p, lg; /* p ranks: 2^(lg-1) < p <= 2^lg */
     int32_t sums;  /* buffer of partial sums */
 } bruck;
 
-enum { MOST_RUNS = 3 }; /* most messages of a step */
+enum { MOST_RUNS = 3 }; /* most messages of a rank in one step */
 
 static int32_t run_of(const bruck *k, int32_t s)
 {

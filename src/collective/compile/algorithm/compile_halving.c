@@ -25,7 +25,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
-    int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
+    int32_t v;        /* number of this rank among the P ranks that take part, -1 = folded into rank r - 1 */
     int32_t stage;    /* stage of step 0: 1 if there is a fold before it */
     int32_t made;     /* step that makes the data of the next send */
 } halving;
@@ -84,7 +84,7 @@ static void fold_before(halving *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
     const tutti_message recv = {.sequence = 1, .hint = m.hint};
-    int32_t inbox = first_inbox(h) + h->lg; /* it comes after the inboxes of the steps */
+    int32_t inbox = first_inbox(h) + h->lg; /* the fold's inbox comes after those of the steps */
     if (h->v < 0) {
         tutti_compile_send(h->b, &m, blocks(h, h->r, IN, 0, h->P), blocks(h, h->r - 1, inbox, 0, h->P));
     } else if (h->v < h->e) {
@@ -126,7 +126,7 @@ static void bring_home(const halving *h)
     for (int32_t k = 0; x >= 0 && k < (x < h->e ? 2 : 1); k++) {
         int32_t owner = rank_of(h, x) + k;
         tutti_slice made = tutti_slice_at(h->r, SUM, owner, 1, h->p), home = tutti_slice_at(owner, OUT, owner, 1, h->p);
-        if (owner == h->r && !h->e) continue; /* the last reduce brought it to its owner */
+        if (owner == h->r && !h->e) continue; /* the last reduce has put this slice into out already */
         if (owner == h->r)
             tutti_compile_copy(h->b, 0, stage, TUTTI_WHEN_FREE, made, home);
         else
@@ -142,7 +142,7 @@ static void bring_home(const halving *h)
 static void add_scratch(const halving *h)
 {
     if (h->v < 0) return;
-    bool whole = h->v < h->e; /* the fold left the whole vector in it */
+    bool whole = h->v < h->e; /* the fold left sums of the whole vector on this rank */
     if (!is_allreduce(h))
         tutti_compile_scratch(h->b,
                               whole ? blocks(h, h->r, 0, 0, h->P) : blocks(h, h->r, 0, range(h, h->v, 1), h->P / 2), 1);

@@ -20,8 +20,8 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p;
-    int32_t k, P, m; /* k^m = P <= p */
-    int32_t v;       /* number of r's run */
+    int32_t k, P, m; /* P = k^m is the largest power of k up to p */
+    int32_t v;       /* number of the run of ranks that rank r belongs to */
     int32_t stage;   /* stage of step 0: 1 if there is a fold before it */
     int32_t made;    /* step that makes the data of the next send */
 } knomial;

@@ -20,7 +20,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
-    int32_t v;        /* number among the P, -1 = folded into rank r - 1 */
+    int32_t v;        /* number of this rank among the P ranks that take part, -1 = folded into rank r - 1 */
     int32_t first;    /* step that makes the data of step 0 */
     int32_t made;     /* step that makes the data of the next send */
 } doubling;

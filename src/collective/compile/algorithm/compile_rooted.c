@@ -92,7 +92,7 @@ static void find_place(tutti_tree *t)
     if (t->own.parent >= 0) t->place(t, t->own.parent, &t->parent);
 }
 
-/* ---- up ---- */
+/* ---- sums that go up the tree ---- */
 
 static int32_t up_stage(const tutti_tree *t, int32_t level, int32_t k)
 {
@@ -129,7 +129,7 @@ static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t t
     tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, recv.sequence, stage, when);
     int32_t made = tutti_part_step(t->b, &reduce);
     tutti_balance tree = {0};
-    bool added = false; /* the value that is there already */
+    bool added = false; /* this rank's own value is in the sum */
     for (int32_t i = from; i <= to; i++) {
         bool last = added ? i == to - 1 : i == to;
         if (!added && (i == to || own->children[i].rank > t->r)) {
@@ -175,7 +175,7 @@ static void sum_up(const tutti_tree *t, int32_t *made)
     }
 }
 
-/* ---- down ---- */
+/* ---- results that come down the tree ---- */
 
 /* Returns where a rank has the result; the root of a broadcast has it in its input. */
 static tutti_slice result(const tutti_tree *t, int32_t rank, int32_t k)
@@ -200,14 +200,14 @@ static void hand_down(const tutti_tree *t, const int32_t *made)
             const tutti_branch *child = &t->own.children[i];
             m.stage = base + child->level + k;
             tutti_compile_send(t->b, &m, result(t, t->r, k), result(t, child->rank, k));
-            /* first of its level: lowering makes one copy for all of them */
+            /* only the first child of a level depends on it: lowering makes one copy for all children of the level */
             bool first = !i || child[-1].level != child->level;
             if (got >= 0 && first) tutti_part_dep(t->b, got);
         }
     }
 }
 
-/* ---- slices ---- */
+/* ---- slices that are gathered ---- */
 
 /* Returns where a rank collects the slices of the ranks below it. */
 static tutti_slice collected(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t lo, int32_t hi)
@@ -242,7 +242,7 @@ static void gather_up(const tutti_tree *t)
     if (got >= 0) tutti_part_dep(t->b, got);
 }
 
-/* ---- a part ---- */
+/* ---- one rank's part ---- */
 
 void tutti_rooted_part(tutti_tree *trees, int ntrees)
 {

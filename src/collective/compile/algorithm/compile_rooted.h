@@ -39,7 +39,7 @@ typedef struct tutti_tree {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r;
-    int32_t index; /* number among the schedule's trees */
+    int32_t index; /* number of this tree among the schedule's trees */
     int32_t nlevels;
     int32_t first, nchunks, of;      /* chunk k is the slice (first + k, 1, of) */
     const struct tutti_tree *before; /* the tree whose scratch buffers stand before those of this tree, NULL = none */

@@ -24,8 +24,8 @@ static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_fail
 typedef struct {
     tutti_part_walk walk;
     tutti_line group, rail;
-    tutti_line_cut shares; /* of a group's members: the slices that their rails own, one a group */
-    tutti_line_cut slices; /* of the members of this rank's rail */
+    tutti_line_cut shares; /* the slices that each member of the group sums: those that its rail owns, one a group */
+    tutti_line_cut slices; /* the slice that each member of this rank's rail owns */
 } rails;
 
 static void scatter(rails *g)

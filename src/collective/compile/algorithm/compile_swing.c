@@ -35,7 +35,7 @@ static tutti_status swing_prepare(const tutti_compile_request *q, void **prepare
     (void)err;
     int32_t p = q->nranks, lg = log2_of(p);
     int32_t *place = tutti_alloc(sizeof *place * (size_t)p);
-    /* lowest rank of T(r, s + 1), of T(r, s) */
+    /* for each rank, in turn: lowest rank of T(r, s + 1), and of T(r, s) */
     int32_t *lowest = tutti_alloc(sizeof *lowest * 2 * (size_t)p), *next = lowest + p;
     for (int32_t r = 0; r < p; r++) lowest[r] = r;
     for (int32_t s = lg - 1; s >= 0; s--) {

@@ -26,11 +26,11 @@ enum { MAX_SHARES = 1024 };
 
 typedef struct {
     int32_t root, height;
-    int32_t first, count; /* slice of the vector, of `shares` */
+    int32_t first, count; /* slice of the vector that the tree carries, in units of 1 / `shares` */
     int32_t channel;
-    int32_t *parent, *depth; /* for each rank; parent of the root: -1 */
-    int32_t *nchildren;      /* for each rank */
-    int32_t *place;          /* for each rank: its number among its siblings */
+    int32_t *parent, *depth; /* parent and depth of each rank; parent of the root: -1 */
+    int32_t *nchildren;      /* number of children of each rank */
+    int32_t *place;          /* number of each rank among its siblings */
     int32_t *scratch;        /* for each rank: number of its first scratch buffer for this tree */
 } packed_tree;
 
@@ -45,7 +45,7 @@ typedef struct {
     tutti_part_builder *b;
     const trees *all;
     int32_t r, chunks;
-    int32_t tree; /* the current tree */
+    int32_t tree; /* index of the current tree */
 } planting;
 
 /* ---- data that all parts share ---- */
@@ -214,7 +214,7 @@ static tutti_status trees_accept(const tutti_compile_request *q, tutti_failure *
                       "trees are packed into the links of a topology, and none is given (--topology dgx1v)");
 }
 
-/* ---- a part ---- */
+/* ---- one rank's part ---- */
 
 static tutti_slice chunk(const planting *g, int32_t rank, int32_t buffer, int32_t c)
 {

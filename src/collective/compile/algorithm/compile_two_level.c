@@ -59,7 +59,8 @@ static int32_t rank_in(const levels *l, int32_t group, int32_t i)
     return group * l->k + i;
 }
 
-/* Count on from this rank's group, or from its number in it. */
+/* Return the group t further on from this rank's group, and the number t further on from this rank's number in its
+ * group; both wrap around. */
 static int32_t group_at(const levels *l, int32_t t)
 {
     return (l->group + t + l->ngroups) % l->ngroups;
@@ -170,7 +171,7 @@ static int32_t scatter(const levels *l)
     return made;
 }
 
-/* ---- results ---- */
+/* ---- results that go to all ranks ---- */
 
 /* Sends a slice of this owner from the sender's out to the receiver's. Returns the step. */
 static int32_t show(const levels *l, int32_t stage, int32_t to, int32_t group, int32_t after)
