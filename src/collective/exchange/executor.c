@@ -14,7 +14,7 @@ enum { WORDS = 400 };
 typedef struct {
     uint64_t words;           /* hash of the words that must agree */
     uint64_t part, next_part; /* hashes of this rank's part and of the next member's, as this rank has made them */
-    uint64_t nbytes;          /* bytes of its part of the shared memory, without counters of channels */
+    uint64_t nbytes;          /* bytes of this rank's part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
 } exchange_notice;
 
@@ -32,7 +32,7 @@ static const exchange_notice *notice_of(const notice_table *t, int rank, int exc
 /* Memory of exchanges that were made together. */
 struct tutti_exchange_memory {
     tutti_region *region;
-    const tutti_device *device; /* device that has enrolled it; NULL: not yet */
+    const tutti_device *device; /* device that has enrolled this memory; NULL: not yet */
     int nusers;
 };
 
@@ -313,7 +313,7 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     return TUTTI_OK;
 }
 
-/* Makes this rank's parts, where it is a member. */
+/* Makes this rank's parts of the exchanges of which it is a member. */
 static tutti_part *take_parts(tutti_exchange *const *x, const tutti_exchange_request *requests, int n)
 {
     tutti_part *parts = tutti_alloc(sizeof *parts * (size_t)n);
@@ -354,7 +354,7 @@ static tutti_status bind_all(tutti_exchange **x, const tutti_exchange_request *r
     tutti_status st = enrol_memory(x[0], err);
     for (int i = 0; i < n && !st; i++)
         if (x[i]->me >= 0) st = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
-    /* so that no rank starts an exchange that will never end */
+    /* all ranks agree, so that no rank starts an exchange that will never end */
     return tutti_group_all_well(x[0]->group, "exchange bound", st, err);
 }
 
@@ -416,7 +416,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
             break;
         }
     for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
-        if (other->first == x) other->first = NULL; /* it will never be ready */
+        if (other->first == x) other->first = NULL; /* x ends nothing any more, so `other` no longer follows it */
     for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
         tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);

@@ -54,7 +54,7 @@ typedef struct {
      * nranks + j). Point first/of of the vector then lies on the line through the blocks' beginnings, rounded down. The
      * points are monotone, so the proof for every n holds. NULL: floor(first*n/of). Copied. */
     const int64_t *counts;
-    const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
+    const tutti_place *in; /* one place for each buffer of role IN (largest ordinal of any rank + 1) */
     int nin;
     tutti_place out; /* ignored when the schedule is in place */
     /* For a broadcast in place whose root has other memory than the rest. The root sends from `in` and keeps no copy;
@@ -63,9 +63,9 @@ typedef struct {
     /* The place holds only the window that the rank stores, from the window's first element on, several outputs one
      * after the other. Not for schedules in place. */
     bool in_window, out_window;
-    /* Inputs and outputs are plain memory of the ranks: no places are needed, and an aim precedes each start. A
-     * schedule in which ranks touch memory of others needs a group that can do so (tutti_group_probe_peers); one-shot
-     * and two-shot need nothing. */
+    /* Inputs and outputs are plain memory of the ranks: no places are needed, and tutti_exchange_aim precedes each
+     * start. A schedule in which ranks touch memory of others needs a group that can do so (tutti_group_probe_peers);
+     * one-shot and two-shot need nothing. */
     bool plain;
     /* Stores that others read (plain: scratch; regions: every output) bypass the caches, whatever their length. This
      * pays on machines where a line that another core has just written arrives later than a line from memory. */
@@ -144,7 +144,7 @@ void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 
 typedef struct {
     int64_t invocations;
-    int64_t bytes_read, bytes_written; /* of this rank in one invocation */
+    int64_t bytes_read, bytes_written; /* bytes that this rank reads and writes in one invocation */
     int64_t
         bytes_crossed; /* the part that is read from or written to memory of other ranks: summed over ranks, the traffic
                         * between them */
@@ -160,7 +160,7 @@ typedef struct {
         met_s; /* summed over timed invocations: all time except before the other ranks had begun, when nothing could be
                 * done */
 } tutti_exchange_stats;
-/* Turns timing of later invocations on or off: it costs some looks at the clock each; off at first. */
+/* Turns timing of later invocations on or off: each then reads the clock a few times; off at first. */
 void tutti_exchange_time(tutti_exchange *x, bool on);
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
 

@@ -38,7 +38,7 @@ static char *slice_address(const tutti_binder *b, const tutti_slice *s, int32_t 
     return p->base + (size_t)(set % p->banks) * p->stride + from * (int64_t)p->each;
 }
 
-/* --- steps --- */
+/* --- binding of steps --- */
 
 static size_t counter_offset(const tutti_exchange *x, int32_t source, int32_t channel)
 {
@@ -147,7 +147,8 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
                               b->x->name, (long long)op->n, (long long)n);
         op->n = n;
     }
-    if (op->kind == TUTTI_STEP_PUT && !op->wire) op->kind = TUTTI_STEP_COPY; /* into memory that is mapped here */
+    /* a put into memory that is mapped here is a copy */
+    if (op->kind == TUTTI_STEP_PUT && !op->wire) op->kind = TUTTI_STEP_COPY;
     return TUTTI_OK;
 }
 
@@ -284,6 +285,6 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     tutti_exchange_point(b, part);
     if (!binding->plain) tutti_stores_choose(x, schedule, binding->past_caches);
     x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->me);
-    b->err = NULL; /* it belongs to the caller */
+    b->err = NULL; /* err belongs to the caller */
     return TUTTI_OK;
 }

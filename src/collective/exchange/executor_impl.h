@@ -30,11 +30,11 @@
 enum {
     TUTTI_LINE = 64,
     TUTTI_OWN_LINES = 2,      /* cache lines before the counters */
-    TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it returns, so that its caller can look
-                               * around */
+    TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it returns, so that its caller can do
+                               * other work in between */
     TUTTI_PIECE = 1 << 18,    /* bytes of a put over a wire before it gives others a turn: 7 ms at 300 Mbit/s */
     TUTTI_MAX_BANK_SETS = 64, /* limit of the least common multiple of all banks */
-    TUTTI_TIMED = 1 << 13     /* steps of fewer bytes are not worth two looks at the clock */
+    TUTTI_TIMED = 1 << 13     /* steps of fewer bytes are not worth reading the clock twice */
 };
 
 typedef _Atomic uint64_t tutti_counter;
@@ -57,14 +57,14 @@ typedef struct {
     uint32_t when;
     int32_t peer, channel, stage; /* peer: the rank's number in the group */
     bool stream;
-    int32_t first_dep, ndeps;   /* into exchange.deps */
+    int32_t first_dep, ndeps;   /* entries of exchange.deps */
     int32_t nins, nouts, first; /* first: index into a pointer set, inputs, then outputs */
-    const uint8_t *folds;       /* for reduce */
+    const uint8_t *folds;       /* reduce: number of folds after each input */
     int64_t n, cursor;          /* elements, and the number of them that are done */
-    size_t in_bytes, out_bytes; /* bytes of an element of its inputs, of its outputs */
-    bool shows;                 /* plain: it stores memory that peers will read */
+    size_t in_bytes, out_bytes; /* bytes of an element of the step's inputs, and of its outputs */
+    bool shows;                 /* plain: the step stores memory that peers will read */
     int32_t first_peer, npeers; /* plain: range in the peers' pointers */
-    tutti_counter *counter;     /* signal: in the peer's memory; wait: in this rank's */
+    tutti_counter *counter;     /* signal: counter in the peer's memory; wait: counter in this rank's */
     tutti_wire *wire;           /* the wire of a put or signal to a far peer; else NULL */
     uint64_t far;               /* signal over a wire: address of the counter, as the peer sees it */
     uint64_t each, ordinal;     /* the step's counter value is invocation * each + ordinal */
@@ -76,7 +76,7 @@ typedef struct {
 } tutti_op;
 
 typedef struct {
-    int32_t *ops; /* in program order */
+    int32_t *ops; /* indices of the sequence's ops in program order */
     int32_t nops, at;
 } tutti_sequence;
 
@@ -85,7 +85,7 @@ typedef struct tutti_plain tutti_plain;
 /* Regions: stores that bypass the caches (executor_stores.c). */
 typedef struct {
     bool past;
-    int left;          /* number of invocations that still try */
+    int left;          /* number of trial invocations still to come */
     double least_s[2]; /* least time of an invocation: with ordinary stores, with stores past the caches */
     double worked_s;   /* stats.work_s when this invocation began */
 } tutti_stores;
@@ -101,11 +101,11 @@ struct tutti_exchange {
     int32_t nmembers, me;   /* me: this rank's index in members; -1: it is no member */
     bool over_some;         /* members are not all ranks of the group in their order */
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
-    int priority;                  /* group->exchanges is sorted by it */
+    int priority;                  /* group->exchanges is sorted by priority */
     tutti_exchange_memory *memory; /* shared by the exchanges that were made together */
     tutti_region *region;          /* region of `memory` */
-    size_t *at;                    /* offset of this exchange in it, for each member */
-    size_t *buffers_at;            /* offset of that member's list of buffers, for ranks that map it */
+    size_t *at;                    /* offset of this exchange in the region, for each member */
+    size_t *buffers_at;            /* offset of each member's list of buffers, for ranks that map it */
     int32_t *nbuffers;
     tutti_op *ops;
     int32_t nops;
@@ -113,7 +113,7 @@ struct tutti_exchange {
     tutti_sequence *sequences;
     int32_t nsequences;
     tutti_dtype type, sent; /* type of outputs; type of scratch */
-    bool rounds;            /* ... if that is another type */
+    bool rounds;            /* ... and whether sent values are rounded to that type */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
@@ -131,15 +131,15 @@ struct tutti_exchange {
     double worked_s;          /* stats.work_s when this invocation began */
     bool has_waited;
     tutti_stores stores;
-    uint64_t noted;      /* number of its start in the flight recorder */
+    uint64_t noted;      /* number of the exchange's start in the flight recorder */
     int64_t left_behind; /* when this rank saw that a needed peer had left the group; 0 = it has not */
     char *average;       /* avg: the elements that this rank divides when its sums are complete */
     int64_t naverage, averaged;
     tutti_plain *plain; /* NULL: all inputs and outputs are in regions */
     uint64_t call;      /* call number by which this rank marks the invocation */
-    bool stuck;         /* it cannot go on: memory that it needs is missing, or a peer has marked it with another call
-                         * number */
-    int stranger;       /* the rank that caused it */
+    bool stuck;         /* the exchange cannot go on: memory that it needs is missing, or a peer has marked it with
+                         * another call number */
+    int stranger;       /* the rank because of which the exchange is stuck */
     bool (*again)(void *arg);
     void *again_arg;
     pthread_cond_t *sleeper; /* condition of the thread that waits in tutti_exchange_wait_any; NULL: none waits */
@@ -180,7 +180,7 @@ typedef struct {
     size_t each;       /* bytes of an element */
     bool is_scratch;
     bool plain;       /* no base: each aim brings addresses */
-    size_t before;    /* bytes of its rank's outputs that lie before this one */
+    size_t before;    /* bytes of the rank's outputs that lie before this one */
     tutti_wire *wire; /* far memory: base is the peer's address */
 } tutti_buffer_place;
 
@@ -312,8 +312,8 @@ int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member);
 bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member);
 /* Lists the members that have not arrived; with_state: also what the system says of their processes. */
 void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out);
-/* Describes the step that holds it up: "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on
- * channel 0, 4096 bytes still to write here". */
+/* Describes the step that holds the exchange up: "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank
+ * 2 (...) on channel 0, 4096 bytes still to write here". */
 void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out);
 /* Implements tutti_group_traffic.describe for all exchanges of the group. */
 bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out);

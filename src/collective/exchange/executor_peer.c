@@ -83,7 +83,7 @@ static bool write_out(const piece *p, const char *from)
     return true;
 }
 
-/* --- moving --- */
+/* --- moving a piece --- */
 
 /* Lists the step's outputs on this rank; returns their number. */
 static int32_t own_outputs(const piece *p, char *out[])

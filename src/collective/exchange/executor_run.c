@@ -11,7 +11,7 @@
 #include "../group/flight.h"
 #include "executor_impl.h"
 
-/* Returns true if no flight of the step is under way any more. */
+/* Returns true if no put or signal of the step is in flight any more. */
 static bool has_landed(const tutti_op *op)
 {
     for (int i = 0; i < TUTTI_MOST_PIECES; i++)
@@ -300,11 +300,11 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 const step_progress progress = run_op(x, op);
                 if (progress == STEP_HELD) return moved;
                 moved = true;
-                if (progress == STEP_GOES_ON) return true; /* after one block the caller may look around */
+                if (progress == STEP_GOES_ON) return true; /* after one block the caller may do other work */
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
-                again = x->nsequences > 1; /* another sequence may depend on it */
+                again = x->nsequences > 1; /* another sequence may depend on this step */
             }
         }
     }

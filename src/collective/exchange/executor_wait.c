@@ -29,7 +29,7 @@ static inline void relax(void)
 }
 #endif
 
-/* --- words --- */
+/* --- failures in words --- */
 
 static tutti_status fail_with(tutti_exchange *x, tutti_strbuf *text, int culprit, tutti_failure *err)
 {
@@ -88,8 +88,8 @@ static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
 
 typedef struct {
     tutti_exchange *x;
-    int64_t idle_since;   /* since then nothing has moved; 0 = something just did */
-    int64_t broken_since; /* since then a connection of the wire is broken; 0 = none */
+    int64_t idle_since;   /* time since which nothing has moved; 0 = something just did */
+    int64_t broken_since; /* time since which a connection of the wire is broken; 0 = none */
     int looks;
     bool asleep; /* the flight recorder has noted the sleep */
     tutti_patience patience;
@@ -104,8 +104,8 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* Advances once more at news of a failure: the rank that told of it had given its signals before, and an exchange that
- * completes is no failure. */
+/* Advances once more at news of a failure, and returns true if the exchange is complete, which is no failure: the rank
+ * that told of it had given its signals before. */
 static bool is_whole(const tutti_exchange *x)
 {
     while (x->active && advance(x->group)) continue;
@@ -157,9 +157,9 @@ static int32_t held_peer(const tutti_exchange *x)
     return step < 0 ? -1 : x->ops[step].peer;
 }
 
-/* Returns the rank without whose signal nothing here can move; -1: there may be several. With it, a rank that waits for
- * 300 ranks in turn is woken only by the few that are late. Being woken by each that is early would be 90,000 rings a
- * phase between 300 ranks. */
+/* Returns the rank without whose signal no step of this rank can move; -1: there may be several. With it, a rank that
+ * waits for 300 ranks in turn is woken only by the few that are late. Being woken by each that is early would be 90,000
+ * rings a phase between 300 ranks. */
 static int only_peer(const tutti_exchange *x)
 {
     int peer = -1;

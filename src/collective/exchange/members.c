@@ -12,7 +12,7 @@ tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t 
     if (members.n != nplaces)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the schedule is for %d ranks, and %d are its members", what,
                           nplaces, members.n);
-    /* 1 + index in the list; 0: not a member so far */
+    /* for each rank: 1 + index in the list; 0: not a member so far */
     int32_t *place_of = tutti_alloc(sizeof *place_of * (size_t)g->nranks);
     tutti_status st = TUTTI_OK;
     for (int32_t i = 0; i < members.n && !st; i++) {
@@ -38,7 +38,7 @@ tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_
     const int32_t n = binding->members ? binding->nmembers : g->nranks;
     char what[sizeof x->name + 16];
     snprintf(what, sizeof what, "exchange '%s'", x->name);
-    if (n < 1 || n > g->nranks) /* checked before memory is allocated for them */
+    if (n < 1 || n > g->nranks) /* the number is checked before memory is allocated for the members */
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %d members, in a group of %d ranks", what, n, g->nranks);
     int32_t *members = TUTTI_ARENA_NEW(&x->arena, int32_t, n);
     x->over_some = n != g->nranks;

@@ -30,7 +30,7 @@ typedef struct tutti_flying {
 
 static void keep(tutti_writes *writes, tutti_put *put)
 {
-    if (!put) return; /* the put is over already */
+    if (!put) return; /* the put has already ended */
     flying *f = tutti_alloc(sizeof *f);
     *f = (flying){writes->head, put};
     writes->head = f;
@@ -80,8 +80,8 @@ typedef struct {
     const _Atomic uint64_t *word; /* the wait is for one of three: a word, a put, a read */
     const tutti_put *read;
     tutti_writes *writes;
-    uint64_t at_least; /* value of the word */
-    int rank;          /* rank of the read */
+    uint64_t at_least; /* value for which the wait for the word waits */
+    int rank;          /* rank whose answer to the read is awaited */
     int64_t broken_since, left_since;
 } wish;
 
