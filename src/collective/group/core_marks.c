@@ -70,7 +70,8 @@ static bool part(tutti_group *g)
     others = all;
     CPU_CLR((size_t)g->core, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others)) return false;
-    (void)sched_setaffinity(0, sizeof all, &all);                        /* it was allowed a moment ago */
+    /* these cores were allowed a moment ago, so the call succeeds */
+    (void)sched_setaffinity(0, sizeof all, &all);
     atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed); /* the other rank need not give way any more */
     return true;
 }

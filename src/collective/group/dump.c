@@ -19,7 +19,8 @@
 /* A signal that goes to every rank also arrives as a request from each other rank. */
 static const int64_t ONCE_NS = 1000000000;
 
-/* Numbers of control calls and exchanges: those that a near rank has begun, and those of them that this one has. */
+/* How far a rank has come: the control calls and exchanges that a near rank has begun, and those of the same exchanges
+ * that this rank has. */
 typedef struct {
     int64_t begun, own;
 } headway;
@@ -46,7 +47,7 @@ static void print_far(const tutti_group *g, tutti_strbuf *out)
  * this one. */
 static void print_progress(const tutti_group *g, tutti_strbuf *out)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN; /* lead of a rank over this one, in exchanges and calls */
+    int64_t least = INT64_MAX, most = INT64_MIN; /* how many more exchanges and calls a rank has begun than this one */
     int slowest = -1;
     headway all = {0}, h;
     (void)look_at(g, g->rank, &all);
@@ -90,7 +91,7 @@ static void dump(tutti_group *g, const char *why)
     g->dumped_ns = now;
     tutti_strbuf text = {0};
     tutti_strbuf_printf(&text, "report of %s (%s)\n", g->peers[g->rank].describe, why);
-    tutti_group_lock(g); /* another thread may run exchanges */
+    tutti_group_lock(g); /* another thread may be running exchanges */
     print_doing(g, &text);
     print_progress(g, &text);
     tutti_group_unlock(g);
@@ -128,7 +129,7 @@ void tutti_group_take_signal(tutti_group *g)
 {
     struct signalfd_siginfo info;
     char why[TUTTI_HOST_TEXT + 120];
-    if (read(g->signal_fd, &info, sizeof info) != sizeof info) return; /* another thread has read it */
+    if (read(g->signal_fd, &info, sizeof info) != sizeof info) return; /* another thread has read the signal */
     snprintf(why, sizeof why, "SIG%s to %s", sigabbrev_np((int)info.ssi_signo), g->peers[g->rank].describe);
     tutti_group_dump_all(g, why);
 }

@@ -28,7 +28,7 @@ static bool read_line(FILE *f, mapping *m)
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m->begin, &m->end, m->rights,
                &m->offset, &m->major, &m->minor, &m->inode) != 7)
         *m = (mapping){0};
-    for (int c = whole ? '\n' : getc(f); c != '\n' && c != EOF;) c = getc(f); /* the rest of a long name */
+    for (int c = whole ? '\n' : getc(f); c != '\n' && c != EOF;) c = getc(f); /* skips the rest of a long name */
     return true;
 }
 

@@ -24,7 +24,7 @@ enum { TUTTI_FLIGHT_RECORDS = 64, TUTTI_FLIGHT_SHOWN = 50, TUTTI_FLIGHT_NAME = 2
 typedef enum {
     TUTTI_FLIGHT_START,  /* an invocation of an exchange begins; bytes: what this rank writes in it */
     TUTTI_FLIGHT_WAIT,   /* the rank sleeps in `step` for `peer`; bytes: still to write here */
-    TUTTI_FLIGHT_WAKE,   /* that wait is over, and the exchange has ended */
+    TUTTI_FLIGHT_WAKE,   /* the wait is over, and the exchange has ended */
     TUTTI_FLIGHT_CALL,   /* a control call begins; invocation: its ordinal */
     TUTTI_FLIGHT_ANSWER, /* the control call ends */
 } tutti_flight_kind;
@@ -32,9 +32,9 @@ typedef enum {
 typedef struct {
     uint64_t tick;
     int64_t invocation, bytes;
-    int32_t step, peer;    /* -1: none */
-    uint16_t kind;         /* tutti_flight_kind */
-    _Atomic uint16_t done; /* of a start: 1 when the invocation has ended */
+    int32_t step, peer;    /* -1: no step, no peer */
+    uint16_t kind;         /* kind: a tutti_flight_kind */
+    _Atomic uint16_t done; /* record of a start: 1 when the invocation has ended */
     char name[TUTTI_FLIGHT_NAME];
 } tutti_flight_record;
 _Static_assert(sizeof(tutti_flight_record) == 64, "a record is one cache line");
@@ -68,7 +68,7 @@ static inline void tutti_flight_set_done(tutti_flight_record *r, bool done)
     atomic_store_explicit(&r->done, done, memory_order_relaxed);
 }
 
-/* Number of the invocation; the step and the peer, -1: none; bytes. */
+/* What a record says: number of the invocation; the step and the peer, -1: none; bytes. */
 typedef struct {
     int64_t invocation;
     int32_t step, peer;

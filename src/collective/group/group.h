@@ -84,7 +84,7 @@ tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_s
 void tutti_group_long_phase_begin(tutti_group *group, const char *what, const char *unit);
 bool tutti_group_progress(tutti_group *group, int64_t done, int64_t total);
 void tutti_group_long_phase_end(tutti_group *group);
-/* Returns the same calls for callees that know no group. Valid as long as the group. */
+/* Returns the functions of a long phase for callees that know no group. Valid as long as the group. */
 tutti_headway tutti_group_headway(tutti_group *group);
 /* Collective: from now on the group survives the death of any rank but 0, until it is left. A rank that is gone takes
  * part in nothing any more, and control calls do without it: in an all-gather its part is zeros; a broadcast from it
@@ -101,7 +101,7 @@ int tutti_group_ngone(const tutti_group *group);
 /* Returns a flag that becomes true when this rank has seen that rank go; waits can watch it. Valid as long as the
  * group. */
 const atomic_bool *tutti_group_gone_flag(const tutti_group *group, int rank);
-/* Returns what is known of its end: "rank 3 (host box, pid 4711) died: ..."; "" for a rank that is not gone. */
+/* Returns what is known of the rank's end: "rank 3 (host box, pid 4711) died: ..."; "" for a rank that is not gone. */
 const char *tutti_group_last_words(const tutti_group *group, int rank);
 /* Return how many ranks are not gone, and how many of these have a lower number than this rank. Both are as rank 0
  * answered the last control call, and so the same on all ranks after it. */
@@ -130,9 +130,9 @@ void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg)
  * Any thread. */
 typedef struct {
     int64_t last_ns, used_ns;
-    uint64_t moves, pulse; /* values when this wait last looked */
-    int rank;              /* 1 + the rank of the last look */
-    bool said;             /* the notice was given */
+    uint64_t moves, pulse; /* values when this wait last checked them */
+    int rank;              /* 1 + the rank for which this wait last checked */
+    bool said;             /* the notice was given already */
 } tutti_group_wait;
 /* Returns the seconds of the wait for that rank that count, by the rule above; call it at least once a second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
@@ -154,12 +154,11 @@ void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const 
  * ms. */
 tutti_status tutti_group_report_on(tutti_group *group, int signal, tutti_failure *err);
 
-/* The ways in which this rank reaches memory of a peer that no region maps, such as the stack and heap of its
- * program. */
+/* How this rank reaches memory of a peer that no region maps, such as the stack and heap of its program. */
 typedef enum {
-    TUTTI_PEERS_CLOSED, /* it cannot be reached */
-    TUTTI_PEERS_COPIED, /* the system reads and writes it page by page (CMA) */
-    TUTTI_PEERS_SHARED  /* peers are threads of one process: it is like this rank's own */
+    TUTTI_PEERS_CLOSED, /* the memory cannot be reached */
+    TUTTI_PEERS_COPIED, /* the system reads and writes the memory page by page (CMA) */
+    TUTTI_PEERS_SHARED  /* peers are threads of one process: the memory is like this rank's own */
 } tutti_peer_memory;
 /* Collective: finds out how peers' memory is reached, alike for all ranks. Before this call: closed. TUTTI_CMA=off in
  * the environment of any rank closes it. */
@@ -179,7 +178,7 @@ tutti_status tutti_region_create(tutti_group *group, const char *name, size_t ow
  * region keeps a copy of `source`. TUTTI_ERR_USAGE if ranks are threads or lie on several hosts. */
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
-    void *device;     /* first argument of the functions */
+    void *device;     /* first argument of the functions below */
     const char *name; /* "cuda", for failures */
     tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
     /* Writes a handle by which other processes open the memory that `make` gave. */
@@ -198,7 +197,7 @@ typedef struct {
     void *at;
     size_t nbytes;
 } tutti_enrolled;
-/* Checks that the memory is such a mapping; TUTTI_ERR_USAGE with words. Not collective. */
+/* Checks that the memory is a shared mapping as described; TUTTI_ERR_USAGE with words. Not collective. */
 tutti_status tutti_enrolled_check(const tutti_enrolled *memory, tutti_failure *err);
 /* Creates a region of the caller's memory, which the caller has checked. The memory stays the caller's, and mapped
  * until destroy. The descriptor may be closed afterwards. */

@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     uint32_t status;
-    char *bytes; /* free() */
+    char *bytes; /* answer of rank 0; free() */
     size_t nbytes;
 } control_reply;
 
@@ -53,7 +53,7 @@ void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
-    if (out->length == before) tutti_group_list_still(g, out); /* they began the call and then stopped */
+    if (out->length == before) tutti_group_list_still(g, out); /* the absent ranks began the call and then stopped */
     if (out->length == before)
         tutti_strbuf_printf(out, "nobody: %s is missing, which has begun the call%s", g->peers[g->call_from].describe,
                             tutti_peer_condition(g, g->call_from));
@@ -272,7 +272,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
     return st;
 }
 
-/* --- the others --- */
+/* --- the ranks other than 0 --- */
 
 static tutti_status call_as_other(tutti_group *g, const control_call *c, control_reply *reply, tutti_failure *err)
 {

@@ -4,7 +4,8 @@
 #include "../../base/clock.h"
 #include "group_impl.h"
 
-static const int64_t GRACE_NS = 3000000000; /* time for the star, which mostly knows better why a connection broke */
+static const int64_t GRACE_NS = 3000000000; /* time for the connections over rank 0, which mostly know better why a
+                                             * connection broke */
 
 bool tutti_group_does_without(const tutti_group *g, int rank)
 {

@@ -36,7 +36,7 @@
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
 enum { TUTTI_ASLEEP = 1, TUTTI_ASLEEP_FOR = 2 };
 enum { TUTTI_MARKS = 256 };         /* number of cores with a mark of their own */
-enum { TUTTI_WATCH_NS = 10000000 }; /* nanoseconds between two looks at the sockets by a rank that does not sleep */
+enum { TUTTI_WATCH_NS = 10000000 }; /* nanoseconds after which a rank that does not sleep checks its sockets again */
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
@@ -46,16 +46,16 @@ typedef struct {
     _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the only rank whose rings wake
                                             * it */
     _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
-    _Alignas(64) _Atomic uint64_t pulse;   /* number of looks for news: it grows while the rank runs, whether it waits
-                                            * or not */
+    _Alignas(64) _Atomic uint64_t pulse;   /* how often the rank has checked for news: it grows while the rank runs,
+                                            * whether it waits or not */
     _Atomic uint64_t moves;                /* number of progress reports in long phases */
-    _Atomic int64_t done, total;           /* of the last report */
+    _Atomic int64_t done, total;           /* counts of the last progress report */
     /* On the board of the host's first rank: the last rank that waited on each core (core_marks.c). */
     _Alignas(64) _Atomic uint32_t marks[TUTTI_MARKS];
 } tutti_board;
 
 typedef struct {
-    uint64_t id; /* number of the region */
+    uint64_t id; /* number of the region whose descriptor this is */
     int fd;
 } tutti_pending_fd;
 
@@ -69,7 +69,7 @@ typedef enum {
     TUTTI_FRAME_GATHER,
     TUTTI_FRAME_AGREE,
     TUTTI_FRAME_REPLY,
-    TUTTI_FRAME_NOTICE,          /* a tutti_mesh_message from a far peer */
+    TUTTI_FRAME_NOTICE,          /* a tutti_mesh_message of a far peer */
     TUTTI_FRAME_REPLY_OF_LIVING, /* a reply followed by a byte for each rank: 1 if it is gone */
 } tutti_frame_kind;
 
@@ -86,8 +86,8 @@ _Static_assert(sizeof(tutti_frame_head) == 96, "the head of a control frame is w
 
 typedef struct {
     tutti_frame_head head;
-    char *body; /* nbytes + '\0' */
-    size_t got; /* received bytes of head and body */
+    char *body; /* body: nbytes + '\0' */
+    size_t got; /* bytes of head and body that were received */
 } tutti_frame;
 
 /* The long phase that a peer has announced, and the progress that this rank's current wait has seen. */
@@ -97,8 +97,8 @@ typedef struct {
     _Atomic uint64_t moves, pulse;   /* moves: number of beginnings, ends and (far peer) reports of its phases; pulse:
                                       * number of its messages */
     int64_t done, total;             /* last report of a far peer */
-    uint64_t seen_moves, seen_pulse; /* values when the peer last made progress (group_patience.c) */
-    int64_t idle_ns;                 /* time of the wait since then */
+    uint64_t seen_moves, seen_pulse; /* moves and pulse when the peer last made progress (group_patience.c) */
+    int64_t idle_ns;                 /* time of the wait since the peer last made progress */
     char words[240];                 /* memory of tutti_peer_condition */
 } tutti_long_phase;
 
@@ -113,13 +113,13 @@ typedef struct {
     tutti_peer_state state;
     tutti_long_phase phase;
     bool closed;         /* the mesh has ended; far peer: the control socket has */
-    atomic_bool gone;    /* it died and the group goes on; any thread may ask */
-    bool listed;         /* ... and the last control call has told all ranks */
+    atomic_bool gone;    /* the peer died and the group goes on; any thread may ask */
+    bool listed;         /* ... and the last control call has told all ranks that it is gone */
     char *last_words;    /* ... and words about its end; free() */
     tutti_board *board;  /* NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */
-    int64_t waiting_ns;  /* when it last said that it waits for some rank */
+    int64_t waiting_ns;  /* when the peer last said that it waits for some rank */
     tutti_pending_fd pending[TUTTI_PENDING_FDS]; /* descriptors of regions that came before this rank asked for them */
     int npending;
 } tutti_peer;
@@ -156,35 +156,35 @@ struct tutti_group {
     int64_t cache_bytes; /* size of the last cache level: longer exchanges use streaming stores */
     int ncores;          /* cores of all ranks of this machine together */
     bool spin;           /* this machine has a core for each of its ranks: polling disturbs no rank */
-    int64_t crowded_ns;  /* until then another process wants this core (remote.c) */
+    int64_t crowded_ns;  /* another process wants this core until this time (remote.c) */
     uint32_t beside;     /* 1 + another rank that has waited on this core since this rank did (core_marks.c); 0: none
                           * has */
-    int core;            /* number of this core */
-    int64_t meeting_ns;  /* since then this rank has met others on its core ... */
-    int meetings;        /* ... this number of times */
+    int core;            /* number of the core on which this rank last waited */
+    int64_t meeting_ns;  /* time since which this rank has met others on its core ... */
+    int meetings;        /* ... and the number of these meetings */
     bool strange;        /* ... and some process other than those ranks ran on the core */
     int32_t *hosts;      /* the host of each rank, numbered by first appearance */
-    int nhosts;          /* 1: all peers are near */
+    int nhosts;          /* number of hosts; 1: all peers are near */
     int nmachine;        /* number of ranks that share this machine's cores and caches */
     tutti_peer *peers;
     int news;         /* epoll set: near peers' mesh sockets, far peers' control sockets */
-    uint64_t calls;   /* number of control calls begun */
-    uint64_t regions; /* number of regions begun, which gives their ids */
+    uint64_t calls;   /* number of control calls that this rank has begun */
+    uint64_t regions; /* number of regions that this rank has begun, which gives their ids */
 
     tutti_status failed; /* sticky: the epoch is over */
-    atomic_bool over;    /* the same for any thread, set soon after */
+    atomic_bool over;    /* failed, for any thread: set soon after */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
     bool bears;           /* the group survives deaths of ranks other than 0 (group_bear.c) */
-    int64_t broken_since; /* then: since when the wire to some peer is broken, 0 = none is */
-    bool lists;           /* replies list the ranks that are gone */
+    int64_t broken_since; /* if so: since when the wire to some peer is broken, 0 = none is */
+    bool lists;           /* replies of rank 0 list the ranks that are gone */
     atomic_int ngone;
     int nlong;                       /* number of peers in a long phase */
     bool told_phase;                 /* this run has already told that a wait is for a long phase */
     char own_phase[TUTTI_WHAT_TEXT]; /* phase of this rank; "": none */
-    int64_t shown_ns;                /* when far ranks were last told that it makes progress */
+    int64_t shown_ns;                /* when far ranks were last told that this rank makes progress */
     int only;                        /* 1 + the only rank whose ring wakes this one; 0: every ring does */
-    int64_t last_watch_ns;           /* time of the last look at the sockets */
+    int64_t last_watch_ns;           /* when this rank last checked the sockets */
 
     pthread_mutex_t star_lock;  /* lets one frame at a time on the control sockets: tutti_group_abort may come from any
                                  * thread */
@@ -192,14 +192,16 @@ struct tutti_group {
     atomic_bool aborted;
     char abort_words[TUTTI_WORDS];
 
-    tutti_thread_boards *thread_boards; /* for threads; else NULL */
-    tutti_region *board_region;         /* for processes; else NULL */
+    tutti_thread_boards *thread_boards; /* boards of ranks that are threads; else NULL */
+    tutti_region *board_region;         /* region of the boards of ranks that are processes; else NULL */
     struct tutti_exchange *exchanges;   /* sorted by priority, then by creation */
     const tutti_group_traffic *traffic; /* NULL: no exchange has been made yet */
     tutti_wire *wire;                   /* wire to far peers; NULL: there are none */
     char wires[512];                    /* name of the transport, for people */
-    char trials[80];                    /* what 'auto' measured for a MiB: "tcp 0.14 ms, ucx 0.29 ms"; "": nothing */
-    char untaken[200];                  /* a wire that is installed but did not open, such as "ucx: why"; "": none */
+    char trials[80];                    /* time for a MiB that 'auto' measured over each wire: "tcp 0.14 ms, ucx 0.29
+                                         * ms"; "": nothing */
+    char untaken[200];                  /* a wire that is installed but did not open, with the reason: "ucx: why"; "":
+                                         * none */
     struct tutti_driver *driver;        /* thread that makes progress; NULL: only the owner drives exchanges */
 
     struct tutti_flight *flight; /* flight recorder of this rank */
@@ -213,7 +215,7 @@ struct tutti_group {
     char peers_closed[300]; /* why peers' memory is closed */
 
     void (*look)(void *arg); /* callback before a sleep, now and then; NULL = none */
-    int64_t looked_ns;       /* time of its last call */
+    int64_t looked_ns;       /* time of the last call of `look` */
     void *look_arg;
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
@@ -226,18 +228,18 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
     return g->hosts[rank] == g->hosts[g->rank];
 }
 
-/* --- waiting --- */
+/* --- time of a wait --- */
 
 /* The time of a blocking call's wait, and the part of it that counts against the deadline (rules: group_patience.c). */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
     int64_t all_ns;     /* whole time of the wait */
-    int64_t look_ns;    /* ... since the last look at the progress of peers */
-    int64_t ask_ns;     /* used time at which to ask what the absent ranks do; 0: not set yet */
-    int64_t noticed_ns; /* used time at the last notice; 0: no notice since the last progress */
+    int64_t look_ns;    /* ... since the progress of peers was last checked */
+    int64_t ask_ns;     /* used_ns at which to ask what the absent ranks do; 0: not set yet */
+    int64_t noticed_ns; /* used_ns at the last notice; 0: no notice since the last progress */
     int nnoticed;
     bool looks;      /* some rank has been in a long phase since this wait began */
-    bool told_phase; /* the notice was given that it waits for a long phase that makes progress */
+    bool told_phase; /* the notice was given that this wait is for a long phase that makes progress */
     bool stopped;    /* the awaited rank is stopped: the notice comes at once */
 } tutti_patience;
 void tutti_patience_begin(tutti_group *g, tutti_patience *p);
@@ -249,7 +251,8 @@ void tutti_group_take_phase(tutti_group *g, tutti_peer *p, bool on, const char *
 void tutti_group_take_report(tutti_peer *p, const char *words);
 /* Tells far ranks now and then that this rank runs. Called by a rank that looks for news. */
 void tutti_group_show_pulse(tutti_group *g);
-/* Lists the ranks that are known to stand still (stopped, or in a long phase) with their conditions; may list none. */
+/* Lists the ranks that are known to stand still (stopped, or in a long phase) with their conditions; the list may be
+ * empty. */
 void tutti_group_list_still(const tutti_group *g, tutti_strbuf *out);
 
 /* Returns true when it is time to ask the system what the absent ranks do, for `words`. */
@@ -325,13 +328,13 @@ bool tutti_driver_is_owner(const tutti_group *g);
 /* Returns true if the thread itself makes this call. */
 bool tutti_driver_is_running(const tutti_group *g);
 /* Sleeps until `called` is signalled (a condition on the monotonic clock), or for `seconds`. The caller holds the lock,
- * which is given back meanwhile. There must be such a thread. */
+ * which is given back meanwhile. The group must have a thread that makes progress. */
 void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds);
 /* Wakes the thread if it sleeps, because there is something to do. */
 void tutti_driver_kick(tutti_group *g);
 /* Returns a descriptor that becomes readable when the wire has something to do (after arm); -1 without a wire. */
 int tutti_driver_descriptor(const tutti_group *g);
-/* Drives once by the owner before it sleeps on that descriptor: true = something moved or is there. */
+/* Drives once by the owner before it sleeps on that descriptor: true = something moved or has arrived. */
 bool tutti_driver_stir(tutti_group *g);
 
 /* --- mesh messages --- */
@@ -343,7 +346,7 @@ typedef enum {
     TUTTI_MESH_ABORT,
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
-    TUTTI_MESH_DUMP,     /* asks for a report; words = why */
+    TUTTI_MESH_DUMP,     /* the receiver shall make a report; words = why */
     TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds; the rank that has not said so is the one that
                           * others wait for */
     TUTTI_MESH_PROGRESS, /* between hosts: progress in the long phase of `rank`; words = "done total" */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_patience.c: decides which part of a wait counts against the deadline, and reports long phases.
  *
- * Each wait counts its own time. While some peer is in a long phase, the wait looks at all peers some times a second. A
- * peer has moved if its phase has begun, ended or reported; it runs if it has looked for news. When any peer moves, the
- * counts of all that have moved or run since the last time begin at zero again. The count of another peer, such as one
- * stopped by a signal, goes on. The longest count is compared with the deadline: so a test that makes progress uses up
- * no rank's patience, and hides no rank that stands still.
+ * Each wait counts its own time. While some peer is in a long phase, the wait checks all peers some times a second. A
+ * peer has moved if its phase has begun, ended or reported; it runs if it has checked for news. When any peer moves,
+ * the counts of all that have moved or run since the last time begin at zero again. The count of another peer, such as
+ * one stopped by a signal, goes on. The longest count is compared with the deadline: so a test that makes progress uses
+ * up no rank's patience, and hides no rank that stands still.
  *
- * The time between two looks counts up to MOST_STEP_NS. No rank sleeps for longer than a second, so in a longer gap
+ * The time between two checks counts up to MOST_STEP_NS. No rank sleeps for longer than a second, so in a longer gap
  * this process itself stood still (SIGSTOP), and the others may have as well. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 static const int64_t FIRST_NS = 1000000000, STILL_NS = 1500000000, NOTICE_NS = 14000000000, MOST_STEP_NS = 1500000000;
 enum { LOOK_NS = 100000000, MOST_DOUBLINGS = 6 };
 
-/* Returns when to name a slow rank, which is early enough before a short deadline, too. */
+/* Returns the time of a wait after which a slow rank is named, which is early enough before a short deadline, too. */
 static int64_t slow_ns(const tutti_group *g)
 {
     const double half_s = g->deadline_s / 2;
@@ -143,7 +143,7 @@ static void take_seen(tutti_long_phase *f, const tutti_peer *p)
     f->seen_pulse = pulse_of(p);
 }
 
-/* Begins to look at peers; all count as silent for as long as this wait has lasted. */
+/* Begins to check peers for progress; all count as silent for as long as this wait has lasted. */
 static void begin_looks(tutti_group *g, tutti_patience *p)
 {
     p->looks = true;
@@ -181,12 +181,12 @@ static void look_who_goes_on(tutti_group *g, tutti_patience *p)
     p->used_ns = most;
 }
 
-/* --- waiting --- */
+/* --- the time of a wait --- */
 
 void tutti_patience_begin(tutti_group *g, tutti_patience *p)
 {
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
-    /* these counts are of an earlier wait */
+    /* idle_ns of the peers is that of an earlier wait */
     for (int r = 0; g->nlong && r < g->nranks; r++) g->peers[r].phase.idle_ns = 0;
 }
 
@@ -297,7 +297,7 @@ void tutti_group_wait_notice(tutti_group *g, tutti_group_wait *w, const char *do
     g->notice(g->notice_arg, words);
 }
 
-/* --- words --- */
+/* --- a rank's condition in words --- */
 
 const char *tutti_group_condition(const tutti_group *group, int rank)
 {

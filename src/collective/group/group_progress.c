@@ -31,12 +31,12 @@ struct tutti_driver {
     pthread_t thread;
     pthread_mutex_t lock; /* guards wire and exchanges, and the next three fields */
     bool owner_drives;
-    uint64_t turns; /* number of the owner's turns */
+    uint64_t turns; /* number of times that the owner has driven */
     bool far_aside; /* the thread sleeps until it is woken */
 
     uint64_t seen_turns; /* only the thread uses this and the next field */
-    int naps;            /* number of naps in this turn */
-    int wake;            /* eventfd */
+    int naps;            /* number of naps while the owner did not come back */
+    int wake;            /* eventfd that wakes the thread */
     int descriptor;      /* descriptor of the wire */
     atomic_bool stop;
     atomic_bool asleep; /* the thread sleeps for longer than a nap, and other threads may have to wake it */
@@ -111,8 +111,8 @@ static bool advance(tutti_group *g)
     return g->traffic ? g->traffic->advance(g) : g->wire && g->wire->row->progress(g->wire);
 }
 
-/* Returns how long the thread leaves the wire to the owner: a nap in ms, -1: until it is woken, 0: not at all. The
- * caller holds the lock. */
+/* Returns how long the thread leaves the wire to the owner: a nap in ms, -1: until the thread is woken, 0: not at all.
+ * The caller holds the lock. */
 static int stand_aside(tutti_driver *d)
 {
     d->far_aside = false;

@@ -12,8 +12,8 @@
 
 #include "group_impl.h"
 
-/* Silence of 1 s leads to a question; three questions without an answer, or 3 s of unacknowledged bytes, end the
- * connection. */
+/* A connection that is silent for 1 s is probed; three probes without an answer, or 3 s of unacknowledged bytes, end
+ * it. */
 void tutti_star_set_options(int fd)
 {
     const struct {
@@ -87,7 +87,9 @@ bool tutti_star_drain(tutti_group *g, int rank)
         if (got <= 0) return got == 0;
         const bool notice = p->partial.head.kind == TUTTI_FRAME_NOTICE, ours = p->partial.head.epoch == g->epoch;
         if (!notice && ours) {
-            if (p->arrived.body) return true; /* two calls came at once: the second waits for its turn */
+            if (p->arrived.body)
+                return true; /* the frame of a call is already kept: the second one waits for its
+                                               * turn */
             p->arrived = p->partial;
             p->partial = (tutti_frame){0};
             continue;

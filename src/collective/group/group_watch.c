@@ -19,7 +19,7 @@
 enum { NEWS = 64, LOOK_NS = 100000000 };
 static const double LOOK_S = 0.25;
 
-/* --- one message --- */
+/* --- one message of the mesh --- */
 
 bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd)
 {
@@ -109,7 +109,7 @@ void tutti_group_abort(tutti_group *g, const char *words)
     if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* this rank's owner may sleep */
 }
 
-/* --- incoming --- */
+/* --- incoming messages --- */
 
 void tutti_group_record_death(tutti_group *g, int rank)
 {
@@ -214,7 +214,7 @@ void tutti_group_drain(tutti_group *g, int rank)
     } else if (tutti_star_drain(g, rank)) {
         return;
     }
-    /* the socket brings nothing any more */
+    /* the socket brings no more messages */
     (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL);
     p->closed = true; /* the descriptor stays open until the group is left: tutti_group_abort may use it in another
                        * thread */
@@ -308,7 +308,7 @@ static void hear_news(tutti_group *g)
 static void empty_bell(const tutti_group *g)
 {
     uint64_t rings;
-    (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* non-blocking */
+    (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* the read does not block */
 }
 
 /* Calls the callback before a sleep, but not every time: it reads every peer's memory, and 300 ranks on two cores sleep
@@ -339,7 +339,8 @@ static void look_at_wire(tutti_group *g)
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
-    const bool owner = tutti_driver_is_owner(g); /* a thread that is not the owner sleeps on the doorbell */
+    const bool owner = tutti_driver_is_owner(g); /* if the owner does not drive, another thread sleeps on the
+                                                  * doorbell */
     tutti_board *own = owner ? g->peers[g->rank].board : NULL;
     struct pollfd polls[TUTTI_MOST_EXTRA + 3] = {{.fd = g->news, .events = POLLIN},
                                                  {.fd = owner ? g->peers[g->rank].bell : -1, .events = POLLIN},

@@ -12,7 +12,7 @@
 enum { MOST_BLOB = 8000 }; /* largest size of an address; addresses have hundreds of bytes */
 static const double MOST_CONNECT_S = 30;
 
-/* The bytes of one rank. */
+/* The bytes that one rank tells the others. */
 typedef struct {
     uint32_t nbytes, status;
     char bytes[];

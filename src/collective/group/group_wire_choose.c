@@ -17,9 +17,9 @@
 
 enum { SHORT = 1 << 16, BYTES = 1 << 20, MOST_ROUNDS = 8 };
 static const double ENOUGH_S = 0.05, WORTH = 0.9;
-static const uint64_t STOP = (uint64_t)1 << 62; /* a turn that no round reaches */
+static const uint64_t STOP = (uint64_t)1 << 62; /* the number of a turn that no round reaches */
 
-/* The memory that both partners may write. */
+/* The memory of a trial that both partners may write. */
 typedef struct {
     _Atomic uint64_t turn;
     char padding[56], bytes[BYTES];
@@ -66,7 +66,7 @@ static bool send_turn(trial *t, size_t nbytes, uint64_t turn)
     return gone;
 }
 
-/* Returns seconds, the best of some rounds; < 0: no round succeeded. The first round is short: it absorbs slow
+/* Returns the seconds of the best of some rounds; < 0: no round succeeded. The first round is short: it absorbs slow
  * beginnings, and on slow links it is the only one. */
 static double lead(trial *t)
 {

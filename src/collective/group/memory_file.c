@@ -18,7 +18,7 @@ void *tutti_memory_file_map(int fd, size_t bytes)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) return NULL;
-    madvise(base, bytes, MADV_HUGEPAGE); /* the system may forbid it: then pages are small */
+    madvise(base, bytes, MADV_HUGEPAGE); /* the system may forbid huge pages: then pages are small */
     return base;
 }
 
@@ -26,7 +26,8 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
 {
     if (madvise((char *)base + offset, bytes, MADV_POPULATE_WRITE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
-    if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0) return true; /* kernels before 5.14 */
+    /* kernels before 5.14 do not know MADV_POPULATE_WRITE */
+    if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0) return true;
     /* neither call exists: pages are allocated when they are touched */
     return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;
 }

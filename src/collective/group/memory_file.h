@@ -6,16 +6,17 @@
 
 #include "group_impl.h"
 
-/* The three steps of making one. Ranks that share a file call them one by one, so that each populates its own part. */
-int tutti_memory_file_open(const char *name);       /* makes an empty file; -1 and errno */
-void *tutti_memory_file_map(int fd, size_t nbytes); /* maps it from its beginning, for reading and writing; NULL and
-                                                     * errno */
-/* allocates the pages; false and errno */
+/* The three steps of making a memory file. Ranks that share a file call them one by one, so that each populates its own
+ * part. */
+int tutti_memory_file_open(const char *name);       /* makes an empty file and returns its descriptor; -1 and errno */
+void *tutti_memory_file_map(int fd, size_t nbytes); /* maps the file from its beginning, for reading and writing; NULL
+                                                     * and errno */
+/* allocates the file's pages; false and errno */
 bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes);
 /* Makes a memfd whose pages are all allocated, so that none is missing later (SIGBUS), and maps it for reading and
  * writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
-/* Sends it as `id` to every near peer, or to those with the same number in set_of (NULL = all). */
+/* Sends the file as `id` to every near peer, or to those with the same number in set_of (NULL = all). */
 void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
 void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd);
 /* Receives the file of peer `from`. `name`: for failures. */

@@ -16,7 +16,7 @@
 #include "../../base/hash.h"
 #include "group_impl.h"
 
-/* The notice of each rank. */
+/* The notice of each rank for the test of access. */
 typedef struct {
     uint64_t number, at, mailbox; /* a number, its address, and the address of the answers, one for each rank */
     uint32_t status, closed;
@@ -48,7 +48,7 @@ int tutti_peer_write(const tutti_group *g, int rank, uint64_t to, const void *fr
     return move(g, rank, (char *)(uintptr_t)from, to, nbytes, false);
 }
 
-/* --- is it allowed? --- */
+/* --- test of access --- */
 
 static void read_wish(probe_notice *own)
 {

@@ -21,9 +21,9 @@
 #include "memory_file.h"
 #include "share.h"
 
-/* Threads: the memory of one rank, and the number of ranks that still map it. All of them are in the list of the boards
- * that the groups share. When create fails in one rank after others have heard all notices, no rank knows which ones
- * still use it, so it is freed with the last group. */
+/* Threads: the memory of one rank, and the number of ranks that still map it. All such memories are in the list of the
+ * boards that the groups share. When create fails in one rank after others have heard all notices, no rank knows which
+ * ranks still use the memory, so it is freed with the last group. */
 typedef struct tutti_thread_memory {
     int users;
     void *bytes;
@@ -34,18 +34,18 @@ struct tutti_region {
     int nranks;
     bool enrolled;               /* the caller owns the memory */
     bool own_pages;              /* tutti_pages_take allocated it */
-    tutti_region_source source;  /* name NULL: it is the host's memory */
-    int rank;                    /* of a source: the rank whose part was made here */
-    tutti_thread_boards *boards; /* for threads; else NULL */
+    tutti_region_source source;  /* where the memory comes from; name NULL: it is the host's memory */
+    int rank;                    /* memory of a source: the rank whose part was made here */
+    tutti_thread_boards *boards; /* boards of ranks that are threads; else NULL */
     tutti_group *group;          /* group whose wire has enrolled it */
-    tutti_wire_memory *memory;   /* NULL: no wire */
+    tutti_wire_memory *memory;   /* NULL: no wire has enrolled the region */
     uint64_t *far;               /* beginning of the memory of far peers, as they see it */
     void *whole;                 /* file of this host's ranks; NULL: each rank has its own, or is a thread */
     size_t whole_bytes;
     struct {
         void *base;
         size_t bytes, mapped;
-        thread_memory *memory; /* for threads */
+        thread_memory *memory; /* memory of a rank that is a thread */
     } part[];
 };
 
@@ -54,7 +54,7 @@ typedef struct {
     uint64_t bytes, memory; /* memory: for threads, its address, or after create that of a thread_memory */
     uint64_t offset;        /* offset in the descriptor's file */
     uint32_t status;
-    char handle[TUTTI_REGION_HANDLE]; /* for a source's memory */
+    char handle[TUTTI_REGION_HANDLE]; /* handle of a source's memory */
 } region_notice;
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -107,7 +107,7 @@ void tutti_region_free_left(tutti_thread_boards *boards)
     }
 }
 
-/* --- this rank's part --- */
+/* --- making this rank's part --- */
 
 /* Returns true if no peer maps this rank's part: all peers are behind a wire, or there are none. */
 static bool is_alone(const tutti_group *g)
@@ -217,7 +217,7 @@ static tutti_status share_whole(tutti_region *region, tutti_group *g, const char
     return st;
 }
 
-/* --- memory of the callers' own --- */
+/* --- memory that callers enrol --- */
 
 /* Maps a peer's memory; this rank's is where the caller has mapped it. */
 static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *name, int r, const region_notice *notice,
@@ -261,7 +261,7 @@ static void adopt_threads(tutti_region *region, const region_notice *notices)
     }
 }
 
-/* --- memory of a source --- */
+/* --- memory of a source, such as a device --- */
 
 static tutti_status open_peers(tutti_region *region, const tutti_group *g, const region_notice *all, tutti_failure *err)
 {
@@ -298,7 +298,7 @@ static tutti_status check_source(const tutti_group *g, const tutti_region_source
     return TUTTI_OK;
 }
 
-/* --- the calls --- */
+/* --- creating regions --- */
 
 static tutti_region *begin(tutti_group *g, bool enrolled)
 {
@@ -436,7 +436,7 @@ void tutti_region_destroy(tutti_region *region)
     for (int r = 0; r < region->nranks; r++) {
         thread_memory *memory = region->part[r].memory;
         if (memory) let_go(memory, region->boards);
-        const size_t mapped = region->part[r].mapped; /* 0 between threads */
+        const size_t mapped = region->part[r].mapped; /* bytes that are mapped; 0 between threads */
         if (mapped && region->own_pages)
             tutti_pages_give_back(region->part[r].base, mapped); /* parts of other ranks are not mapped */
         if (mapped && !region->own_pages) munmap(region->part[r].base, mapped);

@@ -11,9 +11,10 @@
 
 /* Returns true if this rank makes the bytes: it is the lowest of its host. */
 bool tutti_group_makes(const tutti_group *group);
-int tutti_group_maker(const tutti_group *group); /* returns the rank that makes them on this host */
-/* ... or the lowest rank of this host with the same number in set_of. set_of has a number for each rank and is the same
- * on all, for example one number for ranks that are near one piece of memory. NULL = a host is one set. */
+int tutti_group_maker(const tutti_group *group); /* returns the rank that makes the bytes on this host */
+/* Returns the lowest rank of this host with the same number in set_of: it makes the bytes for the ranks with that
+ * number. set_of has a number for each rank and is the same on all, for example one number for ranks that are near one
+ * piece of memory. NULL = a host is one set. */
 int tutti_group_maker_among(const tutti_group *group, const int32_t *set_of);
 /* Returns the number of ranks of this host. */
 int tutti_group_ranks_here(const tutti_group *group);
@@ -32,7 +33,7 @@ typedef struct {
 tutti_status tutti_shared_bytes_create(tutti_group *group, const int32_t *set_of, const tutti_shared_wish *wish,
                                        tutti_shared_bytes **out, tutti_failure *err);
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);
-size_t tutti_shared_bytes_count(const tutti_shared_bytes *b); /* 0: none were made */
+size_t tutti_shared_bytes_count(const tutti_shared_bytes *b); /* returns the number of bytes; 0: none were made */
 void tutti_shared_bytes_destroy(tutti_shared_bytes *b);       /* NULL is accepted */
 
 #endif
