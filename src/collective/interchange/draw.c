@@ -73,7 +73,7 @@ static void mark(const picture *p, const tutti_step *s, int k)
     const tutti_slice *what = &p->part->slices[s->first_out];
     char colour[24];
     colour_of(what, colour);
-    bool between = false; /* true if it both reads and writes memory of others */
+    bool between = false; /* true if the step both reads and writes memory of other ranks */
     for (int32_t i = 0; i < s->nins + s->nouts; i++) {
         int32_t slice = i < s->nins ? s->first_in + i : s->first_out + i - s->nins;
         between = between || p->part->slices[slice].rank != p->part->rank;
@@ -89,7 +89,7 @@ static void mark(const picture *p, const tutti_step *s, int k)
                             x - 3, y - 3, colour);
 }
 
-/* Draws arrows from the ranks whose memory it reads, or to those whose memory it writes. */
+/* Draws arrows from the ranks whose memory the step reads, or to those whose memory it writes. */
 static void remote(const picture *p, const tutti_step *s)
 {
     for (int32_t k = 0; k < s->nins + s->nouts; k++) {

@@ -40,7 +40,8 @@ static void action(row *r, int32_t i)
     for (int32_t d = 0; d < step->ndeps; d++) wait_for(r, r->p->part.deps[step->first_dep + d]);
     if (is_message(step))
         tutti_strbuf_printf(r->out, "%d %s %d %d %lld 6\n", rank, step->kind == TUTTI_STEP_SEND ? "isend" : "irecv",
-                            (int)step->peer, (int)r->p->tag[i], (long long)r->p->bytes[i]); /* 6 stands for bytes */
+                            /* 6 is SMPI's number for the type byte */
+                            (int)step->peer, (int)r->p->tag[i], (long long)r->p->bytes[i]);
     else if (r->p->bytes[i] > 0)
         tutti_strbuf_printf(r->out, "%d compute %lld\n", rank, (long long)r->p->bytes[i]);
     r->state[i] = is_message(step) ? UNDER_WAY : DONE;

@@ -13,7 +13,7 @@
 
 typedef struct {
     int64_t n;              /* number of elements, of 4 bytes each */
-    double add_bytes_per_s; /* > 0 */
+    double add_bytes_per_s; /* speed of sums and copies, > 0 */
 } tutti_export_options;
 
 /* The text is the caller's (free()). */

@@ -40,7 +40,7 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
 /* Returns the number of messages that its connections hold: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);
-int32_t tutti_msccl_holds(bool low_latency); /* the number for LL, or for Simple */
+int32_t tutti_msccl_holds(bool low_latency); /* returns this number for the protocol LL, or for Simple */
 /* Writes what a reader should know beside the proof, a line each: operands that tools and interpreter read differently,
  * limits of the readers, attributes that some require. Writes nothing if there is nothing to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);

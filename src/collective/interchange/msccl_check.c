@@ -76,7 +76,7 @@ static void look_at_all(const tutti_msccl *m, findings *f)
     for (int32_t r = 0; r < m->ngpus; r++) look_at_gpu(&m->gpus[r], r, f);
 }
 
-/* ---- the proof ---- */
+/* ---- proving the program ---- */
 
 tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *err)
 {

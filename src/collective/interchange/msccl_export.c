@@ -56,7 +56,7 @@ static tutti_status find_chunks(msccl_writer *w, tutti_failure *err)
                       MSCCL_MOST_CHUNKS);
 }
 
-/* ---- blocks ---- */
+/* ---- thread blocks ---- */
 
 static int32_t find_block(msccl_writer *w, int32_t send, int32_t recv, int32_t channel)
 {
@@ -114,7 +114,7 @@ static bool find_order(msccl_writer *w, const tutti_part *p, int32_t *order)
     return n == p->nsteps;
 }
 
-/* ---- a rank ---- */
+/* ---- the program of one rank ---- */
 
 static tutti_status write_rank(msccl_writer *w, int32_t r, tutti_failure *err)
 {

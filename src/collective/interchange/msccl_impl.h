@@ -20,7 +20,7 @@ typedef enum {
     MSCCL_NTYPES
 } msccl_type;
 extern const char *const msccl_type_names[MSCCL_NTYPES];
-/* it reads src, writes dst, sends, receives */
+/* what a step does: reads src, writes dst, sends, receives */
 enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 };
 extern const unsigned msccl_does[MSCCL_NTYPES];
 
@@ -48,8 +48,8 @@ typedef struct msccl_step {
     bool awaited;        /* the attribute hasdep */
     /* set by msccl_trace */
     int32_t *position;            /* `count` entries: the chunk of the vector for each chunk that it moves */
-    struct msccl_step *from, *to; /* the other ends of its receive and its send */
-    int32_t stage_in, stage;      /* stage_in: stage of its receive; stage: of the rest */
+    struct msccl_step *from, *to; /* the steps at the other ends of this step's receive and send */
+    int32_t stage_in, stage;      /* stage_in: stage of the step's receive; stage: of the rest */
     int32_t last;                 /* number of its last step in the schedule */
 } msccl_step;
 
@@ -85,7 +85,7 @@ struct tutti_msccl {
     int32_t root, ngpus, nchunks, nchannels;
     int32_t of; /* number of chunks of the vector */
     bool azure; /* true if minBytes, maxBytes and outofplace are present */
-    bool told;  /* its reader wakes waiting steps even if hasdep="0" */
+    bool told;  /* the program's reader wakes waiting steps even if hasdep="0" */
     uint64_t hash;
     msccl_gpu *gpus;
     tutti_schedule *schedule;

@@ -14,7 +14,7 @@
 
 typedef struct {
     tutti_msccl *m;
-    msccl_rooms *rooms; /* for each GPU */
+    msccl_rooms *rooms; /* rooms of each GPU */
     tutti_strbuf *text; /* NULL: the numbering pass */
     int32_t gpu, block, nsteps;
     int32_t *temporary; /* for each block: first of its rooms for data that is received and not stored at once; one more
@@ -66,7 +66,7 @@ static int32_t run_end(const writer *w, const msccl_step *s, part_of_step part, 
     return s->count;
 }
 
-/* ---- lines ---- */
+/* ---- lines of the text form ---- */
 
 static void say(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(writer *w, const char *format, ...)
@@ -336,7 +336,7 @@ tutti_status msccl_make_schedule(tutti_msccl *m, tutti_failure *err)
     return st;
 }
 
-/* ---- for the checker ---- */
+/* ---- a step in words, for the checker ---- */
 
 void msccl_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size)
 {

@@ -12,12 +12,12 @@ typedef struct {
     const msccl_block *block;
     int32_t gpu;
     int32_t source, sink; /* the blocks at the other ends, -1 = none */
-    int32_t *givers;      /* steps that send, in order */
+    int32_t *givers;      /* steps of the block that send, in order */
     int32_t ngivers;
     int32_t at;
     bool half;              /* the receive of the step at `at` is done */
-    bool offers;            /* it has offered to send */
-    int32_t ngiven, ntaken; /* numbers of messages */
+    bool offers;            /* the block has offered to send */
+    int32_t ngiven, ntaken; /* numbers of messages sent and received */
     int32_t stage, after;   /* stage of the last step; lowest stage of the next message */
 } player;
 
@@ -48,7 +48,7 @@ int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at)
     const msccl_gpu *g = &m->gpus[gpu];
     const int32_t begin[3] = {0, g->size[MSCCL_I], g->size[MSCCL_I] + g->size[MSCCL_O]};
     if (!m->in_place || at.buffer == MSCCL_S) return begin[at.buffer] + at.offset;
-    /* the other buffer is a part of this one */
+    /* in place, the other buffer is a part of this one */
     int32_t whole = m->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O;
     return begin[whole] + msccl_natural(m, gpu, at);
 }

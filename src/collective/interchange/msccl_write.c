@@ -6,7 +6,7 @@
 
 static const msccl_place nowhere = {-1, -1};
 
-/* ---- places ---- */
+/* ---- places of slices ---- */
 
 static int32_t chunks_to(const msccl_writer *w, const tutti_slice *s, int32_t fraction)
 {
@@ -34,7 +34,8 @@ static msccl_place place_of(const msccl_writer *w, const tutti_part *p, const tu
     const int32_t buffers[] = {
         [TUTTI_BUFFER_IN] = MSCCL_I, [TUTTI_BUFFER_OUT] = MSCCL_O, [TUTTI_BUFFER_SCRATCH] = MSCCL_S};
     int32_t at = chunks_to(w, s, s->first);
-    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* they share one memory, named after the larger part */
+    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* in and out share one memory, named after the larger
+                                                               * part */
         return (msccl_place){w->head->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O, at};
     return (msccl_place){buffers[b->role], w->base[s->buffer] + at - chunks_to(w, &b->window, b->window.first)};
 }
@@ -48,7 +49,7 @@ static bool same_memory(const msccl_writer *w, const tutti_part *p, const tutti_
     return a->buffer == b->buffer || (w->head->in_place && outside);
 }
 
-/* ---- lines ---- */
+/* ---- lines of thread blocks ---- */
 
 static msccl_line *add_line(msccl_writer *w, int32_t block, const char *type, msccl_place src, msccl_place dst,
                             int32_t count)
@@ -146,7 +147,7 @@ static void add_reduce(msccl_writer *w, const tutti_part *p, const tutti_step *s
                   place_of(w, p, &p->slices[s->first_out + k]), count);
 }
 
-/* ---- a step ---- */
+/* ---- one step ---- */
 
 static void add_work(msccl_writer *w, const tutti_part *p, const tutti_step *s, int32_t block)
 {
