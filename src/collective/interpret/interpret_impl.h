@@ -21,13 +21,13 @@ typedef struct {
 
 typedef struct {
     int32_t actor_rank;
-    int32_t sequence; /* -1: scribbler, -2: feeder */
+    int32_t sequence; /* sequence of the rank; -1: scribbler, -2: feeder */
     int32_t *steps, nsteps;
 } tutti_actor;
 
 typedef struct {
     int32_t src, dst, number;
-} tutti_message_line; /* a channel */
+} tutti_message_line; /* a channel of the schedule */
 
 typedef struct {
     const tutti_part_source *source;
@@ -47,7 +47,7 @@ typedef struct {
     int32_t ndone;
     int32_t capacity;     /* messages that a channel buffers; 0 = rendezvous */
     uint64_t salt;        /* varies the values of the inputs */
-    tutti_word *expected; /* for each invocation and element */
+    tutti_word *expected; /* for each invocation and element: the sum that is right */
     tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once it is
                            * known */
     char *text;           /* verdict, TUTTI_VERDICT_TEXT bytes */
@@ -84,7 +84,7 @@ typedef struct {
 typedef struct {
     int64_t to;
     tutti_word value;
-    int32_t line, ordinal; /* they become visible at the latest when the signal of this ordinal is seen */
+    int32_t line, ordinal; /* the elements become visible at the latest when the signal of this ordinal is seen */
 } tutti_word_flight;
 typedef struct tutti_parcel {
     struct tutti_parcel *next;
@@ -111,12 +111,12 @@ void tutti_state_create(tutti_state *s, const tutti_world *w);
 int32_t tutti_world_nrunning(const tutti_world *w, int32_t r);
 void tutti_run_reset(tutti_run *run); /* resets the run to the beginning */
 
-/* interpret_act.c */
+/* ---- actions (interpret_act.c) ---- */
 /* OVER: the actor has nothing left to do */
 typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act;
 tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* plays one action of that actor; sets run->wrong */
 bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* true if the order of the next action may matter */
-/* interpret_caller.c */
+/* ---- callers of ranks (interpret_caller.c) ---- */
 bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier lets rank r end too early; run->text says so */
 tutti_act tutti_run_scribble(tutti_run *run, int32_t actor);
 tutti_act tutti_run_feed(tutti_run *run, int32_t actor);

@@ -114,7 +114,7 @@ static void place_memory(tutti_world *w, int32_t r)
 /* ---- words that more than one actor touches, with at least one write ---- */
 
 typedef struct {
-    int32_t *first; /* 1 + the first actor */
+    int32_t *first; /* for each word: 1 + the first actor that touches it */
     uint8_t *many, *written;
 } touches;
 
