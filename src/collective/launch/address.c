@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- reading ---- */
+/* ---- reading an address ---- */
 
 static tutti_status refuse(const char *text, const char *why, tutti_failure *err)
 {
@@ -34,7 +34,7 @@ static bool part(const char **host, size_t *length, const char **port)
         return true;
     }
     *length = strlen(text);
-    if (!colon || strchr(colon + 1, ':')) return true; /* a name, or an IPv6 address */
+    if (!colon || strchr(colon + 1, ':')) return true; /* the text is a name, or an IPv6 address */
     *length = (size_t)(colon - text), *port = colon + 1;
     return true;
 }

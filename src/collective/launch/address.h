@@ -20,8 +20,8 @@ typedef struct {
 /* Reads an address. TUTTI_ERR_USAGE for a text that can never be one: a URL, 256.1.1.1, fe80::1 without its
  * interface. */
 tutti_status tutti_address_read(const char *text, tutti_address *out, tutti_failure *err);
-/* Finds all stream addresses of it (freeaddrinfo), or returns getaddrinfo's error. A name that is unknown now may
- * become known later. */
+/* Finds all stream addresses of the address (freeaddrinfo), or returns getaddrinfo's error. A name that is unknown now
+ * may become known later. */
 int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **out);
 /* Opens sockets that listen where peers may look for rank 0: on a given address, on loopback for "localhost", else on
  * all interfaces, because peers may know a name by another address than this host does. Returns their number, or -1 and

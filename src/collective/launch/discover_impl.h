@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover_impl.h: the ways in which a rank learns its numbers, each one file and one row of discover.c. */
+/* discover_impl.h: how a rank learns its numbers from each launcher; each launcher is one file and one row of
+ * discover.c. */
 #ifndef TUTTI_DISCOVER_IMPL_H
 #define TUTTI_DISCOVER_IMPL_H
 

@@ -188,7 +188,7 @@ static tutti_status find_zero(tutti_group_config *c, tutti_failure *err)
     return st || c->rank == 0 ? st : look_up(c, err);
 }
 
-/* --- the row --- */
+/* --- the row of the table of launchers --- */
 
 static void end(tutti_group_config *c, int exit_code, const char *words)
 {

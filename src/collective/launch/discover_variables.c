@@ -55,7 +55,7 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
-    if (here <= local || here > nranks) here = 0; /* the value is of another launcher */
+    if (here <= local || here > nranks) here = 0; /* another launcher has set the value */
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
     st = take_port(c->master_addr, &port, err);

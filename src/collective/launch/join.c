@@ -73,7 +73,7 @@ static int count_near(const tutti_group *g)
     return n;
 }
 
-/* Called when all have met: connects sockets and shares memory between the ranks of a host. */
+/* Called when all ranks have met: connects sockets and shares memory between the ranks of a host. */
 static tutti_status settle(tutti_group *g, tutti_joining *j, tutti_failure *err)
 {
     char who[TUTTI_HOST_TEXT + 96];

@@ -13,7 +13,7 @@
 
 typedef struct {
     int rank, nranks, local_rank;
-    int local_nranks;        /* ranks on this host; 0 = the launcher has not said */
+    int local_nranks;        /* number of ranks on this host; 0 = the launcher has not said */
     const char *master_addr; /* host of rank 0 */
     int master_port;         /* port on which rank 0 listens */
     int master_fd;           /* rank 0: an inherited listening socket, or -1 */

@@ -106,7 +106,7 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
     g->nhosts = g->nranks;
 }
 
-/* ---- cores ---- */
+/* ---- cores of a machine ---- */
 
 void tutti_hello_fill_cores(tutti_hello_cores *c)
 {

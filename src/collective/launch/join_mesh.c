@@ -70,7 +70,7 @@ static bool look_out_for(const tutti_group *g, int fd, uint64_t mark)
     return epoll_ctl(g->news, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
-/* --- the lower ranks --- */
+/* --- connecting to lower ranks --- */
 
 /* Returns -1 and errno; EAGAIN: the queue of the listener is full. */
 static int connect_to(const char *name)
@@ -105,7 +105,7 @@ static tutti_status connect_lower_ranks(meeting *m, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* --- ranks that connect --- */
+/* --- ranks that connect to this one --- */
 
 /* Returns true if the socket's process has this user. A stranger (other user, other cookie) is dropped silently. */
 static bool same_user(int socket)
@@ -171,7 +171,7 @@ static void hear_stranger(meeting *m, int fd)
     m->nmissing--;
 }
 
-/* --- all --- */
+/* --- connecting all ranks of the host --- */
 
 static bool is_missing(const tutti_group *g, int rank)
 {

@@ -60,7 +60,7 @@ static void tell_unreached(tutti_joining *j, const char *why)
  * hosts). */
 typedef struct {
     struct addrinfo *list; /* NULL: the name is unknown */
-    double asked_at;       /* 0: never asked */
+    double asked_at;       /* when the name was last looked up; 0: never */
     int problem;           /* error of getaddrinfo */
 } addresses;
 

@@ -23,7 +23,7 @@ static const double TELL_S = 2;
 typedef struct {
     int fd; /* -1: the caller has gone, and its place is free */
     tutti_frame frame;
-    bool whole; /* it is a member */
+    bool whole; /* its whole hello has come, and it is a member */
 } caller;
 
 typedef struct {

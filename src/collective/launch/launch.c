@@ -25,9 +25,9 @@
 #include "open_files.h"
 
 typedef struct {
-    int order;   /* 1 = it failed first; 0 = it did not fail */
-    bool borne;  /* ... and the others went on */
-    bool killed; /* the launcher killed it after the grace */
+    int order;   /* 1 = this rank failed first; 0 = it did not fail */
+    bool borne;  /* ... and the other ranks went on without it */
+    bool killed; /* the launcher killed the rank after the grace */
 } rank_end;
 
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
 static const int forwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP};
 enum { NFORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
-/* --- before --- */
+/* --- before the ranks start --- */
 
 static tutti_status open_socket(launcher *l, tutti_failure *err)
 {
@@ -92,7 +92,7 @@ static void make_cookie(char text[33])
     snprintf(text, 33, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
 }
 
-/* --- one rank --- */
+/* --- starting one rank --- */
 
 enum { MAX_CHANGES = 16 };
 
@@ -172,7 +172,7 @@ static tutti_status start_rank(launcher *l, int rank, char *const *argv, tutti_f
     return TUTTI_OK;
 }
 
-/* --- watching --- */
+/* --- watching the ranks --- */
 
 static void send_all(launcher *l, int signal)
 {
@@ -231,7 +231,7 @@ static void watch(launcher *l)
     }
 }
 
-/* --- after --- */
+/* --- after the last rank has ended --- */
 
 static bool is_own_failure(const launcher *l, int rank)
 {

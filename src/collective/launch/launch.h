@@ -30,9 +30,9 @@ typedef struct {
 void tutti_launch_tell_borne(void);
 
 typedef struct {
-    /* rank 0's, if it has told that it no longer needs the others; else that of the first failure in time (128 + n for
-     * signal n); 0 = all ranks ended with 0. A rank that ended with 4 because it lost a peer is the cause only if no
-     * rank ended otherwise. */
+    /* exit code of rank 0, if it has told that it no longer needs the others; else that of the first failure in time
+     * (128 + n for signal n); 0 = all ranks ended with 0. A rank that ended with 4 because it lost a peer is the cause
+     * only if no rank ended otherwise. */
     int exit_code;
     char *words; /* one line for each rank that failed, first failure first; "" when none; free() */
     char *lost;  /* the same for ranks that rank 0 no longer needed; NULL when none; free() */

@@ -20,7 +20,7 @@ static rlim_t count_open(rlim_t limit)
     rlim_t n = 0;
     for (const struct dirent *e = readdir(all); e; e = readdir(all)) n += e->d_name[0] != '.';
     closedir(all);
-    return n - 1; /* without the folder itself */
+    return n - 1; /* the descriptor of the folder itself does not count */
 }
 
 tutti_status tutti_open_files_allow(int more, const char *who, tutti_failure *err)
