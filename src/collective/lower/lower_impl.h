@@ -78,10 +78,10 @@ static inline bool tutti_lowers_with_ack(const tutti_lowering *l, const tutti_st
     return !(s->hint & TUTTI_HINT_NO_ACK) || ((s->hint & TUTTI_HINT_PULL) && !tutti_lowers_near(l, s));
 }
 
-void tutti_lower_fuse(tutti_lowering *l); /* lower_fuse.c: partner, first_fused, ... */
-/* lower_pieces.c; false = no single sequence will do */
+void tutti_lower_fuse(tutti_lowering *l); /* sets partner, first_fused, ... (lower_fuse.c) */
+/* finds the pieces and their levels (lower_pieces.c); false = no single sequence will do */
 bool tutti_lower_pieces(tutti_lowering *l);
-void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* lower_emit.c: writes one sequence */
+void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* writes one sequence (lower_emit.c) */
 void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b); /* writes the sequences of the two-sided part */
 
 #endif
