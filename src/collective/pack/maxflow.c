@@ -16,7 +16,8 @@ struct tutti_maxflow {
     int32_t nnodes, narcs, capacity; /* capacity: number of arcs that there is room for */
     half *halves;
     int64_t *limits;                      /* capacity of each arc */
-    int32_t *first, *level, *now, *queue; /* for each node */
+    int32_t *first, *level, *now, *queue; /* for each node: first arc, level in the search, arc to try next; the queue
+                                           * of the search */
 };
 
 tutti_maxflow *tutti_maxflow_create(int32_t nnodes)

@@ -100,7 +100,7 @@ static tutti_ratio all_gather_rate(const tutti_network *g)
     int64_t unit = tutti_network_unit(g), cut = 0, inside;
     tutti_ratio x = {0, 1};
     bool *side = tutti_alloc((size_t)(g->nnodes + 1) * sizeof *side), better = g->nranks > 1;
-    for (int32_t v = 1; v < g->nnodes; v++) side[v] = true; /* all but rank 0 */
+    for (int32_t v = 1; v < g->nnodes; v++) side[v] = true; /* the first cut: all nodes but rank 0 */
     while (better) {
         cut = inside = 0;
         for (int32_t i = 0; i < g->narcs; i++)

@@ -20,8 +20,8 @@
 typedef struct {
     int32_t root, nreached;
     int64_t many;
-    int32_t *chosen; /* way into each node; -1: it is the root or not reached */
-    int32_t *depth;  /* -1 = not reached */
+    int32_t *chosen; /* route into each node; -1: the node is the root or not reached */
+    int32_t *depth;  /* depth of each node in the tree; -1 = not reached */
 } growing;
 
 typedef struct {
@@ -51,7 +51,7 @@ static void divide(forest *f, int32_t tree, int64_t many)
     old->many -= many;
 }
 
-/* Returns how many copies of the tree may take the way. */
+/* Returns how many copies of the tree may take this route between two nodes. */
 static int64_t allowed(const forest *f, int32_t tree, int32_t way)
 {
     const tutti_packing_way *e = &f->w.ways[way];
@@ -73,7 +73,7 @@ static int64_t allowed(const forest *f, int32_t tree, int32_t way)
     return spare < most ? spare : most;
 }
 
-/* Returns the next way of the tree, near the root first, wide before narrow, and how many copies take it. */
+/* Returns the next route that the tree takes, near the root first, wide before narrow, and how many copies take it. */
 static int32_t next_way(const forest *f, int32_t tree, int64_t *many)
 {
     const growing *t = &f->trees[tree];

@@ -166,7 +166,7 @@ static tutti_status ask_in(const choice *c, const tutti_fewest_options *o, const
     return st;
 }
 
-/* Asks which trees, then for their best weights. */
+/* Asks the solver which trees to use, then for their best weights. */
 static tutti_status ask(const choice *c, const tutti_fewest_options *o, double *x, bool *proved, tutti_failure *err)
 {
     char *folder = NULL;

@@ -9,7 +9,7 @@
 /* Returns TUTTI_ERR_USAGE if there is no such root, or no tree spans the network. */
 tutti_status tutti_packing_can_span(const tutti_network *g, int32_t root, tutti_failure *err);
 
-/* Ways from rank to rank, each with a capacity of its own: an arc, or a piece of arcs that splitting led through
+/* Routes from rank to rank, each with a capacity of its own: an arc, or a piece of arcs that splitting led through
  * switches. */
 typedef struct {
     int32_t src, dst;
@@ -44,7 +44,7 @@ void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, i
 /* The load of each tree on each link for a unit of weight, and the capacities of the links. */
 typedef struct {
     int32_t ntrees, nlinks;
-    int64_t *load; /* ntrees x nlinks */
+    int64_t *load; /* ntrees x nlinks loads */
     double *room;
 } tutti_tree_loads;
 /* Returns the greatest rate that the trees with use[i] carry together; x: their weights, few of which are not 0. */

@@ -25,7 +25,7 @@ typedef struct {
     int32_t *parent_link, *order, *where; /* for a walk through a tree */
 } joined;
 
-/* Finds the links on the way from u to v in the tree; returns their number, -1 = not connected. */
+/* Finds the links on the path from u to v in the tree; returns their number, -1 = not connected. */
 static int32_t way_between(joined *j, int32_t tree, int32_t u, int32_t v, int32_t *links)
 {
     const bool *has = j->holds + (size_t)tree * (size_t)j->nlinks;

@@ -15,13 +15,13 @@
 enum { MAX_TREES = 4000, LOOK_EVERY = 64 };
 
 typedef struct {
-    int32_t *chosen; /* a way for each rank */
+    int32_t *chosen; /* for each rank: the route that reaches it in the current tree */
     double amount;
 } light;
 
 typedef struct {
     const tutti_ways *w;
-    const int32_t *back; /* for each way, the one against it, because allreduce loads both; else NULL */
+    const int32_t *back; /* for each route, the opposite one, because allreduce loads both; else NULL */
     int32_t root;
     double *length, *load;
     light *trees;

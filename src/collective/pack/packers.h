@@ -67,8 +67,8 @@ typedef struct {
     double loss;
 } tutti_packing_wish;
 
-/* Makes a packing by the greedy choice, so that every rank gets the same trees. In all but the first case weights are
- * shares, and there is no bound. */
+/* Makes a packing by the greedy choice, so that every rank gets the same trees. If links between ranks do not join all
+ * ranks, weights are shares, and there is no bound. */
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, const tutti_packing_wish *wish,
                               tutti_packing *out, tutti_failure *err);
 

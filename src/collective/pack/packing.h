@@ -39,18 +39,18 @@ static inline double tutti_ratio_value(tutti_ratio r)
 
 typedef struct {
     int32_t src, dst;        /* parent and child, ranks */
-    int32_t first_via, nvia; /* switches on the way: a range of packing.via */
+    int32_t first_via, nvia; /* switches that the edge passes: a range of packing.via */
 } tutti_tree_edge;
 
 typedef struct {
     int32_t root;
-    int64_t weight;     /* in units */
+    int64_t weight;     /* rate that the tree carries, in the packing's units */
     int32_t first_edge; /* nranks - 1 edges in packing.edges, each after the edge that reaches its parent */
 } tutti_packed_tree;
 
 typedef struct {
     tutti_packing_use use;
-    int32_t root; /* of a broadcast, else 0 */
+    int32_t root; /* root of a broadcast, else 0 */
     int32_t nranks, nnodes;
     tutti_ratio unit, bound;
     tutti_packed_tree *trees;
@@ -73,7 +73,8 @@ void tutti_packing_tidy(tutti_packing *p);
 int64_t tutti_packing_weight(const tutti_packing *p); /* returns the sum over all trees */
 double tutti_packing_rate(const tutti_packing *p);
 double tutti_packing_gap(const tutti_packing *p);    /* returns 1 - rate / bound; exactly 0 if they are equal */
-int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of edges on the longest way down */
+int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of edges on the longest path from a root
+                                                      * down */
 /* Computes the weight on each arc of the network. False: an edge uses a hop that is no arc. */
 bool tutti_packing_loads(const tutti_packing *p, const tutti_network *g, int64_t *load);
 

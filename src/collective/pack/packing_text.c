@@ -35,7 +35,7 @@ char *tutti_packing_print(const tutti_packing *p)
 typedef struct {
     const char *name, *at, *end, *line_end;
     int line;
-    int64_t left; /* rest of MAX_TOTAL */
+    int64_t left; /* what is left of MAX_TOTAL for further weights */
     tutti_failure *err;
 } reader;
 
@@ -99,7 +99,7 @@ static bool line_is_over(reader *r)
 {
     skip_spaces(r);
     bool over = r->at == r->line_end;
-    if (over) { /* after a comment */
+    if (over) { /* skips a comment, up to the end of the line */
         const char *newline = memchr(r->line_end, '\n', (size_t)(r->end - r->line_end));
         r->line_end = newline ? newline : r->end;
     }

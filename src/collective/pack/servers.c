@@ -18,8 +18,8 @@
 enum { SHARES = 840 /* divisible by 1 .. 8 */ };
 
 typedef struct {
-    int32_t first, n;      /* its ranks are consecutive: n of them from `first` */
-    tutti_packing packing; /* trees in its links; empty: one-hop trees */
+    int32_t first, n;      /* the server's ranks are consecutive: n of them from `first` */
+    tutti_packing packing; /* trees in the server's links; empty: one-hop trees */
     int64_t weight;        /* total weight of the packing */
 } server;
 
@@ -66,7 +66,7 @@ static int32_t lookup(const server *s, int32_t at, local *l)
     int32_t upto = SHARES;
     int64_t before = 0;
     l->root = (int32_t)((int64_t)at * s->n / SHARES);
-    for (int32_t r = 0; r <= s->n; r++) { /* r: where the next root begins */
+    for (int32_t r = 0; r <= s->n; r++) { /* looks for the share at which the next root begins */
         int32_t begins = (r * SHARES + s->n - 1) / s->n;
         if (begins > at && begins < upto) upto = begins;
     }

@@ -10,9 +10,9 @@
 
 typedef struct {
     int32_t ncolumns, nrows, room;
-    double *goal;  /* ncolumns */
-    double *rows;  /* nrows x ncolumns */
-    double *limit; /* nrows, >= 0 */
+    double *goal;  /* ncolumns coefficients c */
+    double *rows;  /* nrows x ncolumns coefficients A */
+    double *limit; /* nrows limits b, >= 0 */
 } tutti_lp;
 
 void tutti_lp_init(tutti_lp *lp, int32_t ncolumns);

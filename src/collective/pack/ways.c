@@ -14,9 +14,9 @@
 #include "pack_impl.h"
 
 typedef struct {
-    tutti_ways w; /* ways between nodes of any kind */
+    tutti_ways w; /* routes between nodes of any kind */
     int32_t nnodes;
-    const int64_t *demand; /* for each rank */
+    const int64_t *demand; /* for each rank: what its trees must still carry */
     int64_t total;
 } splitting;
 
@@ -53,7 +53,7 @@ static bool met(const splitting *s)
     return all;
 }
 
-/* Gives in > switch > out a way of its own with `amount`; returns the way's number. */
+/* Gives in > switch > out a route of its own with `amount`; returns the route's number. */
 static int32_t join(splitting *s, int32_t in, int32_t out, int64_t amount)
 {
     tutti_packing_way way = {s->w.ways[in].src, s->w.ways[out].dst, amount, s->w.nvia, 0};
@@ -72,7 +72,7 @@ static void set_joined(splitting *s, int32_t in, int32_t out, int32_t way, int64
     s->w.ways[in].capacity -= more, s->w.ways[out].capacity -= more, s->w.ways[way].capacity = amount;
 }
 
-/* Lists the ways that end (or begin) at the node, with the sum of their capacities; returns their number. */
+/* Lists the routes that end (or begin) at the node, with the sum of their capacities; returns their number. */
 static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list, int64_t *sum)
 {
     int32_t n = 0;
@@ -80,7 +80,7 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     for (int32_t i = 0; i < s->w.nways; i++) {
         const tutti_packing_way *way = &s->w.ways[i];
         if ((in ? way->dst : way->src) != node || !way->capacity) continue;
-        if (way->src == way->dst) continue; /* a way that turned back at another switch is of no use */
+        if (way->src == way->dst) continue; /* a route that turned back at another switch is of no use */
         list[n++] = i;
         *sum += s->w.ways[i].capacity;
     }
@@ -145,7 +145,7 @@ static void split_off(splitting *s, int32_t node)
     free(ins), free(outs);
 }
 
-/* Keeps only ways between ranks. */
+/* Keeps only routes between ranks. */
 static void keep_ranks(tutti_ways *w)
 {
     int32_t n = 0;
