@@ -14,7 +14,7 @@
 
 typedef struct {
     tutti_part part;
-    tutti_slice *far; /* one for each step; rank -1 = none */
+    tutti_slice *far; /* for each step: the slice at the other end; rank -1 = none */
     int32_t buffers_capacity, steps_capacity, far_capacity, slices_capacity, deps_capacity, folds_capacity;
 } tutti_part_builder; /* initialise it with tutti_part_begin */
 
@@ -25,7 +25,8 @@ void tutti_part_abandon(tutti_part_builder *b);
 /* Copies everything that `from` holds into the empty builder b. */
 void tutti_part_copy(tutti_part_builder *b, const tutti_part_builder *from);
 
-/* Both return the index. tutti_part_step takes only kind, sequence, stage, peer, channel, when and hint of `step`. */
+/* Add a buffer, and open a step. Both return the index. tutti_part_step takes only kind, sequence, stage, peer,
+ * channel, when and hint of `step`. */
 int32_t tutti_part_buffer(tutti_part_builder *b, const tutti_buffer *buffer);
 int32_t tutti_part_step(tutti_part_builder *b, const tutti_step *step);
 void tutti_part_in(tutti_part_builder *b, tutti_slice slice);

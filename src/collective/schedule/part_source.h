@@ -33,7 +33,7 @@ typedef struct {
      * *where, a slice of the same length in another buffer of that rank, which itself has memory of its own. NULL: no
      * buffer shares memory. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
-    const tutti_headway *headway; /* is called now and then while the judging goes on, without counts; NULL = none */
+    const tutti_headway *headway; /* called now and then while the check runs, without counts; NULL = none */
 } tutti_part_source;
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);

@@ -14,7 +14,7 @@ struct tutti_schedule {
     tutti_schedule_header head;
     const tutti_schedule_ops *ops;
     void *state;
-    int32_t *host_of; /* array of head.host_of */
+    int32_t *host_of; /* memory of head.host_of */
 };
 
 tutti_schedule *tutti_schedule_create(const tutti_schedule_header *head, const tutti_schedule_ops *ops, void *state)

@@ -46,13 +46,13 @@ typedef struct {
 
 typedef struct {
     tutti_part_builder builder;
-    tutti_text_name *names; /* sorted */
+    tutti_text_name *names; /* names of buffers, sorted */
     bool seen;
 } tutti_text_rank;
 
 typedef struct {
     tutti_schedule_header head;
-    int32_t *host_of; /* array of head.host_of */
+    int32_t *host_of; /* memory of head.host_of */
     tutti_text_rank *ranks;
     int64_t nsteps;
     int32_t *open; /* for expressions: number of operands so far in each open parenthesis */

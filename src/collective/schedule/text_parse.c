@@ -217,7 +217,7 @@ static tutti_status sort_names(const char *file, tutti_text *t, tutti_failure *e
     return TUTTI_OK;
 }
 
-/* ---- lines ---- */
+/* ---- the lines of the file ---- */
 
 static tutti_status read_rank(tutti_text *t, tutti_lexer *x, int32_t *rank)
 {
