@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     double seconds;                        /* expected time: rounds with a barrier after each */
-    double latency_s, transfer_s, local_s; /* its parts; transfer is 0 on a host */
+    double latency_s, transfer_s, local_s; /* parts of `seconds`; transfer is 0 on a host */
     double lower_s;                        /* no execution of this schedule on this topology is shorter */
     double busy_s;                         /* lower_s without the waiting: time of the busiest link or core */
     int32_t fan_in;                        /* the largest number of ranks that send to one rank of another host in one
@@ -40,7 +40,7 @@ typedef struct {
     int64_t bytes_sent;                    /* bytes that the busiest rank sends; host: as bytes_most */
     int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
     char bottleneck_name[32];
-    double bottleneck_busy; /* load / capacity of that link / seconds */
+    double bottleneck_busy; /* share of `seconds` in which that link is busy: load / capacity / seconds */
 } tutti_simulation;
 
 /* Simulates. A host wants the schedule lowered for mapped memory. A network takes it as compiled, one-sided, or lowered
@@ -69,7 +69,7 @@ typedef struct {
     double bandwidth_s;  /* network: bytes that must leave parts of a partition (L3); host: bytes through the memory */
     double compute_s;    /* network: additions (L7); host: every input read and every output written once */
     double in_network_s; /* network: bytes that must cross a cut even if switches add (L2); else 0 */
-    double best_s;       /* the largest, without in_network_s */
+    double best_s;       /* largest of the times above, without in_network_s */
     const char *best;    /* "latency", "bandwidth", "compute", "memory" */
 } tutti_bounds;
 void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,

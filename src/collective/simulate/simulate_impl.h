@@ -23,15 +23,15 @@ typedef struct {
 
 typedef struct {
     int32_t nranks, nstages;
-    int32_t nseen; /* number of parts that were collected, those of ranks 0 ..; the parts of all other ranks are the
+    int32_t nseen;     /* number of parts that were collected, those of ranks 0 ..; the parts of all other ranks are the
                     * same, with peers and slices moved on */
-    bool by_bits;  /* the distance is a xor, not a sum */
-    int64_t unit; /* number of elements at which all slices of collected parts, and their paths, are whole; 0: it is too
-                   * large */
+    bool by_bits;      /* ranks are moved on by an xor with the distance, not by a sum */
+    int64_t unit;      /* number of elements at which all slices of collected parts, and their paths, are whole; 0: that
+                   * number is too large */
     int32_t npaths;    /* number of flows of a message */
     tutti_flow *flows; /* sorted by stage */
     int64_t nflows, room;
-    tutti_work *work; /* [stage * nseen + rank] */
+    tutti_work *work; /* work of each rank in each stage: [stage * nseen + rank] */
     uint8_t *waits;   /* for each stage: some rank waits or receives in it */
     int64_t nmessages;
     double footprint; /* bytes of all buffers of all ranks, every bank */
@@ -58,7 +58,7 @@ tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_
 /* Flows that start together and have max-min fair shares of the links. */
 typedef struct {
     double end_s;                           /* time at which the last flow ends */
-    double most_latency_s, least_latency_s; /* latencies of their routes */
+    double most_latency_s, least_latency_s; /* latencies of the flows' routes */
     int32_t fan_in;                         /* fan_in of the stage, as in tutti_simulation */
 } tutti_filled;
 /* Computes the times; load[link] += bytes. */
@@ -69,7 +69,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
  * (stages.c). */
 typedef struct {
     int64_t begin, end; /* range of flows of the first stage of this kind */
-    int32_t times;      /* number of stages */
+    int32_t times;      /* number of stages of this kind */
     tutti_filled filled;
     double *load; /* bytes of one such stage on each link; NULL: not needed */
 } tutti_stage_kind;

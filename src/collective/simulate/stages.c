@@ -22,7 +22,7 @@ typedef struct {
     const tutti_traffic *traffic;
     const tutti_topology *t;
     const tutti_fabric *net;
-    const int32_t *host_of; /* for each rank */
+    const int32_t *host_of; /* host of each rank */
 } ground;
 
 static bool are_equal(const tutti_flow *a, const tutti_flow *b, int64_t n)

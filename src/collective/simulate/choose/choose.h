@@ -34,7 +34,7 @@ typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* with all parameters; if it cannot be compiled, the text that was asked
                                            * for */
     bool can;                             /* false: `refusal` says why */
-    bool skipped;                         /* it can, but has too many steps */
+    bool skipped;                         /* the algorithm can serve, but its schedule has too many steps */
     tutti_simulation sim;
     tutti_closed_form form; /* `seconds` is 0 if there is no closed form */
     char refusal[200];
@@ -91,7 +91,7 @@ tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps,
  * unless the figure says so. bench/mapping/NOTES.md has derivations and sources. Threads: shared. */
 
 typedef enum {
-    TUTTI_LIMIT_NONE,    /* it says nothing here; `where` says why */
+    TUTTI_LIMIT_NONE,    /* the limit says nothing for this collective and topology; `where` says why */
     TUTTI_LIMIT_BOUND,   /* no schedule is faster; perhaps no schedule reaches it */
     TUTTI_LIMIT_EXACT,   /* no schedule is faster, and for large vectors some schedules come arbitrarily close */
     TUTTI_LIMIT_REACHED, /* the time of some schedule; others may be faster */
@@ -101,7 +101,7 @@ const char *tutti_limit_kind_name(tutti_limit_kind k); /* "-", "bound", "exact",
 enum { TUTTI_NLIMITS = 7 };
 typedef struct {
     const char *name;    /* "L1 latency" */
-    const char *meaning; /* one line */
+    const char *meaning; /* meaning of the limit in one line */
     tutti_limit_kind kind;
     double seconds;
     char where[320];
@@ -129,7 +129,7 @@ enum { TUTTI_MAX_ENGINES = 8 };
 typedef struct {
     bool can;
     double seconds;
-    char why[200]; /* why the engine cannot, or failed */
+    char why[200]; /* why the engine cannot answer, or how it failed */
 } tutti_engine_answer;
 
 typedef struct {

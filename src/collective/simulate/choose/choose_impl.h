@@ -8,8 +8,8 @@
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_schedule *compiled, *lowered; /* NULL: it cannot be made, or has too many steps */
-    int64_t nsteps;                     /* an estimate for all ranks */
+    tutti_schedule *compiled, *lowered; /* NULL: the schedule cannot be made, or has too many steps */
+    int64_t nsteps;                     /* estimated number of steps of all ranks */
     bool too_many;
     int32_t most_fan_in; /* limit of the policy */
     char refusal[200];

@@ -18,7 +18,7 @@
 
 typedef struct {
     double nsteps, bytes, added; /* bytes and added are factors of the vector */
-    double nmessages;            /* messages that one rank handles in all */
+    double nmessages;            /* number of messages that one rank handles in all */
 } cost;
 
 static cost plus(cost a, cost b)
@@ -45,7 +45,7 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
     case TUTTI_GATHER: *out = gather; return true; /* the root's link receives what an all-gather sends */
     case TUTTI_ALL_TO_ALL:
         *out = (cost){1, most_of(p) / p, 1.0 / p / p, p - 1};
-        return true; /* its own block is copied */
+        return true; /* a rank's own block is copied */
     case TUTTI_BARRIER: *out = (cost){1, 0, 0, p - 1}; return true;
     default: return false;
     }

@@ -22,7 +22,7 @@ typedef struct {
 /* A set of nodes and the rate that can leave it. */
 typedef struct {
     double bytes_per_s;
-    bool *side; /* nnodes entries */
+    bool *side; /* for each node: the set holds it */
 } tutti_cut;
 
 /* Returns false on a host. Release a filled value; release also accepts a zeroed one. */

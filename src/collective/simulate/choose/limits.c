@@ -35,7 +35,7 @@ static double rounds_cost(int32_t p, double wire, double soft)
     for (int32_t m = 2; m <= p; m++) {
         cost[m] = INFINITY;
         for (int32_t k = 1; k < m; k++) {
-            int32_t before = (m + k) / (k + 1); /* ceil(m / (k + 1)) */
+            int32_t before = (m + k) / (k + 1); /* before = ceil(m / (k + 1)) */
             double seconds = (before > 1 ? cost[before] : 0) + wire + soft * k;
             if (seconds >= cost[m] && wire + soft * k > cost[m])
                 break; /* more messages cost more than the best so far */
@@ -47,7 +47,7 @@ static double rounds_cost(int32_t p, double wire, double soft)
     return least;
 }
 
-/* Computes shortest ways from one node by latency (Bellman and Ford; ways have few hops). */
+/* Computes shortest paths from one node by latency (Bellman and Ford; paths have few hops). */
 static double farthest_from(const tutti_fabric *net, int32_t from, double *shortest_hop)
 {
     double *at = tutti_alloc((size_t)net->nnodes * sizeof *at), farthest = 0;

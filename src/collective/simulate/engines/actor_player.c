@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 struct tutti_actor_sequence {
-    int32_t at, end; /* at: current step; end: end of the sequence's steps */
+    int32_t at, end; /* index of the sequence's current step, and of the end of its steps */
     enum { IDLE, QUEUED, TRAVELS, ARRIVES, WANTS_CORE, WORKS } phase;
-    int32_t left;  /* number of parts that travel */
-    double turn_s; /* QUEUED: rest of its turn */
+    int32_t left;  /* number of the step's parts that travel */
+    double turn_s; /* Adds the row of a set of nodes: links that enter it count for handing out, links that leave it for
+                    * summing up. */
     double due;    /* ARRIVES, WORKS: time of the end */
 };
 typedef tutti_actor_sequence sequence;

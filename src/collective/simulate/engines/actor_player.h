@@ -5,8 +5,8 @@
  *
  * A rank posts everything that can begin. Sends and takers each wait for their turn on a lane of their own, `soft`
  * seconds each, earlier stages before later ones. Messages travel by themselves, while the one core does one piece of
- * work after the other. A message has arrived, for both ends, its way's latency after its last byte has left. Threads:
- * owner. */
+ * work after the other. A message has arrived, for both ends, its route's latency after its last byte has left.
+ * Threads: owner. */
 #ifndef TUTTI_ACTOR_PLAYER_H
 #define TUTTI_ACTOR_PLAYER_H
 
@@ -33,7 +33,7 @@ typedef struct {
     uint8_t *done;
     tutti_actor_sequence *sequences;
     int32_t nsequences, nopen; /* nopen: sequences that have not ended; 0: the rank has ended */
-    double late_s;             /* the rank begins nothing before */
+    double late_s;             /* seconds before which the rank begins nothing */
     struct {
         int32_t serves; /* sequence whose message has its turn, -1 = none */
         double since_s;

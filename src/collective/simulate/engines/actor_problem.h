@@ -32,15 +32,15 @@ typedef struct {
 } tutti_actor_link;
 
 typedef struct {
-    int32_t src, alias, dst; /* sorted in this order */
+    int32_t src, alias, dst; /* pairs are sorted by these fields, in this order */
     int32_t nhops;
     int64_t first_hop;
 } tutti_actor_pair;
 
 typedef struct {
     int32_t src, dst, channel;
-    int32_t eager;       /* number of signals */
-    int32_t first_alias; /* nparts aliases from here */
+    int32_t eager;       /* number of signals on the line */
+    int32_t first_alias; /* first of the line's nparts aliases */
     int32_t unused;
     double latency_s; /* latency of its longest route */
 } tutti_actor_line;
@@ -53,8 +53,8 @@ typedef struct {
 typedef struct {
     uint8_t kind, begins;
     uint16_t nloads;
-    int32_t at;        /* its line, or its first load */
-    int32_t first_dep; /* among the rank's deps */
+    int32_t at;        /* message: the step's line; load: the step's first load */
+    int32_t first_dep; /* first of the step's deps among the rank's deps */
     int32_t ndeps;
     double amount; /* bytes of the message, or seconds of work */
     int32_t stage; /* steps that could be posted together are posted in this order */
@@ -63,7 +63,7 @@ typedef struct {
 
 typedef struct {
     int64_t first_step, first_dep;
-    double late_s; /* the rank begins nothing before */
+    double late_s; /* seconds before which the rank begins nothing */
 } tutti_actor_rank;
 
 typedef struct {

@@ -34,7 +34,7 @@ static void numbering_grow(tutti_numbering *a)
     free(old.keys), free(old.values);
 }
 
-/* Returns its number; a new name gets `next`. */
+/* Returns the number of a name; a new name gets `next`. */
 static int32_t number_of(tutti_numbering *a, const int32_t key[3], int32_t next)
 {
     if (a->n * 2 >= a->room) numbering_grow(a);

@@ -15,13 +15,13 @@ typedef struct {
     const double *late_s; /* when each rank begins; NULL: all at once */
 } tutti_simgrid_options;
 
-enum { TUTTI_SIMGRID_MESSAGES = 5 << 20 }; /* a schedule with more is refused, because it would take minutes */
+enum { TUTTI_SIMGRID_MESSAGES = 5 << 20 }; /* a schedule with more messages is refused, because it would take minutes */
 
 /* Returns true if the program exists. False: `why` gets a sentence. */
 bool tutti_simgrid_found(char why[200]);
 /* Plays a schedule of the kind that tutti_simulate_schedule takes, on networks only. rank_s: seconds until each rank
- * has ended, nranks of them, or NULL. TUTTI_ERR_USAGE: it cannot answer this question; TUTTI_ERR_FAILED: the program is
- * missing, took too long, or reports an error. Cost: about 5 us a message. */
+ * has ended, nranks of them, or NULL. TUTTI_ERR_USAGE: the program cannot play this schedule; TUTTI_ERR_FAILED: the
+ * program is missing, took too long, or reports an error. Cost: about 5 us a message. */
 tutti_status tutti_simgrid_run(const tutti_playing *p, const tutti_simgrid_options *o, double *seconds, double *rank_s,
                                tutti_failure *err);
 

@@ -30,7 +30,7 @@ typedef struct {
 } queue;
 
 typedef struct {
-    queue sent, wanted; /* both in the order of the line */
+    queue sent, wanted; /* sent messages and waiting receives, both in the order of the line */
     int32_t left;       /* parts of the first sent message that travel; 0 = it does not travel */
     int32_t arrived;    /* signals that no wait has taken yet */
 } line;
@@ -48,7 +48,7 @@ typedef struct events {
         int32_t rank;
     } * ends; /* ends that players must be told of */
     line *lines;
-    ended *load_of; /* for each load that travels */
+    ended *load_of; /* for each load that travels: whom to tell of its end */
     post *posts;
     int32_t nposts, post_room, free_post;
     ended *over; /* ends that players have not been told of */

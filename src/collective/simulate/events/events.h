@@ -6,7 +6,7 @@
 
 #include "../simulate.h"
 
-enum { TUTTI_EVENTS_MESSAGES = 1 << 20 }; /* a schedule with more is refused, because it would take minutes */
+enum { TUTTI_EVENTS_MESSAGES = 1 << 20 }; /* a schedule with more messages is refused, because it would take minutes */
 
 /* Plays a schedule of the kind that tutti_simulate_schedule takes, on networks only. late_s: when each rank begins, or
  * NULL. rank_s: seconds until each rank has ended, or NULL. TUTTI_ERR_USAGE: it cannot answer this question;

@@ -21,14 +21,14 @@ static const double ADVANTAGE = 0.25;
 struct tutti_flows {
     tutti_fabric net;
     tutti_max_min shares;
-    double *latency; /* for each route */
+    double *latency; /* for each route: its latency */
     double *ends;    /* for each route: time of its end with the present shares; INFINITY: it has none yet. Bytes are
                       * updated when shares are computed */
     tutti_due_heap next; /* ends of flows; each entry is an index into shares.active */
     double now;
     double found_s;  /* time at which shares were last computed */
-    double left_s;   /* mean remaining time of those under way at that moment */
-    double find_by;  /* time to compute them anew; INFINITY: all under way have theirs */
+    double left_s;   /* mean remaining time of the messages under way at that moment */
+    double find_by;  /* time at which to compute shares anew; INFINITY: all messages under way have shares */
     int32_t *loaded; /* for each link: number of flows under way on it */
     int64_t first;   /* the flow that ends first, at first_s; INFINITY: none ends with the present shares */
     double first_s;
@@ -184,7 +184,7 @@ bool tutti_flows_end_by(tutti_flows *f, double by)
 {
     if (by <= f->now) return f->ended >= 0;
     while (f->ended < 0) {
-        const bool ends_now = f->first_s <= f->now; /* it ends at once and needs no shares */
+        const bool ends_now = f->first_s <= f->now; /* the next message ends at once and needs no new shares */
         if (f->now >= f->find_by && !ends_now) find_shares(f);
         const double until = ends_now ? f->first_s : fmin(f->first_s, f->find_by);
         if (until > by || until == INFINITY) return false;

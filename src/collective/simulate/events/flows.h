@@ -67,7 +67,7 @@ typedef struct {
 } tutti_time_line;
 
 enum { TUTTI_LINE_STEPS = 64 << 20 };
-/* Simulates as tutti_simulate_schedule does. Also TUTTI_ERR_USAGE, at once: the parts to look at have more than
+/* Simulates as tutti_simulate_schedule does. Also TUTTI_ERR_USAGE, at once: the parts to simulate have more than
  * TUTTI_LINE_STEPS steps, or millions of messages travel at a time. */
 tutti_status tutti_simulate_line(const tutti_schedule *s, const tutti_topology *t, tutti_time_line *out,
                                  tutti_failure *err);
@@ -77,7 +77,8 @@ void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation
  * takes. The bucket fills while the links idle before the exchange, and begins empty. Threads: owner. */
 
 typedef struct {
-    double now_s, most_s; /* in seconds of transfer at the full rate; most_s = 0: links are not shaped */
+    double now_s, most_s; /* content of the bucket, now and at most, in seconds of transfer at the full rate; most_s =
+                           * 0: links are not shaped */
 } tutti_credit;
 
 tutti_credit tutti_credit_begin(const tutti_topology *t);
@@ -94,14 +95,14 @@ typedef struct {
     int64_t of; /* number that the caller gave the entry */
 } tutti_due;
 
-/* Begins as zeros; if n > 0, at[0] is the next. */
+/* Zero-initialise; if n > 0, at[0] is the earliest entry. */
 typedef struct {
     tutti_due *at;
     int64_t n, room;
 } tutti_due_heap;
 
-void tutti_due_heap_add(tutti_due_heap *h, tutti_due it); /* O(log n) */
-void tutti_due_heap_drop(tutti_due_heap *h);              /* removes the next one; O(log n) */
+void tutti_due_heap_add(tutti_due_heap *h, tutti_due it); /* adds an entry; O(log n) */
+void tutti_due_heap_drop(tutti_due_heap *h);              /* removes the earliest entry; O(log n) */
 /* Orders the first `n` entries of `at`, which the caller wrote in any order after reserving room. O(n) */
 void tutti_due_heap_order(tutti_due_heap *h, int64_t n);
 void tutti_due_heap_reserve(tutti_due_heap *h, int64_t n); /* makes room for n entries */

@@ -22,11 +22,11 @@ typedef struct {
     tutti_traffic traffic;
     int32_t npatterns, nseats, *pattern_of; /* pattern_of: pattern of a stage, -1 = nothing moves */
     double *weight;                         /* for each pattern: its number of stages */
-    double *lower;                          /* for each pattern: seconds */
+    double *lower;                          /* for each pattern: lower bound of its time, seconds */
     tutti_flow *flows;                      /* flows of patterns only; flow.stage = pattern */
     int64_t nflows, *first, *mine;          /* flows of rank r: mine[first[r] .. first[r + 1]) */
-    int32_t *seat, *rank_of;                /* -1 = empty */
-    double *load;                           /* [pattern * nlinks + link], seconds */
+    int32_t *seat, *rank_of;                /* seat of each rank and rank of each seat; -1 = empty */
+    double *load;                           /* load in seconds: [pattern * nlinks + link] */
     double cost;
 } board;
 

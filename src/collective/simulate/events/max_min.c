@@ -52,7 +52,8 @@ void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *ne
 bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes)
 {
     if (s->first[flow] == s->first[flow + 1]) return false;
-    if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow; /* if not, its last message is still listed */
+    /* otherwise the flow is still listed for its last message */
+    if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow;
     s->rest[flow] = bytes;
     s->share[flow] = 0;
     return true;

@@ -12,18 +12,18 @@
 typedef struct {
     int64_t nflows;
     int32_t *hops;  /* links of all routes, one after the other */
-    int64_t *first; /* for each flow; nflows + 1 entries */
+    int64_t *first; /* for each flow: index of its first hop; nflows + 1 entries */
     double *rest;   /* for each flow: bytes that have not arrived; the caller reduces them */
     double *share;  /* for each flow: bytes a second; INFINITY for a flow that is not under way */
     int32_t *used;  /* links that some flow under way uses */
     int32_t nused;
     double *left;     /* for each link: capacity that no fixed flow has taken */
     int64_t *waiting; /* for each link: number of flows without a share yet */
-    double *weighing; /* for each link: sum of their weights */
+    double *weighing; /* for each link: sum of the weights of these flows */
     double *weight;   /* for each flow: its factor in shares of a link; all 1, for the caller to change */
     int64_t *active;  /* flows under way, and some that have ended since shares were computed */
     int64_t nactive;
-    double incast;   /* of the topology; port and coming are NULL if it is 0 or not asked for */
+    double incast;   /* incast of the topology; port and coming are NULL if it is 0 or not asked for */
     int32_t *port;   /* for each flow: the link of its route that is a port into a host; -1: none */
     int64_t *coming; /* for each port: number of flows under way into it */
 } tutti_max_min;

@@ -16,7 +16,7 @@ enum { INVOCATIONS = 8 };
 
 struct tutti_token_buckets {
     int32_t nstages, nlinks;
-    double *waits_s, *local_s; /* for each stage */
+    double *waits_s, *local_s; /* for each stage: seconds of waiting, and of work on ranks */
     int32_t *kind;             /* for each stage: its kind; -1: nothing moves in it */
     double *transfer_s;        /* for each kind: its transfer time without shaping */
     double *busy_s;            /* for each kind: busy time of its links at their rates */

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef struct tutti_zone tutti_zone;
-typedef struct tutti_wait_set tutti_wait_set; /* messages of one actor */
+typedef struct tutti_wait_set tutti_wait_set; /* messages for which one actor waits */
 
 /* Builds the network of p in SimGrid. p outlives it. One a process. */
 tutti_zone *tutti_zone_create(const tutti_actor_problem *p);

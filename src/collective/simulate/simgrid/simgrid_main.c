@@ -18,7 +18,7 @@
 
 typedef struct {
     const tutti_actor_problem *problem;
-    uint8_t *done; /* for each step of all ranks */
+    uint8_t *done; /* for each step of all ranks: it is done */
     double *end_s; /* for each rank: when it ended; < 0: it has not */
 } tutti_play;
 

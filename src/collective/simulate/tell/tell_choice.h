@@ -33,7 +33,7 @@ typedef struct {
     const tutti_compile_request *q;
     int64_t most, at; /* bytes of a rank: `most` is the largest size, `at` a size to mark, 0 = none */
     const tutti_topology *t;
-    const char *topology; /* in words */
+    const char *topology; /* the topology in words */
 } tutti_tell_times;
 
 /* Draws the times of all rows of the table over sizes from 4 bytes on; each row is a curve of its best variant at each
