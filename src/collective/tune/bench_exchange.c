@@ -208,7 +208,7 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
     for (int e = 0; e < CHECKS && !st; e++) {
         fill_inputs(b, e);
         st = run_once(b, err);
-        if (st || b->what->collective == TUTTI_BARRIER) continue; /* it has no vectors */
+        if (st || b->what->collective == TUTTI_BARRIER) continue; /* a barrier has no vectors */
         tutti_region *answer = b->what->in_place ? b->in[0] : b->out;
         float *got = lend(b, answer);
         own += count_wrong(b, got, e);
