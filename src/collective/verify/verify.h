@@ -36,7 +36,7 @@ typedef struct {
     tutti_verify_case *cases; /* rank counts ascending */
     int64_t ncases, capacity;
     tutti_topology *topologies;
-    tutti_strbuf left_out; /* one line for each; may be empty (text NULL) */
+    tutti_strbuf left_out; /* one line for each case left out; may be empty (text NULL) */
 } tutti_verify_matrix;
 
 /* Makes the matrix. ranks: NULL = 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024. Costs part 0 of every
