@@ -15,8 +15,8 @@
 
 static const int64_t ANSWER_NS = 2000000000, PAUSE_NS = 50000000;
 
-/* Silence of 2 s leads to a question; five questions without an answer end the connection. TCP_USER_TIMEOUT would also
- * end connections to a process that is stopped and goes on later; tcp_wire.c looks for unacknowledged bytes instead. */
+/* A connection that is silent for 2 s is probed; five probes without an answer end it. TCP_USER_TIMEOUT would also end
+ * connections to a process that is stopped and goes on later; tcp_wire.c looks for unacknowledged bytes instead. */
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here)
 {
     const struct {
@@ -39,7 +39,7 @@ static const tcp_way *way_of(const tcp_connection *c)
     return &p->ways[(c->index % p->nrails + c->way - 1) % p->nways];
 }
 
-/* Notes why this way failed, and tries the next. */
+/* Notes why this way to the peer failed, and tries the next. */
 static void give_up(tcp_connection *c, const char *why)
 {
     char address[64];
@@ -80,7 +80,7 @@ void tutti_tcp_dial(tcp_connection *c, int64_t now_ns)
 {
     const tcp_peer *p = &c->w->peers[c->rank];
     c->since_ns = now_ns;
-    if (c->way == p->nways) { /* begins again after a pause */
+    if (c->way == p->nways) { /* begins again with the first way after a pause */
         c->way = 0;
         return;
     }

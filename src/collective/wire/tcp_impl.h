@@ -44,8 +44,8 @@ typedef enum {
     TUTTI_TCP_PUT = 1,
     TUTTI_TCP_WORD,
     TUTTI_TCP_READ,    /* asks for bytes */
-    TUTTI_TCP_ANSWER,  /* carries some of them */
-    TUTTI_TCP_REFUSAL, /* says that there is no such memory */
+    TUTTI_TCP_ANSWER,  /* carries some of the bytes that were asked for */
+    TUTTI_TCP_REFUSAL, /* says that no such memory is enrolled */
     TUTTI_TCP_BYE,
 } tcp_kind;
 
@@ -87,12 +87,12 @@ typedef struct {
     uint64_t netns;
     char boot_id[40];
     uint32_t checksum;     /* true if the rank wants checksums; one side is enough */
-    uint32_t nconnections; /* 0: a rule decides */
+    uint32_t nconnections; /* number of connections that the rank asks for; 0: a rule decides */
     uint32_t port, naddresses;
     tcp_address addresses[TUTTI_TCP_MOST_ADDRESSES];
 } tcp_card;
 
-/* One way to a peer. */
+/* One way to connect to a peer: from which own address to which of the peer's. */
 typedef struct {
     tcp_address to;
     int own; /* number of this rank's address to leave from, -1: the routes decide */
@@ -102,11 +102,11 @@ typedef struct {
 typedef enum { TUTTI_TCP_ZEROCOPY_AUTO, TUTTI_TCP_ZEROCOPY_OFF, TUTTI_TCP_ZEROCOPY_ON } tcp_zerocopy;
 
 typedef struct {
-    const char *interfaces; /* NULL: any */
-    int64_t nconnections;   /* 0: a rule decides */
+    const char *interfaces; /* interfaces to use; NULL: any */
+    int64_t nconnections;   /* connections of a pair; 0: a rule decides */
     bool checksum;
     int zerocopy;
-    const char *congestion; /* NULL: a rule decides */
+    const char *congestion; /* algorithm of congestion control; NULL: a rule decides */
     const char *ports;      /* "40000-40099"; NULL: the kernel chooses */
 } tcp_settings;
 
@@ -118,12 +118,12 @@ typedef struct tcp_wire tcp_wire;
 typedef enum { TUTTI_TCP_LISTENER, TUTTI_TCP_CALLER, TUTTI_TCP_CONNECTION } tcp_role;
 typedef struct {
     tcp_role role;
-    int fd; /* -1: none */
+    int fd; /* descriptor in the epoll set; -1: none */
 } tcp_source;
 
 /* A connection whose rank is not known yet. */
 typedef struct {
-    tcp_source source; /* first member */
+    tcp_source source; /* stays the first member: pointers to it are pointers to the whole */
     int64_t since_ns;
     size_t got;
     tcp_hello hello;
@@ -131,7 +131,7 @@ typedef struct {
 
 /* A put: the parcels that are not sent yet, or that the kernel still reads. */
 typedef struct {
-    tutti_put base; /* first member */
+    tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
     int64_t nparcels;
     bool lost;
 } tcp_flight;
@@ -142,9 +142,9 @@ typedef struct tcp_parcel {
     tcp_head head;
     const char *from;
     size_t nbytes, gone; /* gone: bytes of head and body that are sent */
-    tcp_flight *flight;  /* NULL: no put waits for it */
-    bool pins;           /* its bytes go without a copy */
-    int npinned;         /* number of calls that the kernel still reads from */
+    tcp_flight *flight;  /* put that waits for this frame; NULL: none */
+    bool pins;           /* the frame's bytes are sent without a copy */
+    int npinned;         /* number of send calls whose bytes the kernel still reads */
 } tcp_parcel;
 
 typedef enum { TUTTI_TCP_DOWN, TUTTI_TCP_DIALING, TUTTI_TCP_GREETING, TUTTI_TCP_UP, TUTTI_TCP_OVER } tcp_state;
@@ -153,24 +153,25 @@ typedef enum { TUTTI_TCP_DOWN, TUTTI_TCP_DIALING, TUTTI_TCP_GREETING, TUTTI_TCP_
 typedef enum { TUTTI_TCP_PIN_UNKNOWN, TUTTI_TCP_PIN_ASKED, TUTTI_TCP_PIN_YES, TUTTI_TCP_PIN_NO } tcp_pinning;
 
 typedef struct {
-    tcp_source source; /* first member */
+    tcp_source source; /* stays the first member: pointers to it are pointers to the whole */
     tcp_wire *w;
     int rank, index;
     tcp_state state;
-    /* dialing */
+    /* dialing: index of the way that is tried */
     int way;
     int64_t since_ns;
     size_t got; /* bytes of the welcome so far */
     tcp_hello welcome;
-    char why[112]; /* why it is not up; "" = nothing has gone wrong yet */
-    /* sending */
+    char why[112]; /* why the connection is not up; "" = nothing has gone wrong yet */
+    /* sending: frames that wait */
     tcp_parcel *first, *last;
-    size_t queued; /* bytes in the queue */
+    size_t queued; /* bytes of the frames that wait */
     bool waits_for_room, corked;
     bool is_shallow; /* the kernel takes only as many bytes as will leave soon */
     tcp_pinning pinning;
     uint32_t next_pin;
-    tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* indexed by the number of the call */
+    tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* parcels that the kernel still reads, indexed by the number of the send
+                                                * call */
     /* receiving */
     tcp_head in, next_in; /* in: head of the frame whose bytes come; next_in: head of the next frame */
     size_t in_got;        /* bytes of `in` so far, or of next_in while bytes come */
@@ -182,8 +183,8 @@ typedef struct {
     tcp_connection *connections;
     int nconnections, nup;
     bool dials;   /* this rank dials the peer; else the peer dials */
-    bool left;    /* it has said bye */
-    bool is_here; /* it is in this rank's network namespace: use loopback */
+    bool left;    /* the peer has said bye */
+    bool is_here; /* the peer is in this rank's network namespace: use loopback */
     tcp_card *card;
     tcp_way ways[TUTTI_TCP_MOST_ADDRESSES];
     int nways, nrails; /* nrails: number of first ways on which the connections are dealt out */
@@ -191,7 +192,7 @@ typedef struct {
 } tcp_peer;
 
 struct tcp_wire {
-    tutti_wire wire; /* first member */
+    tutti_wire wire; /* stays the first member: pointers to it are pointers to the whole */
     tutti_arena arena;
     tcp_settings settings;
     int poll; /* the epoll set */

@@ -18,7 +18,7 @@
 #include "../../base/text/strbuf.h"
 #include "tcp_impl.h"
 
-/* --- this host --- */
+/* --- interfaces of this host --- */
 
 uint32_t tutti_tcp_interface_figure(const char *interface, const char *file)
 {
@@ -63,7 +63,7 @@ static bool read_address(const struct ifaddrs *a, tcp_address *out)
     return true;
 }
 
-/* Returns its index among the names of a list with commas, -1: it is not in the list. */
+/* Returns the index of `name` among the names of a list with commas, -1: it is not in the list. */
 static int place_in(const char *list, const char *name)
 {
     const size_t length = strlen(name);

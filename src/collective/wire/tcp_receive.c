@@ -114,7 +114,7 @@ bool tutti_tcp_receive(tcp_connection *c)
         bytes += (size_t)n;
         take(c, (size_t)n);
         if ((size_t)n < wanted) break;             /* the socket was empty */
-        if (c->left == 0 && c->in_got == 0) break; /* it may have been a word, for which a thread waits */
+        if (c->left == 0 && c->in_got == 0) break; /* the frame may have been a word, for which a thread waits */
     }
     return bytes > 0;
 }

@@ -166,7 +166,7 @@ static void keep(tcp_connection *c, const tcp_head *head, const void *from, size
     p->pins = gone == 0 && tutti_tcp_may_pin(c, nbytes);
     if (flight && !*flight) {
         *flight = tutti_alloc(sizeof **flight);
-        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* one more, which the posting function
+        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* one parcel more, which the posting function
                                                                            * holds */
     }
     if (flight) p->flight = *flight, p->flight->nparcels++;

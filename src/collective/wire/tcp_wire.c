@@ -58,7 +58,7 @@ static void drop_peer(tutti_wire *base, int rank)
     if (p->nconnections) tutti_tcp_break(&p->connections[0], 0, "it is gone");
 }
 
-/* --- life --- */
+/* --- opening and closing the wire --- */
 
 static tutti_status open_socket_set(tcp_wire *w, tutti_failure *err)
 {
@@ -299,7 +299,7 @@ static bool arm(tutti_wire *base)
     return true;
 }
 
-/* --- memory --- */
+/* --- memory that peers may reach --- */
 
 static tutti_status enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out, tutti_failure *err)
 {

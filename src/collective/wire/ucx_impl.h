@@ -50,8 +50,8 @@ typedef enum {
     TUTTI_UCX_PUT,
     TUTTI_UCX_WORD,
     TUTTI_UCX_READ,    /* asks for bytes */
-    TUTTI_UCX_ANSWER,  /* carries them */
-    TUTTI_UCX_REFUSAL, /* says that there is no such memory */
+    TUTTI_UCX_ANSWER,  /* carries the bytes that were asked for */
+    TUTTI_UCX_REFUSAL, /* says that no such memory is enrolled */
 } ucx_kind;
 
 /* Head of every message: wire format. */
@@ -59,7 +59,7 @@ typedef struct {
     uint64_t address; /* put, word, read: in memory of the receiver of the message */
     uint64_t number;  /* put: its number; word, read: number of the last put before it */
     uint64_t word;    /* word: its value; read, answer, refusal: number of the read */
-    uint64_t nbytes;  /* for reads */
+    uint64_t nbytes;  /* read: bytes wanted */
     int32_t rank;
     uint32_t kind;
 } ucx_head;
@@ -79,7 +79,7 @@ typedef struct {
 } ucx_peer;
 
 typedef struct {
-    tutti_wire wire; /* first member */
+    tutti_wire wire; /* stays the first member: pointers to it are pointers to the whole */
     ucx_functions ucx;
     ucp_context_h context;
     ucp_worker_h worker;

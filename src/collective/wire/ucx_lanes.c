@@ -58,7 +58,7 @@ static bool is_one_sided(const char *line, const char *transport)
     return strstr(line, "rma_bw") && !is_tcp(transport);
 }
 
-/* --- this host --- */
+/* --- transports on this host --- */
 
 static uint64_t host_of_ours(void)
 {
@@ -111,7 +111,7 @@ bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b)
     return a->shares && b->shares && a->host == b->host;
 }
 
-/* --- a peer --- */
+/* --- transports to a peer --- */
 
 static void add_name(char *names, size_t room, const char *name)
 {

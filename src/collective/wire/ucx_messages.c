@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct {
-    tutti_put base; /* first member */
+    tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
     ucx_wire *w;
     int rank;
     int64_t nflying; /* messages under way */
@@ -53,7 +53,7 @@ void tutti_ucx_break(ucx_wire *w, int rank, ucs_status_t status)
     if (!why[0]) snprintf(why, sizeof *w->wire.broken, "its UCX endpoint broke: %s", w->ucx.ucs_status_string(status));
 }
 
-/* --- memory --- */
+/* --- memory that peers may reach --- */
 
 tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out, tutti_failure *err)
 {
@@ -121,7 +121,7 @@ static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const voi
         send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, manner);
     }
     f->base.flying = f->nflying > 0;
-    if (f->base.flying || is_broken(f)) return &f->base; /* it is under way, or will never be over */
+    if (f->base.flying || is_broken(f)) return &f->base; /* the put is under way, or will never be over */
     free(f);
     return NULL;
 }
@@ -174,7 +174,7 @@ tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to
     return &r->base;
 }
 
-/* --- arrivals --- */
+/* --- messages that arrive --- */
 
 static void answer(ucx_wire *w, int rank, const tutti_wire_word *ask)
 {

@@ -26,7 +26,7 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
         if (w->peers[r].endpoint == ep) tutti_ucx_break(w, r, status);
 }
 
-/* --- life --- */
+/* --- opening and closing the wire --- */
 
 static tutti_status init_context(ucx_wire *w, const ucp_config_t *config, tutti_failure *err)
 {

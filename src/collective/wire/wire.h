@@ -24,7 +24,7 @@
 enum {
     TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
-    TUTTI_WIRE_TELLS_ALL = 4, /* its descriptor also reports puts since it was armed */
+    TUTTI_WIRE_TELLS_ALL = 4, /* the wire's descriptor also reports puts since it was armed */
 };
 
 typedef struct tutti_wire tutti_wire;
@@ -33,9 +33,9 @@ typedef struct tutti_wire_memory tutti_wire_memory;
 /* A put or a read under way; give it back with tutti_put_release. A wire's own flights begin with it. */
 typedef struct {
     bool over;      /* put: the source may be reused; read: the bytes have arrived. Stays false if the peer broke */
-    bool flying;    /* the wire still holds it; a read that is neither flying nor over was refused: there is no such
-                     * memory */
-    bool abandoned; /* it was released while flying: the wire frees it */
+    bool flying;    /* the wire still holds the flight; a read that is neither flying nor over was refused: there is no
+                     * such memory */
+    bool abandoned; /* the flight was released while flying: the wire frees it */
 } tutti_put;
 
 typedef struct {

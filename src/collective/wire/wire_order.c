@@ -7,7 +7,7 @@
 
 #include "../../base/arena.h"
 
-/* --- memory --- */
+/* --- enrolled memory --- */
 
 tutti_wire_memory *tutti_wire_memory_add(tutti_wire_memory **list, void *base, size_t nbytes)
 {
@@ -33,11 +33,11 @@ void *tutti_wire_memory_find(const tutti_wire_memory *list, uint64_t address, si
     return NULL;
 }
 
-/* --- order --- */
+/* --- order of puts and words --- */
 
 void tutti_wire_order_land(tutti_wire_order *o, uint64_t number)
 {
-    if (number == o->landed + 1 && o->nearly == 0) { /* the usual case */
+    if (number == o->landed + 1 && o->nearly == 0) { /* the usual case: puts land in order */
         o->landed++;
         return;
     }

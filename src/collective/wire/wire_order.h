@@ -9,13 +9,13 @@
 
 #include "wire.h"
 
-/* --- memory --- */
+/* --- enrolled memory --- */
 
 struct tutti_wire_memory {
     tutti_wire_memory **list, *next;
     uint64_t base;
     size_t nbytes;
-    void *own; /* data of the wire for it */
+    void *own; /* the wire's own data for this memory */
 };
 
 tutti_wire_memory *tutti_wire_memory_add(tutti_wire_memory **list, void *base, size_t nbytes);
@@ -27,15 +27,15 @@ void *tutti_wire_memory_find(const tutti_wire_memory *list, uint64_t address, si
 
 typedef struct {
     uint64_t address, number;
-    uint64_t word;   /* of a read: its number */
-    uint64_t nbytes; /* bytes of a read */
+    uint64_t word;   /* value of the word; for a read, its number */
+    uint64_t nbytes; /* read: bytes wanted */
     bool reads;
 } tutti_wire_word;
 
 typedef struct {
     uint64_t sent;   /* number of puts to the peer */
     uint64_t landed; /* number of puts from the peer, up to the first gap */
-    uint64_t *early; /* numbers of those after a gap */
+    uint64_t *early; /* numbers of puts that landed after a gap */
     tutti_wire_word *words;
     int nearly, early_room, nwords, words_room;
 } tutti_wire_order;
@@ -53,7 +53,7 @@ void tutti_wire_store_word(const tutti_wire_memory *list, uint64_t address, uint
 /* --- reads; zero-initialise --- */
 
 typedef struct tutti_wire_read {
-    tutti_put base; /* first member */
+    tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
     struct tutti_wire_read *next;
     uint64_t number;
     char *to;
@@ -69,7 +69,7 @@ tutti_wire_read *tutti_wire_reads_begin(tutti_wire_reads *reads, void *to, size_
 /* Returns the place of n bytes of the answer at `offset`; NULL: there is no such read (any more), or it did not ask for
  * them. */
 char *tutti_wire_reads_place(const tutti_wire_reads *reads, uint64_t number, uint64_t offset, size_t n);
-/* Notes that n bytes of its answer have arrived; the last of them end the read. */
+/* Notes that n bytes of the read's answer have arrived; the last of them end the read. */
 void tutti_wire_reads_arrive(tutti_wire_reads *reads, uint64_t number, size_t n);
 /* Notes that the peer has no such memory. */
 void tutti_wire_reads_refuse(tutti_wire_reads *reads, uint64_t number);
