@@ -134,7 +134,7 @@ typedef struct {
     const float *samples;        /* shape (n, C, H, W) */
     const int32_t *labels;       /* n labels */
     int64_t began_ns, filled_ns; /* when the loader began and ended filling the batch, as tutti_clock_ns */
-    int64_t nreplaced;           /* samples that could not be read */
+    int64_t nreplaced;           /* samples that could not be read and were replaced */
     const char *why;             /* message about the first sample that could not be read */
 } tutti_batch;
 tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err);

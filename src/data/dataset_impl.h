@@ -30,9 +30,10 @@ struct tutti_dataset {
     /* the following are for sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* per channel: (byte / 255 - mean) / std */
-    uint8_t *pixels;      /* freed with free(), unless they lie in a block; NULL for sets of floats */
+    uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets
+                           * of floats */
     float *numbers;       /* sets of floats, instead of pixels: (C, H, W) for each sample; owned as pixels are */
-    int32_t *labels;      /* one for each stored sample; owned as pixels are */
+    int32_t *labels;      /* a label for each stored sample; owned as pixels are */
     bool in_block;
 };
 
@@ -44,7 +45,7 @@ struct tutti_dataset_row {
     bool shaped;            /* data.shape and data.classes define a sample */
     bool reshaped;          /* data.shape may change the shape of a sample */
     bool labelled;          /* labels are numbers in the files: data.first_label applies */
-    bool tabled;            /* data.label and data.header apply */
+    bool tabled;            /* the set is a table of text: data.label and data.header apply */
     /* pictures of any size: data.size and data.on_bad_sample apply; usually trained on with crop-flip */
     bool pictures;
     /* Fills shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before; on failure the caller
@@ -126,7 +127,7 @@ uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_
 
 /* Outlines: x, y pairs in -100..100; NEXT ends a ring and starts another, END ends the outline. */
 enum { TUTTI_OUTLINE_NEXT = -127, TUTTI_OUTLINE_END = -128 };
-extern const char *const tutti_shape_names[TUTTI_NSHAPES + 1]; /* ended by NULL */
+extern const char *const tutti_shape_names[TUTTI_NSHAPES + 1]; /* names of the shapes, ended by NULL */
 extern const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES];
 
 /* One IDX file of unsigned bytes, plain or gzip (idx.c). */
@@ -134,7 +135,7 @@ typedef struct {
     int ndims;
     int64_t dim[TUTTI_MAX_DIMS];
     int64_t header_bytes; /* offset of `bytes` in the file, for messages */
-    uint8_t *bytes;       /* the caller's (free()) */
+    uint8_t *bytes;       /* the file's bytes; the caller frees them */
     int64_t nbytes;
 } tutti_idx;
 /* Reads a file. TUTTI_ERR_DATA, with path and offset, if it is not exactly one whole IDX file of unsigned bytes with

@@ -21,7 +21,7 @@ typedef struct {
 } tutti_split_identity;
 
 typedef struct {
-    tutti_split_identity split[2]; /* indexed by tutti_split */
+    tutti_split_identity split[2]; /* the identity of each split, indexed by tutti_split */
     int64_t nclasses;
     tutti_names names; /* names of classes; none: classes have only numbers */
     int nchannels;
@@ -34,11 +34,11 @@ tutti_status tutti_data_identity_of(const tutti_dataset_config *config, const tu
                                     const tutti_dataset *test, tutti_data_identity *out, tutti_failure *err);
 void tutti_data_identity_release(tutti_data_identity *d);
 
-char *tutti_data_identity_print(const tutti_data_identity *d); /* the caller frees */
-/* TUTTI_ERR_DATA if it is no such text. */
+char *tutti_data_identity_print(const tutti_data_identity *d); /* returns the text form, which the caller frees */
+/* Reads the text form. TUTTI_ERR_DATA if the text is no identity. */
 tutti_status tutti_data_identity_parse(const char *text, tutti_data_identity *out, tutti_failure *err);
 
-/* The parts that are compared. */
+/* The parts of an identity that are compared. */
 enum {
     TUTTI_IDENTITY_CLASSES = 1, /* names, if both have names; else their number */
     TUTTI_IDENTITY_TRAIN = 2,

@@ -19,7 +19,7 @@
 
 enum {
     NSLOTS = TUTTI_LOADER_AHEAD + 1,
-    ALIGNMENT = 4096 /* a page, because a device may pin it */,
+    ALIGNMENT = 4096 /* a page, because a device may pin the samples */,
     PARTS_A_THREAD = 4
 };
 
@@ -31,7 +31,7 @@ typedef struct {
     int64_t step, first; /* which samples the batch has: see tutti_batch */
     int64_t began_ns, filled_ns;
     int64_t failed_at;     /* first sample that ends the run; n = none */
-    tutti_failure failure; /* the failure of that sample */
+    tutti_failure failure; /* why sample `failed_at` could not be read */
     int64_t nreplaced, replaced_at;
     tutti_failure why; /* why sample `replaced_at`, the first replaced sample, could not be read */
 } slot;

@@ -40,7 +40,7 @@ typedef struct {
 typedef struct tutti_image tutti_image;
 tutti_image *tutti_image_create(void); /* makes a decoder with its buffers, for one picture after another */
 void tutti_image_destroy(tutti_image *im);
-bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* true if they begin like a JPEG or a PNG */
+bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* true if the bytes begin like a JPEG or a PNG */
 /* Opens a picture. bytes must stay until it is decoded or another is opened. name: for messages. size: width and
  * height. */
 tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
@@ -52,7 +52,7 @@ tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_p
  * BILINEAR): along y, then along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored
  * left to right if asked. */
 typedef struct tutti_resampler tutti_resampler;
-tutti_resampler *tutti_resampler_create(void); /* makes its buffers */
+tutti_resampler *tutti_resampler_create(void); /* makes a resampler with its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);
 void tutti_resample(tutti_resampler *r, const tutti_pixels *in, const float scale[3], const float shift[3],
                     bool mirrored, float *out);

@@ -22,7 +22,7 @@ void tutti_pictures_destroy(tutti_pictures *p); /* NULL is accepted */
 tutti_status tutti_pictures_read(tutti_pictures *p, const char *path, float *sample, tutti_failure *err);
 
 typedef struct {
-    char **name; /* in the order that they were added */
+    char **name; /* the names, in the order that they were added */
     int64_t n, room;
 } tutti_names; /* zero-initialise */
 void tutti_names_add(tutti_names *l, const char *name);

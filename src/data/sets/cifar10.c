@@ -22,7 +22,7 @@ enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE
 
 /* The form of one of the three sets. */
 typedef struct {
-    const char *name, *inner; /* inner: the archive's folder */
+    const char *name, *inner; /* inner: name of the folder in the archive */
     int nlabels, label_at;    /* bytes of a record before its pixels; index of the label byte that counts */
     const char *names;        /* the archive's file with names of classes */
 } form;

@@ -11,7 +11,7 @@
 
 enum {
     SIDE = TUTTI_DIGIT_SIDE,
-    MAX_POINTS = 256, /* after flattening; the longest style has 16 pen points, 4 pieces each */
+    MAX_POINTS = 256, /* points of a flattened curve; the longest style has 16 pen points, 4 pieces each */
     PIECES = 4,       /* pieces of the curve between two pen points */
     GRID = 4,         /* nodes of the displacement field on each side */
     ONE = 65536,      /* 1 in Q16 */
@@ -21,7 +21,7 @@ enum {
     JITTER = 15 * 128,      /* jitter of a pen point, Q8 template units */
     SLANT = ONE * 55 / 100, /* shear around SLANT_MEAN */
     SLANT_MEAN = ONE / 10,
-    TURN = ONE * 34 / 100,      /* radians */
+    TURN = ONE * 34 / 100,      /* greatest rotation, radians in Q16 */
     SIZE_MEAN = ONE * 21 / 100, /* pixels in a template unit */
     SIZE = ONE * 4 / 100,
     WIDTH = ONE * 25 / 100, /* width relative to height */
@@ -29,12 +29,12 @@ enum {
     SHIFT = 3 * 256,        /* distance from the middle, Q8 pixels */
     NIB_MIN = 150,          /* half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
-    GRAIN = 28, /* grey levels */
+    GRAIN = 28, /* greatest grain, grey levels */
 };
 
 typedef struct {
     int64_t x, y;
-    bool starts; /* no ink between the point before and this one */
+    bool starts; /* true if no ink joins the point before and this point */
 } pen_point;
 
 typedef struct {

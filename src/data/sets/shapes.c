@@ -21,20 +21,20 @@ enum {
     ONE = 65536,      /* 1 in Q16 */
 
     /* How hard the set is; bench/mnist/NOTES.md has the results measured with these numbers. */
-    RADIUS_MIN = 7 * 256, /* Q8 pixels */
+    RADIUS_MIN = 7 * 256, /* least radius of a shape, Q8 pixels */
     RADIUS_RANGE = 6 * 256,
     STRETCH = ONE / 6,          /* greatest change of width relative to height, up or down */
     CONTRAST = 120,             /* sum over channels of the least difference between shape and background */
     STROKES_BEHIND = 4,         /* greatest number of strokes behind the shape */
     STROKES_IN_FRONT = 2,       /* greatest number of strokes in front of the shape */
-    STROKE_WIDTH = 3 * 256 / 2, /* greatest width, Q8 pixels */
+    STROKE_WIDTH = 3 * 256 / 2, /* greatest width of a stroke, Q8 pixels */
     CELL = 8,                   /* cells of the coarse background, pixels */
     ROUGH = 75,                 /* roughness of the coarse background, levels for each channel */
     GRAIN = 70,                 /* greatest grain, levels */
 };
 
 typedef struct {
-    int64_t x, y; /* Q8 pixels */
+    int64_t x, y; /* coordinates in Q8 pixels */
 } point;
 
 typedef struct {

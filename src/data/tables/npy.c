@@ -145,7 +145,7 @@ static double number_at(const array *a, const uint8_t *at)
     return v;
 }
 
-/* Returns INT64_MIN if the number does not fit. */
+/* Returns the element as an integer; INT64_MIN if it does not fit. */
 static int64_t integer_at(const array *a, const uint8_t *at)
 {
     uint64_t v = 0;
