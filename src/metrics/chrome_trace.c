@@ -21,7 +21,7 @@ typedef struct {
     const tutti_trace *trace;
     int64_t base_ns; /* where the earliest span begins */
     tutti_json json;
-    tutti_strbuf group; /* "[0, 1, 2, 3]" */
+    tutti_strbuf group; /* text of a group: "[0, 1, 2, 3]" */
 } printer;
 
 /* Sorts enclosing spans before enclosed ones. */

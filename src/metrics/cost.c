@@ -9,7 +9,7 @@
 
 typedef struct {
     const char *key, *words;
-    bool may_be_absent; /* if it is exactly 0, the run has no such part */
+    bool may_be_absent; /* if the part's time is exactly 0, the run has no such part */
 } cost_row;
 
 static const cost_row rows[] = {

@@ -111,7 +111,7 @@ static tutti_status read_parameters(const reader *r, const char *name, const cJS
     return TUTTI_OK;
 }
 
-/* --- spans --- */
+/* --- reading spans --- */
 
 static bool begins(const char *text, const char *with)
 {
@@ -236,7 +236,7 @@ static void keep_steps(reader *r)
     free(end_us);
 }
 
-/* --- layers --- */
+/* --- combining spans into layers --- */
 
 static tutti_status find_layer(reader *r, const char *name, int *out)
 {
@@ -330,7 +330,7 @@ static tutti_status add_backward(reader *r)
             else
                 hi = middle;
         }
-        if (lo == n || made[lo]->sequence != s->sequence) continue; /* its forward pass was not recorded */
+        if (lo == n || made[lo]->sequence != s->sequence) continue; /* the operator's forward pass was not recorded */
         int layer = made[lo]->owner;
         if (layer < 0) {
             if (outside < 0) st = find_layer(r, "outside", &outside);

@@ -16,7 +16,7 @@
 enum { NCOLUMNS = 6, MOST_COLUMNS = 8, MAX_LAYERS = 10000, MAX_TRACE_BYTES = 1 << 26, MAX_WORD = 256 };
 
 static const char *const columns[MOST_COLUMNS] = {"Id", "Name", "Forward", "Backward", "Comm", "Size", "Read", "Copy"};
-static const double MAX_US = 1e12; /* eleven days, in microseconds */
+static const double MAX_US = 1e12; /* greatest time that is accepted: eleven days, in microseconds */
 static const int64_t MAX_SIZE = 1LL << 50;
 
 static double to_ns(double us)

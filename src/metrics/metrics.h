@@ -46,7 +46,7 @@ typedef enum {
     TUTTI_COST_EXCHANGE,     /* gradients and weights between ranks: waiting, reducing, copying */
     TUTTI_COST_BATCH_COPY,   /* batch, host to device */
     TUTTI_COST_WEIGHTS_COPY, /* weights, host to device and back */
-    TUTTI_COST_COMPUTE,      /* forward and backward */
+    TUTTI_COST_COMPUTE,      /* forward and backward passes */
     TUTTI_COST_UPDATE,       /* updates of weights, on the workers */
     TUTTI_COST_CENTRE,       /* updates of weights, at the centre */
     TUTTI_COST_EVALUATION,
@@ -59,7 +59,7 @@ const char *tutti_cost_words(tutti_cost_part part); /* returns the part's name f
 
 typedef struct {
     int64_t ns[TUTTI_NCOSTS];
-    int64_t charged_ns; /* the clock (tutti_clock_ns) up to which everything is charged */
+    int64_t charged_ns; /* the time (tutti_clock_ns) up to which everything is charged */
 } tutti_cost;
 
 /* Charging starts at now_ns. */
@@ -115,7 +115,7 @@ typedef struct {
     bool has_ended; /* the run ended with its last step, not by a signal */
     /* has_diverged: loss or weights were not finite any more; ended_so: that ended the run */
     bool has_diverged, ended_so;
-    int64_t diverged_step; /* the step at which it diverged */
+    int64_t diverged_step; /* the step at which the run diverged */
     double seconds;        /* seconds in the last line of a test that has them */
     int nstretches;        /* number of processes that the run took */
     char *bound;           /* how the last process bound its ranks; NULL: it did not */
@@ -137,7 +137,7 @@ bool tutti_run_lines_end_at(const char *path, int64_t step);
  * it begins a new one, whose second record says from which step on older points are void. Threads: owner. */
 
 typedef struct {
-    const char *tag; /* "train/loss" */
+    const char *tag; /* name of the number: "train/loss" */
     double value;    /* stored as a float */
 } tutti_scalar;
 

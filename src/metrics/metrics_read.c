@@ -102,7 +102,7 @@ static double take_bytes(reader *c, const cJSON *line, int64_t step)
 static void take_step(reader *c, const cJSON *line, int64_t step)
 {
     tutti_run_lines *r = c->r;
-    add_point(&r->loss, (double)step, number(line, "loss", (double)NAN)); /* null: it was not finite */
+    add_point(&r->loss, (double)step, number(line, "loss", (double)NAN)); /* null means that the loss was not finite */
     add_point(&r->speed, (double)step, number(line, "ips", 0));
     const double ms = number(line, "step_ms", 0);
     add_point(&r->times, (double)step, ms);

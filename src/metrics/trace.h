@@ -67,7 +67,7 @@ typedef struct {
     tutti_arena arena;       /* owns what was read */
 } tutti_layer_trace;
 
-/* Times are rounded to a nanosecond. */
+/* Appends the columns' names and a row for each layer; times are rounded to a nanosecond. */
 void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
 /* Appends the rates after the rows; NaN is not printed. */
 void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_per_sample, tutti_strbuf *out);
@@ -111,7 +111,7 @@ tutti_status tutti_kineto_read(const char *path, tutti_layer_trace *out, tutti_f
 typedef struct {
     int64_t begin_ns, end_ns;
     int32_t label;
-    int32_t step; /* from 1, as in metrics.jsonl */
+    int32_t step; /* step, counted from 1, as in metrics.jsonl */
 } tutti_span;
 static_assert(sizeof(tutti_span) == 24, "spans travel between ranks as they are");
 
@@ -141,7 +141,7 @@ typedef struct {
     bool numbered; /* the step is part of the name: "ProfilerStep#7" */
     /* what is exchanged; collective, as schedules name it: NULL = nothing */
     const char *collective, *algorithm;
-    const char *type;                  /* type of its elements, as tutti_dtype_name writes it */
+    const char *type;                  /* type of the elements, as tutti_dtype_name writes it */
     int64_t elements_in, elements_out; /* elements of each rank */
     const int32_t *members;            /* ranks that take part; NULL = all */
     int nmembers;
@@ -153,7 +153,7 @@ typedef struct {
  * that was in flight at once, and the loader. docs/traces.md. Threads: shared (pure). */
 
 typedef struct {
-    const char *name; /* "rank 0 (host box, pid 4711)" */
+    const char *name; /* name of the rank: "rank 0 (host box, pid 4711)" */
     tutti_span *spans;
     int64_t nspans;
 } tutti_rank_spans;
@@ -165,7 +165,7 @@ typedef struct {
     int64_t wall_ns; /* time since 1970 at which the clock of the spans was 0 */
 } tutti_trace;
 
-/* Sorts each rank's spans by time. O(n log n). */
+/* Appends the trace as JSON; sorts each rank's spans by time first. O(n log n). */
 void tutti_chrome_trace_print(const tutti_trace *trace, tutti_strbuf *out);
 
 #endif

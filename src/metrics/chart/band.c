@@ -8,7 +8,7 @@
 
 #include "../../base/arena.h"
 
-/* After its last point a curve keeps that value. */
+/* Returns the curve's value at x; after its last point a curve keeps that value. */
 static double value_at(const tutti_curve *c, double x)
 {
     int i = 1;
@@ -42,7 +42,7 @@ static void take_point(tutti_band *b, const tutti_curve *curves, int n, double x
     b->most[b->n++] = most;
 }
 
-/* All curves have points. */
+/* Fills in the points of the band; all curves have points. */
 static void fill(tutti_band *b, const tutti_curve *curves, int n, int most)
 {
     double first = -INFINITY, last = -INFINITY;

@@ -82,7 +82,7 @@ void tutti_chart_square(int i, tutti_strbuf *out);
 /* What all pictures share: a white page, text, numbers, colours; no external fonts or scripts. Threads: shared. */
 
 enum { TUTTI_SVG_NCOLOURS = 10 };
-const char *tutti_svg_colour(int i); /* colour i mod 10 */
+const char *tutti_svg_colour(int i); /* returns colour i mod 10 */
 
 void tutti_svg_begin(int width, int height, tutti_strbuf *out);
 /* Begins a picture inside a page of HTML, as wide as its place; the page defines the classes .grid, .axis, .title and
@@ -129,7 +129,8 @@ typedef struct {
     int nclasses;
     const char *const *name; /* names of the first nnames classes; may be NULL */
     int nnames;
-    int64_t *seen, *right; /* per class (label); the caller's memory, zero at first */
+    int64_t *seen, *right; /* samples of each class (label), and how many of these were right; the caller's memory, zero
+                            * at first */
     int64_t *count;        /* nclasses x nclasses, labels by predictions; NULL = only accuracy by class */
 } tutti_confusion;
 
@@ -146,7 +147,7 @@ void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
  * changes nothing but the scale of time. Threads: shared. */
 
 typedef struct {
-    double begin, end; /* in the unit of `length` */
+    double begin, end; /* when the piece begins and ends, in the unit of `length` */
     int colour;        /* index for tutti_svg_colour */
     const char *words; /* shown when the mouse points at it */
 } tutti_strip_piece;
@@ -165,7 +166,7 @@ void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, in
 
 typedef struct {
     const char *name;
-    double first, last; /* fractions */
+    double first, last; /* fractions of the output that are zero */
 } tutti_sparsity_row;
 
 void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
@@ -174,7 +175,7 @@ void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows,
  * Pure: the same paths give the same bytes. Threads: shared. */
 
 typedef struct {
-    const char *name;           /* "centre", "worker 0" */
+    const char *name;           /* name in the legend: "centre", "worker 0" */
     const double *step, *x, *y; /* n points, steps growing: places in a plane at these steps */
     const double *distance;     /* distance from the centre at each step; NULL for the centre itself */
     int n;                      /* number of points, 1 or more, the same for all ways */
