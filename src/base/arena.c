@@ -31,7 +31,8 @@ void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
     const int n =
         snprintf(line, sizeof line, "tutti: no memory%s (%s:%d): the process ends; give it more, or less to do\n",
                  wanted, slash ? slash + 1 : file, line_number);
-    (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0); /* one write: other threads may write there too */
+    /* a single write, because other threads may write there too */
+    (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0);
     _exit(TUTTI_ERR_FAILED);
 }
 
@@ -62,12 +63,13 @@ void *tutti_grow_past_at(void *array, int32_t n, int32_t *capacity, size_t eleme
 static tutti_arena_block *block_create(size_t size)
 {
     const size_t alignment = size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
-    size = (size + alignment - 1) / alignment * alignment; /* aligned_alloc needs a multiple */
+    size = (size + alignment - 1) / alignment * alignment; /* aligned_alloc needs a multiple of the alignment */
     tutti_arena_block *block = tutti_alloc(sizeof *block);
     block->size = size;
     block->bytes = aligned_alloc(alignment, size);
     if (!block->bytes) tutti_no_memory(size);
-    if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* if it is forbidden, pages are small */
+    /* if huge pages are forbidden, pages are small */
+    if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE);
     return block;
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-int64_t tutti_clock_ns(void); /* CLOCK_MONOTONIC */
+int64_t tutti_clock_ns(void); /* returns the nanoseconds of CLOCK_MONOTONIC */
 double tutti_clock_s(void);
 double tutti_clock_thread_s(void); /* seconds that the calling thread has computed; time in which its core ran other
                                   * threads does not count */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 uint64_t tutti_hash(const void *bytes, size_t nbytes);
-/* Streaming form: create, add any number of times, finish (which destroys it). */
+/* Hashes a stream of bytes: create a hasher, add any number of times, finish (which destroys it). */
 typedef struct tutti_hasher tutti_hasher;
 tutti_hasher *tutti_hasher_create(void);
 void tutti_hasher_add(tutti_hasher *h, const void *bytes, size_t nbytes);

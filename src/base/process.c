@@ -48,7 +48,7 @@ static char **environment_of(const char *const *changes)
     for (size_t i = 0; i < n; i++)
         if (!is_changed(environ[i], changes)) all[at++] = environ[i];
     for (size_t i = 0; i < nchanges; i++)
-        if (strchr(changes[i], '=')) all[at++] = (char *)(uintptr_t)changes[i]; /* exec does not write to them */
+        if (strchr(changes[i], '=')) all[at++] = (char *)(uintptr_t)changes[i]; /* exec does not write to the texts */
     return all;
 }
 
@@ -57,7 +57,7 @@ static const char *program_of(const tutti_process_options *o)
     return o->program ? o->program : o->argv[0];
 }
 
-/* Runs in the child. */
+/* Runs in the child: makes `given` its standard stream `place`. */
 static bool set_stream(int given, int place)
 {
     if (given == TUTTI_STREAM_SAME) return true;
@@ -66,7 +66,7 @@ static bool set_stream(int given, int place)
     return fd == place || (fd >= 0 && dup2(fd, place) == place);
 }
 
-/* Runs in the child. */
+/* Runs in the child, which becomes the program; returns only if that fails. */
 static bad_news become(const tutti_process_options *o, char **environment, pid_t parent)
 {
     if (o->own_group) setpgid(0, o->group);
@@ -81,7 +81,7 @@ static bad_news become(const tutti_process_options *o, char **environment, pid_t
     const int code = o->prepare ? o->prepare(o->prepare_arg) : 0;
     if (code) _exit(code);
     for (int i = 0; i < o->ninherited; i++) fcntl(o->inherited[i], F_SETFD, 0);
-    execvp(program_of(o), (char *const *)(uintptr_t)o->argv); /* exec does not write to them */
+    execvp(program_of(o), (char *const *)(uintptr_t)o->argv); /* exec does not write to the texts */
     return (bad_news){NO_PROGRAM, errno};
 }
 

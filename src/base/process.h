@@ -38,7 +38,7 @@ typedef struct {
 } tutti_process_options;
 
 typedef struct {
-    pid_t pid;  /* 0 = never started */
+    pid_t pid;  /* number of the process; 0 = never started */
     bool runs;  /* true until the child's end has been seen */
     int code;   /* after its end: the exit code, or 128 + signal; -1 = unknown, because somebody else waited for it */
     int signal; /* the signal that ended it; 0 = none */

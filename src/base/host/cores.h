@@ -36,11 +36,11 @@ typedef struct {
     uint64_t group; /* identifies a control group of this machine */
 } tutti_core_quota;
 tutti_core_quota tutti_cores_quota(void);
-tutti_core_quota tutti_cores_quota_under(const char *root); /* /proc and /sys lie in the folder `root`, for tests */
+tutti_core_quota tutti_cores_quota_under(const char *root); /* for tests: /proc and /sys lie in `root` */
 /* Returns n, limited by the quota; at least 1. */
 int tutti_cores_within(int n, double quota);
 
-/* Number of cores that this process can use, of its own and of the host's; quota included. */
+/* Returns the number of cores that this process can use, of its own and of the host's; quota included. */
 int tutti_cores_usable(void);
 int tutti_cores_usable_of_host(void);
 

@@ -9,7 +9,8 @@
 
 typedef struct {
     struct sigaction of[NSIG];
-    int known[NSIG]; /* sigaction could read the handler; for signals that the C library reserves it cannot */
+    int known[NSIG]; /* per signal: sigaction could read the handler; for signals that the C library reserves it
+                      * cannot */
 } handlers;
 
 static void read_handlers(handlers *h)
@@ -45,7 +46,7 @@ tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_fa
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     restore_handlers(&before);
     if (!library) {
-        const char *why = dlerror(); /* names the file, or a library that it needs */
+        const char *why = dlerror(); /* the words name the file, or a library that it needs */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: install %s, or set %s to where %s is", why ? why : file,
                           l->package, l->variable, l->file);
     }

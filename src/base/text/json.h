@@ -15,11 +15,12 @@ typedef struct {
     bool need_comma;
 } tutti_json;
 
-void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* '{' or '[' */
-void tutti_json_close(tutti_json *j, char bracket);                      /* '}' or ']' */
-void tutti_json_text(tutti_json *j, const char *key, const char *value); /* NULL = null */
+void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* bracket: '{' or '[' */
+void tutti_json_close(tutti_json *j, char bracket);                      /* bracket: '}' or ']' */
+void tutti_json_text(tutti_json *j, const char *key, const char *value); /* a value of NULL is written as null */
 void tutti_json_int(tutti_json *j, const char *key, int64_t value);
-void tutti_json_real(tutti_json *j, const char *key, double value); /* the shortest form of %.17g that reads back */
+/* writes the shortest form of %.17g that reads back */
+void tutti_json_real(tutti_json *j, const char *key, double value);
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 
 struct cJSON;

@@ -43,7 +43,7 @@ typedef struct {
 } tutti_texts;
 
 typedef struct {
-    const char *key; /* "optimiser.lr" */
+    const char *key; /* key with dots: "optimiser.lr" */
     tutti_field_kind kind;
     size_t offset;       /* offset of the field in the struct */
     const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
