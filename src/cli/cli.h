@@ -38,8 +38,8 @@ int tutti_cli_fail(const char *command, const tutti_failure *err);
 
 /* Flags: "--name value", "--name=value" and "--switch". A table feeds parsing and --help. */
 typedef struct {
-    const char *name;     /* "ranks" */
-    const char *argument; /* "N"; NULL = switch */
+    const char *name;     /* name without dashes: "ranks" */
+    const char *argument; /* word for the value in --help: "N"; NULL = switch */
     const char *help;
     unsigned is; /* bit set of TUTTI_FLAG_MANY ..., or 0 */
 } tutti_flag;
@@ -59,7 +59,7 @@ enum {
 typedef struct {
     const tutti_flag *flags;
     int nflags;
-    const char *value[48][64]; /* [flag][occurrence]; for switches "" */
+    const char *value[48][64]; /* indexed by flag and occurrence; "" for switches */
     int count[48];
     const char *rest[1024]; /* arguments that are not flags */
     int nrest;
@@ -68,7 +68,7 @@ typedef struct {
 
 /* The arguments of a command, and the function that runs it. */
 typedef struct {
-    const char *name;          /* "coll pack", for messages */
+    const char *name;          /* name of the command in messages: "coll pack" */
     const char *usage, *about; /* for --help: "tutti coll pack TOPOLOGY [options]" */
     const tutti_flag *flags;
     int nflags;

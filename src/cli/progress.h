@@ -21,7 +21,7 @@ void tutti_progress_event(tutti_progress *p, const tutti_run_event *event);
 /* Ends an unfinished line, so that other output begins on a new line. */
 void tutti_progress_end(tutti_progress *p);
 
-/* Print parts of such a line: the bar "[######....]", and a time "1:05" or "2:01:05". */
+/* Print parts of a progress line: the bar "[######....]", and a time "1:05" or "2:01:05". */
 enum { TUTTI_PROGRESS_BAR = 24 };
 void tutti_progress_bar(int64_t done, int64_t all, char out[TUTTI_PROGRESS_BAR + 3]);
 void tutti_progress_time(double seconds, char out[24]);

@@ -23,7 +23,7 @@ static const tutti_flag flags[] = {
 enum { MOST_COUNTS = 64 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
 
-/* The results for one row. */
+/* Sums over the schedules of one row of the matrix. */
 typedef struct {
     int64_t nschedules, nsteps;
     double seconds, slowest_s;
@@ -160,7 +160,7 @@ static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
     if (st == TUTTI_OK && tutti_cli_has(f, "ranks"))
         st = tutti_cli_ints(f, "ranks", (tutti_cli_range){1, TUTTI_VERIFY_MOST}, &given, err);
     if (st != TUTTI_OK) return st;
-    for (int i = 0, k; i < given.n; i++) { /* in ascending order */
+    for (int i = 0, k; i < given.n; i++) { /* sorts the rank counts, ascending */
         for (k = i; k > 0 && ranks[k - 1] > counts[i]; k--) ranks[k] = ranks[k - 1];
         ranks[k] = (int32_t)counts[i];
     }

@@ -37,7 +37,7 @@ tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err)
 /* Predicts from a trace of svm-train. */
 tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err);
 
-/* The rows of these flags, for the command's table. */
+/* The rows of the flags of tutti_predict_answers_read, for the command's table. */
 #define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
     {"html", "FILE", "a page of it: scaling, one step, memory, what bounds it", TUTTI_FLAG_WRITES},                    \
         {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                       \

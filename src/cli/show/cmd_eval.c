@@ -14,7 +14,7 @@
 #include "trained_flags.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_FLAGS, /* these must come first: see trained_flags.h */
+    TUTTI_TRAINED_FLAGS, /* these rows must come first: see trained_flags.h */
     {"predictions", "FILE",
      "write label, prediction and probabilities of each sample: .csv, .jsonl, or .npy (these alone)",
      TUTTI_FLAG_WRITES},

@@ -8,7 +8,7 @@
 #include "trained_flags.h"
 
 static const tutti_flag flags[] = {
-    TUTTI_TRAINED_FLAGS, /* these must come first: see trained_flags.h */
+    TUTTI_TRAINED_FLAGS, /* these rows must come first: see trained_flags.h */
     {"top", "K", "print the K most probable classes (default 5)", 0},
     {"json", NULL, "one JSON object a picture", 0},
 };

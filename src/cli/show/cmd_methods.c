@@ -48,7 +48,7 @@ static const tutti_field *field_of(const tutti_field_table *table, const char *k
     return NULL;
 }
 
-/* ---- as text ---- */
+/* ---- printing as text ---- */
 
 static void print_table(void)
 {
@@ -81,7 +81,7 @@ static void print_page(const tutti_method_row *m)
     }
 }
 
-/* ---- as JSON ---- */
+/* ---- printing as JSON ---- */
 
 static void add_row(tutti_json *j, const tutti_method_row *m)
 {

@@ -29,7 +29,7 @@ static const char about[] = "Writes the predicted label of each sample of DATA t
 typedef struct {
     bool probability, quiet;
     int nthreads;
-    const char *decisions; /* NULL = not asked for */
+    const char *decisions; /* file for decision values; NULL = not asked for */
 } order;
 
 typedef struct {

@@ -11,7 +11,7 @@ enum { TUTTI_SVM_MOST_WEIGHTS = 1024 };
 
 typedef struct {
     char letter;
-    const char *argument; /* NULL = switch */
+    const char *argument; /* word for the letter's value; NULL = switch */
     const char *help;
 } tutti_svm_letter;
 
@@ -20,7 +20,7 @@ typedef struct {
     int n;
     struct {
         char letter;
-        const char *suffix; /* "-1" for -w-1 */
+        const char *suffix; /* text behind the letter: "-1" for -w-1 */
         const char *value;
     } given[TUTTI_SVM_MOST_WEIGHTS];
     tutti_flags long_ones; /* the long flags; `rest` has the arguments that are not flags */
@@ -48,7 +48,7 @@ void tutti_svm_warn_of_cancelling(const char *command, double error);
 typedef struct {
     tutti_svm_config config;
     tutti_svm_reading reading;
-    int nfolds;         /* 0 = train a model */
+    int nfolds;         /* number of folds of a cross-validation; 0 = train a model */
     int nranks, ncores; /* ncores 0 = not given */
     bool quiet, progress, help;
     const char *data, *model, *trace; /* trace: NULL = no trace */

@@ -61,7 +61,7 @@ static void print_help(void)
         printf("  %s%s\n", rows[i].name, !strcmp(rows[i].name, standard.elimination.name) ? "  (default)" : "");
 }
 
-/* ---- letters ---- */
+/* ---- LIBSVM's letters ---- */
 
 static tutti_status take_type(const char *text, tutti_failure *err)
 {

@@ -8,7 +8,7 @@
 
 typedef struct {
     bool shown, tty;
-    bool open;                   /* a line on the terminal is unfinished */
+    bool open;                   /* an unfinished line stands on the terminal */
     double eps, first_gap;       /* eps, and the first gap, of the current subproblem */
     double drawn;                /* time of the latest drawing, by tutti_clock_s */
     tutti_metrics *trace;        /* NULL = no trace */
