@@ -75,7 +75,7 @@ static void fix_update(tutti_job *job)
 /* If a job gives the size of buckets, or the buckets themselves, that implies the rule. */
 static void fix_buckets(tutti_job *job)
 {
-    enum { USUAL = 1 << 20 }; /* the default in the table */
+    enum { USUAL = 1 << 20 }; /* bytes: the default in the table of keys */
     if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
     if (job->plan.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
     if (job->plan.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;

@@ -8,7 +8,7 @@
 
 void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
 {
-    enum { CORES = 16 }; /* cores of that processor */
+    enum { CORES = 16 }; /* cores of the assumed processor */
     const tutti_graph *g = r->graph;
     tutti_processor_model d;
     tutti_status st = tutti_processor_model_open(card ? "v100" : "e5-2698v3", &d, NULL);

@@ -15,7 +15,7 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
 
 typedef struct {
     char *text; /* overrides, "exchange.order=ready\n" and so on; NULL = nothing was chosen. The caller frees it */
-    char words[TUTTI_EXCHANGE_WORDS]; /* "" = nothing was chosen */
+    char words[TUTTI_EXCHANGE_WORDS]; /* the choice in words; "" = nothing was chosen */
     double seconds;                   /* seconds that the choice took */
     double step_s;                    /* predicted time of a step; on one host, only of the step's exchanges and
                                        * updates */
@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     const tutti_topology *topology;
     const tutti_profile *profile; /* NULL: kernel times are assumed, for a run that has measured nothing */
-    int most_fan_in;              /* as in tutti_predict_options */
+    int most_fan_in;              /* see most_fan_in in tutti_predict_options */
     tutti_predict_memory *memory; /* what the prediction keeps for the next prediction; NULL = nothing */
 } tutti_job_choice_by;
 

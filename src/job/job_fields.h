@@ -65,11 +65,11 @@ struct tutti_job {
         int preset;                                 /* optimiser.preset: index for tutti_job_preset_name */
         int rule;                                   /* optimiser.rule: index for tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* values of the keys of all rules: tutti_rule_key_at */
-        bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* values of those keys that are true or false */
+        bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* values of the keys of rules that are true or false */
         const char *said_rate, *said_decay;         /* not keys: where the job gave optimiser.groups.rate and .decay */
     } optimiser;
     struct {
-        const char *name; /* for example sync-sgd */
+        const char *name; /* name of the method, for example sync-sgd */
         /* values of the keys of all methods: tutti_method_key_at */
         tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS];
     } method;

@@ -110,9 +110,9 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     if (st) return st;
     v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
     tutti_topology_machines(s->topology, nranks, v->host_of);
-    const tutti_job_seat seat = {.nranks = nranks,
-                                 .host_of = v->host_of,
-                                 .prove_later = true /* the plan is not run, so it need not be proved */};
+    const tutti_job_seat seat = {
+        .nranks = nranks, .host_of = v->host_of, .prove_later = true /* the plan is not run */
+    };
     const tutti_plan_config config = tutti_job_plan_config(job, &seat);
     /* the job itself was checked for its own rank count only */
     st = tutti_method_find(job->method.name)->accept(&config, err);

@@ -15,7 +15,7 @@ struct tutti_job_times {
     tutti_tuned tuned;
 };
 
-/* Failures begin with the key. */
+/* Reads the tune file; failures begin with the key. */
 static tutti_status read_text(const tutti_job *job, char **text, tutti_failure *err)
 {
     const char *path = job->kernels.tuned;

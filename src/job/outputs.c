@@ -188,7 +188,8 @@ tutti_status tutti_outputs_try(const tutti_output *files, int n, tutti_failure *
 {
     for (int i = 0; i < n; i++) {
         const tutti_output *out = &files[i];
-        if (!out->written || out->is_run || !out->path || !strcmp(out->path, "-")) continue; /* "-" is printed */
+        /* "-" is printed, not written to a file */
+        if (!out->written || out->is_run || !out->path || !strcmp(out->path, "-")) continue;
         if (will_have_place(files, n, out->path)) continue;
         if (tutti_file_try_to_write(out->path, err)) {
             tutti_fail_at(err, "%s", out->what);

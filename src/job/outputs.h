@@ -20,7 +20,7 @@ tutti_status tutti_outputs_check(const tutti_output *files, int n, tutti_failure
 /* TUTTI_ERR_USAGE if a file that is written has no place: its folder is missing or cannot be written to, or a folder
  * has its name. */
 tutti_status tutti_outputs_try(const tutti_output *files, int n, tutti_failure *err);
-/* Does the first of the two checks for two files. */
+/* Does the check of tutti_outputs_check for two files. */
 tutti_status tutti_outputs_meet(const tutti_output *out, const tutti_output *other, tutti_failure *err);
 /* True if both paths name the same regular file, or would if they were made. */
 bool tutti_outputs_same(const char *a, const char *b);

@@ -24,7 +24,7 @@ typedef struct {
     tutti_model *model, *fused; /* model: as the file has it; fused: as it is run, NULL = the same */
     tutti_graph *graph;
     tutti_plan *plan;
-    const struct tutti_device *device; /* the device that its kernels run on (device/device_row.h) */
+    const struct tutti_device *device; /* the device that the graph's kernels run on (device/device_row.h) */
     char *why_cpu; /* why 'device: auto' chose the cpu although a card was possible; NULL = no reason to report */
 } tutti_resolved;
 

@@ -10,7 +10,7 @@
 
 typedef struct {
     tutti_dataset *train, *test;
-    /* memory of their bytes that all ranks of the host share; NULL: each rank has its own */
+    /* memory for the samples of both sets, which all ranks of the host share; NULL: each rank has its own */
     struct tutti_shared_bytes *shared;
 } tutti_session_data;
 /* Opens the data sets; collective with a group (may be NULL). Sets that hold bytes are made once on each host, or once

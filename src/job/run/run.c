@@ -66,7 +66,7 @@ static void tell_report(void *arg, const char *words)
     tutti_run_tell(arg, TUTTI_RUN_REPORT, words);
 }
 
-/* Before it has joined, the process is no rank. */
+/* Reports which ranks are waited for. Before it has joined, the process is no rank. */
 static void tell_waiting(void *arg, const char *words)
 {
     tutti_rank_run r = *(const tutti_rank_run *)arg;

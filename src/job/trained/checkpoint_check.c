@@ -43,7 +43,7 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     if (!st) st = tutti_model_parse("model.yaml", c->model_text, strlen(c->model_text), &c->model, err);
     if (!st && c->job->fuse) c->fused = tutti_model_fuse(c->model);
     tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
-    if (!st) /* it has no states of that name */
+    if (!st) /* there is a job only if nothing has failed */
         config.frozen = (tutti_frozen){c->job->graph.frozen.patterns, c->job->graph.frozen.said};
     if (!st) st = tutti_graph_build(c->fused ? c->fused : c->model, &config, &c->graph, err);
     if (!st) return st;

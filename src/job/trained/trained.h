@@ -29,7 +29,7 @@ typedef struct {
     tutti_model *model, *fused; /* model: as the file has it; fused: as the job ran it, NULL = the same */
     tutti_graph *graph;         /* gives the list of parameters */
     tutti_dataset_config data;  /* the data of the job, changed by --data */
-    bool has_other_data;        /* --data has changed it */
+    bool has_other_data;        /* --data has changed `data` */
     bool knows_data;            /* the checkpoint says which data it was trained on: */
     tutti_data_identity trained_on;
     float *weights;
