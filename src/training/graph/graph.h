@@ -57,7 +57,7 @@ typedef struct {
 /* Parameters that keep their initial value: they have no gradient, no exchange and no update. `patterns` holds name
  * patterns (name_pattern.h), each followed by "true" or "false"; the last pattern that matches decides. */
 typedef struct {
-    tutti_texts patterns; /* borrowed */
+    tutti_texts patterns; /* name patterns and "true" or "false"; borrowed */
     const char *said;     /* where the job gives the patterns; error messages begin with it. NULL = nowhere */
 } tutti_frozen;
 
@@ -68,7 +68,7 @@ typedef struct {
     int layer;             /* -1 for control numbers */
     int ordinal;           /* index among the layer's parameters */
     tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
-    int64_t count;         /* elements of its shape, row-major */
+    int64_t count;         /* elements of the parameter's shape, row-major */
     bool is_frozen;        /* the rule would change it, but the job froze it */
 } tutti_param;
 
@@ -90,7 +90,8 @@ typedef struct {
 /* Where a layer's backward passes read and write gradients: indices of tutti_graph.grads; -1 = no pass needs it. */
 typedef struct {
     int out;     /* gradient of the layer's output, as the first backward pass finds it */
-    int changed; /* the same after that pass: = out unless the kernel writes dout, or takes parts */
+    int changed; /* gradient of the output after the first backward pass: = out unless the kernel writes dout, or takes
+                  * parts */
     /* gradients of the layer's inputs, or its part of them; = changed where the kernel passes the gradient on */
     int in[TUTTI_MAX_OP_INPUTS];
     int *parts, nparts; /* the parts that the sum node adds into `out`, in this order; 0 = no sum node */
@@ -100,7 +101,7 @@ typedef struct {
 
 typedef struct {
     tutti_node_kind kind;
-    int layer, param; /* -1 where it does not apply */
+    int layer, param; /* indices of the node's layer and parameter; -1 where the kind has none */
     tutti_hop hop;    /* which move or travel of a split layer the node is */
     tutti_datum *reads, *writes;
     int nreads, nwrites;
@@ -130,7 +131,7 @@ struct tutti_graph {
     const tutti_model *model; /* borrowed */
     tutti_graph_config config;
     tutti_kernel *kernels; /* one kernel for each layer, made for config.batch samples */
-    int nkernels;          /* = model->nlayers once built */
+    int nkernels;          /* number of kernels: = model->nlayers once built */
     tutti_order order;     /* the memory order that convolutions were asked to leave their outputs in */
     /* The next four are filled only when training. */
     /* Per layer: true if its backward_params runs, because it has learned parameters or because backward_data continues

@@ -21,7 +21,7 @@
 
 typedef struct {
     int parts;                 /* number of ranks that share a layer's outputs; 0 or 1: no layer is shared */
-    const char *const *layers; /* names; copied */
+    const char *const *layers; /* names of the layers that are shared; copied */
     int nlayers;
 } tutti_split_layers;
 
