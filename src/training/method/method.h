@@ -14,7 +14,7 @@ enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
  * value goes to the plan or to the centre; a key that neither has a field for goes to a number of
  * tutti_plan_config.own. */
 typedef struct {
-    tutti_field field; /* its offset is in tutti_plan_config or in tutti_centre */
+    tutti_field field; /* the field's offset is in tutti_plan_config or in tutti_centre */
     bool of_centre;
 } tutti_method_key;
 /* The value of a key until it is stored there; lists have no value here. */
@@ -29,16 +29,17 @@ typedef union {
 /* The texts of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C
  * the centre's weights, g the gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
-    const char *name; /* "sync-sgd" */
+    const char *name; /* name of the method: "sync-sgd" */
     /* what its plans may divide: "data" | "data, model or hybrid"; for one plan: tutti_plan_parallelism */
     const char *parallelism;
     const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
-    const char *schedule;     /* "synchronous" | ... */
+    const char *schedule;     /* how ranks are scheduled: "synchronous" | ... */
     const char *lock;         /* how two writers of the common weights are kept apart: "one owner a slice" */
-    const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
-    const char *travels;      /* "gradients, then weights" */
+    const char *pattern;      /* what is sent in which pattern: "sharded all-reduce: reduce-scatter, update of the own
+                               * slice, all-gather" */
+    const char *travels;      /* what is sent: "gradients, then weights" */
     const char *local_rule, *centre_rule; /* the formulas that move a worker and the centre */
-    const char *period;                   /* "every step" */
+    const char *period;                   /* how often ranks exchange: "every step" */
     /* which exchange overlaps with which computing: "gradients beside the backward pass" */
     const char *overlap;
     const char *source; /* the paper that describes the method */
@@ -94,12 +95,12 @@ typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE
 typedef struct {
     tutti_rate_kind kind;
     double lr, end_lr;
-    double warmup_epochs, warmup_lr; /* linear from warmup_lr to lr, by step */
+    double warmup_epochs, warmup_lr; /* warm-up: linear from warmup_lr to lr, by step */
     double gamma;                    /* step: factor at each milestone */
     tutti_reals milestones;          /* step: the milestones, in epochs */
     double power;                    /* poly: the exponent */
 } tutti_rate;
-/* The rate of step s (0-based) of a run of nsteps. */
+/* Returns the rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);
 /* Returns a rate that no step of any run exceeds. */
 double tutti_rate_largest(const tutti_rate *r);

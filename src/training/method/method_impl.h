@@ -26,7 +26,7 @@ typedef struct {
     bool common_states;           /* the states are rank 0's, and all ranks touch them */
     bool differ;                  /* weights and states differ between ranks */
     bool begin_anew;              /* a resumed run begins with new states: they are not saved, except common ones */
-    tutti_memory_content weights_hold, states_hold; /* what they hold after a period, on every rank */
+    tutti_memory_content weights_hold, states_hold; /* what weights and states hold after a period, on every rank */
     /* size in bytes of the method's own struct; 0 = tutti_method_handles alone */
     size_t keeps;
 } tutti_method_vectors;

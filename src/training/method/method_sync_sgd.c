@@ -152,7 +152,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
     tutti_builder_wait(b, h->shared.control);
 }
 
-/* Lists one part for each bucket. */
+/* Lists the loop beside the steps: one part for each bucket. */
 static void list_beside(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);

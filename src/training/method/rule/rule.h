@@ -21,7 +21,7 @@ enum {
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */
 typedef struct {
-    const char *key;     /* "optimiser.momentum" */
+    const char *key;     /* key in the job: "optimiser.momentum" */
     const char *initial; /* default, as text */
     double lo, hi;       /* inclusive bounds, whether the rule is chosen or not */
     bool not_lo, not_hi; /* the chosen rule refuses the bound itself */
@@ -86,11 +86,11 @@ const tutti_rule_row *tutti_rule_at(int i);
 const tutti_rule_row *tutti_rule_find(const char *name); /* NULL = no rule has this name */
 /* Returns the i-th of all different keys of all rules, in the order of the table; NULL beyond the last. */
 const tutti_rule_key *tutti_rule_key_at(int i);
-double tutti_rule_key_initial(const tutti_rule_key *key); /* 1 or 0 for a switch */
+double tutti_rule_key_initial(const tutti_rule_key *key); /* returns the default as a number; 1 or 0 for a switch */
 /* True if some rule has a state of this name (n letters). */
 bool tutti_rule_has_state(const char *name, size_t n);
 
-/* The update that times are measured with where no job names a rule: a rule with one state. */
+/* Returns the update that times are measured with where no job names a rule: a rule with one state. */
 tutti_update tutti_update_to_time(void);
 
 /* Computes a rule's numbers for a step and a kind of parameter: TUTTI_RULE_MAX_NUMBERS of them, at `numbers`. */

@@ -54,7 +54,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
                                                 .emitter = &emitter,                                                   \
                                                 __VA_ARGS__}
 
-/* The members that both kinds share. */
+/* The members that all elastic rows share (below: all rows by gradients). */
 #define TUTTI_VISITING_ELASTIC                                                                                         \
     .saves_no_states = true, .paper_rules = "sgd, momentum, nesterov", .optimisation = "decentralised",                \
     .travels = "weights, and the centre",                                                                              \
