@@ -42,12 +42,14 @@ void tutti_model_destroy(tutti_model *m);
 /* Writes the shapes of all layers' outputs for a batch to `out`, m->nlayers entries. Failures name the layer and both
  * shapes. */
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err);
-int64_t tutti_model_nparams(const tutti_model *m);     /* learned parameters, without statistics */
+int64_t tutti_model_nparams(const tutti_model *m);     /* returns the number of learned parameters, without
+                                                        * statistics */
 bool tutti_layer_reads_once(const tutti_layer *layer); /* true if the layer reads its first input only once */
 /* Returns the name of the ReLU that makes the layer's output: the layer itself, or a ReLU that was merged into it; NULL
  * = no ReLU does. */
 const char *tutti_layer_relu(const tutti_layer *layer);
-double tutti_model_flops(const tutti_model *m, int64_t batch); /* floating-point operations of the forward pass */
+/* returns the floating-point operations of the forward pass */
+double tutti_model_flops(const tutti_model *m, int64_t batch);
 /* name of the i-th network that comes with the program; NULL past the end */
 const char *tutti_model_shipped_at(int i);
 const char *tutti_model_shipped_text(const char *name);
