@@ -121,7 +121,7 @@ static inline bool tutti_plan_sums_once(const tutti_plan_config *c)
 /* Neighbours in the packed vector that are exchanged together. */
 typedef struct {
     int64_t offset, count;    /* range of the packed vector, in elements */
-    int first_param, nparams; /* range in plan->order */
+    int first_param, nparams; /* the bucket's parameters: a range in plan->order */
     int parts;                /* > 1: bucket of a split layer; `parts` ranks have a part each, and padding follows */
     int turn;                 /* place in the order of first reads in the next step: 0 = its weights are read first */
 } tutti_bucket;
@@ -156,7 +156,7 @@ typedef struct {
     tutti_dtype type;
     int64_t elements; /* elements of one copy */
     int copies;       /* number of copies, one after the other */
-    bool is_region;   /* other ranks read or write it */
+    bool is_region;   /* other ranks read or write the memory */
     bool is_common;   /* only rank 0 has this memory; all ranks of its host use it where it lies */
     bool is_lasting;  /* its content lasts from step to step; else only within a step */
     bool is_saved;    /* checkpoints hold it */
@@ -174,7 +174,7 @@ typedef struct {
 typedef struct {
     const char *name;   /* "gradients of bucket 2" */
     int schedule;       /* index into plan->schedules */
-    tutti_operation op; /* sum unless set */
+    tutti_operation op; /* the operation of a reduction; sum unless set */
     /* the type of what lies in scratch between ranks: bf16 or f16, else the type of the inputs. The builder fills it
      * in */
     tutti_dtype sent;
@@ -214,7 +214,8 @@ typedef enum {
     TUTTI_ADMIT_EVERYBODY,     /* several at a time: if two change the same element, one change is lost */
 } tutti_admission;
 
-const char *tutti_admission_words(tutti_admission a); /* "one at a time, in order of arrival" */
+const char *tutti_admission_words(tutti_admission a); /* returns the words for an admission: "one at a time, in order of
+                                                       * arrival" */
 
 /* When the actions of a loop are played. */
 typedef enum {
@@ -254,7 +255,7 @@ int tutti_loop_find_start(const tutti_loop *l, int exchange);
 
 typedef struct tutti_plan {
     tutti_plan_config config;
-    const tutti_graph *graph; /* borrowed */
+    const tutti_graph *graph; /* the step graph, borrowed */
     int *order;               /* parameters in exchange order, then control numbers, then frozen parameters */
     int first_frozen;         /* index into `order`; = graph->nparams where no parameter is frozen */
     /* per parameter: offset in the packed vector, or behind it if frozen; for a control number: offset among the
@@ -264,7 +265,7 @@ typedef struct tutti_plan {
     int64_t nweights; /* elements of the packed vector and of the frozen parameters behind it */
     tutti_bucket *buckets;
     int nbuckets;
-    tutti_bucket control;    /* the control numbers */
+    tutti_bucket control;    /* the bucket of the control numbers */
     const char *costs_text;  /* config.costs as text, or NULL */
     tutti_merge_item *items; /* where costs are known: one item for each parameter, in exchange order */
     int nitems;
@@ -292,11 +293,11 @@ typedef struct tutti_plan {
     /* bytes of the activations' memory */
     int64_t arena_bytes, arena_bytes_without_sharing;
     int64_t arena_bytes_at_least;         /* most bytes that live at one time: no placement needs less */
-    int64_t *value_offset, *saved_offset; /* per layer; -1 = none */
-    int64_t *grad_offset;                 /* per gradient of the graph; -1 = none */
-    int64_t *scratch_offset;              /* per node of the graph; -1 = none */
+    int64_t *value_offset, *saved_offset; /* per layer: offset of its output, of its saved state; -1 = none */
+    int64_t *grad_offset;                 /* per gradient of the graph: its offset; -1 = none */
+    int64_t *scratch_offset;              /* per node of the graph: offset of its kernel's scratch; -1 = none */
     tutti_arena arena;
-    void *kept; /* the method's own struct in that memory (tutti_builder_keep) */
+    void *kept; /* the method's own struct (tutti_builder_keep) */
 } tutti_plan;
 
 /* Returns into how many parts, each one kernel call or more, a rank's share of a batch is cut in fast mode: 1, or its

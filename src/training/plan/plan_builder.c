@@ -19,7 +19,7 @@ int tutti_builder_rank(const tutti_plan_builder *b)
     return b->rank;
 }
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 void *tutti_builder_keep(tutti_plan_builder *b, size_t size)
 {

@@ -23,7 +23,7 @@ struct tutti_emitter {
 const tutti_plan *tutti_builder_plan(const tutti_plan_builder *b);
 int tutti_builder_rank(const tutti_plan_builder *b);
 
-/* ---- declaring ---- */
+/* ---- declaring memories and exchanges ---- */
 
 /* Declares a memory (below: an exchange) and returns its number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
@@ -46,7 +46,7 @@ typedef struct {
     tutti_collective collective;
     const char *algorithm;
     bool in_place;
-    bool of_slots; /* its sums are in the class of the plan's sums; canonical sums are over all ranks */
+    bool of_slots; /* the schedule's sums are in the class of the plan's sums; canonical sums are over all ranks */
 } tutti_builder_request;
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
                                     tutti_failure *err);
@@ -75,11 +75,12 @@ void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what);
  * functions. NULL = not called. */
 typedef struct {
     void (*before_reading)(tutti_plan_builder *b,
-                           int bucket); /* the next kernel is the first to read the bucket's weights */
+                           int bucket); /* called when the next kernel is the first to read the bucket's weights */
     void (*after_summing)(tutti_plan_builder *b,
-                          int bucket); /* the bucket's gradients are complete in the copies of the roots */
-    void (*after_reading)(tutti_plan_builder *b, int bucket); /* no later kernel reads the bucket's weights */
-    /* the control numbers are complete in the copies of the roots */
+                          int bucket); /* called when the bucket's gradients are complete in the copies of the roots */
+    /* called when no later kernel reads the bucket's weights */
+    void (*after_reading)(tutti_plan_builder *b, int bucket);
+    /* called when the control numbers are complete in the copies of the roots */
     void (*after_counting)(tutti_plan_builder *b);
 } tutti_walk;
 /* From now on walks call `travel` at the graph's travel nodes: there a split layer's data must be exchanged, and are

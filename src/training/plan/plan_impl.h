@@ -23,7 +23,7 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
  * algorithm: NULL = "auto". */
 tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
-/* For "auto": the number of bytes from which on such an exchange uses ring; INT64_MAX = never. */
+/* For "auto": the number of bytes from which on the requested exchange uses ring; INT64_MAX = never. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers);
 /* True if the configuration's algorithm sums groups' sums, and these are rounded to be sent. */
 bool tutti_plan_rounds_groups(const tutti_plan_config *c);

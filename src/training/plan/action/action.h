@@ -110,9 +110,10 @@ typedef struct {
 
 /* The numbers of the rules that move a centre. */
 typedef struct {
-    const char *said_rho;        /* rho as the job gives it: "auto" or a number; NULL = not given */
-    double rho;                  /* elasticity; 0 = workers are not pulled */
-    double outer_rate, outer_mu; /* numbers of the outer rule */
+    const char *said_rho; /* rho as the job gives it: "auto" or a number; NULL = not given */
+    double rho;           /* elasticity; 0 = workers are not pulled */
+    /* rate of the outer rule; share of its last step that it keeps */
+    double outer_rate, outer_mu;
 } tutti_centre;
 
 /* The fraction of their distance by which workers and centre move towards each other at this rate. */

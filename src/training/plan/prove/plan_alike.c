@@ -68,7 +68,7 @@ static int next_vector(const tutti_alikes *a, int64_t at)
     return next;
 }
 
-/* Returns the bucket of a split layer's parameter that begins there; NULL = none. */
+/* Returns the bucket of a split layer's parameter that begins at `first`; NULL = none. */
 static const tutti_bucket *find_shared(const tutti_plan *p, int64_t first)
 {
     for (int b = 0; b < p->nbuckets; b++)
@@ -142,7 +142,7 @@ static bool find_zones(tutti_alikes *a)
             if (a->window[p->exchanges[x].in.memory] == z->window) add_member(a, z, x);
     }
     for (int x = 0; x < p->nexchanges; x++)
-        if (a->zone_of[x] < 0) return false; /* it overlaps the vector of another exchange */
+        if (a->zone_of[x] < 0) return false; /* the exchange's vector overlaps that of another exchange */
     add_beside(a);
     return true;
 }
@@ -172,7 +172,7 @@ bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s
     return *window >= 0 && (*window || (s->first >= 0 && s->last <= a->c->plan->total));
 }
 
-/* Returns the part that begins there, -1 = none. */
+/* Returns the part that begins at `at`, -1 = none. */
 static int part_at(const tutti_zone *z, int64_t at)
 {
     const int64_t n = z->last - z->first, parts = z->nparts;
@@ -372,7 +372,7 @@ static void mix_touched(tutti_alikes *a, const tutti_zone *z, const tutti_loop_s
 static void mix_step(tutti_alikes *a, int rank, const tutti_loop_step *s)
 {
     int window, z;
-    (void)tutti_alike_place(a, rank, s, &window); /* find_cuts has checked that it has a place */
+    (void)tutti_alike_place(a, rank, s, &window); /* find_cuts has checked that the step has a place */
     const int end = zones_of(a, s, window, &z);
     for (; z < end; z++) mix_touched(a, &a->zones[z], s, window);
     for (z = 0; z < a->nzones && is_beside(a, window); z++)

@@ -28,7 +28,7 @@
 
 typedef struct {
     int64_t first, last; /* range of the packed vector, or of the window */
-    int window;          /* 0 = the packed vector */
+    int window;          /* number of the window; 0 = the packed vector */
     /* first those of the zone's vector or of a part of it, then others beside; empty: the zone is not exchanged */
     int *exchanges, nexchanges;
     int nparts; /* number of owners' slices */
@@ -54,7 +54,7 @@ typedef struct {
 } tutti_told;
 typedef struct {
     tutti_unrolled loop;
-    int *head; /* per position: index into told; -1 = nothing */
+    int *head; /* per position: index of its first entry in `told`; -1 = nothing */
     tutti_told *told;
     int ntold;
 } tutti_rank_loop;
@@ -78,7 +78,7 @@ typedef struct {
 typedef struct {
     uint64_t *keys;
     int nkeys, capacity;
-    const tutti_headway *headway; /* is told that the proof goes on */
+    const tutti_headway *headway; /* gets reports that the proof goes on */
 } tutti_proved_keys;
 
 /* Returns true if all of the composition is proved by classes; false: it may still be right. */
@@ -94,7 +94,7 @@ typedef struct {
     int first, last, of;
 } tutti_touched;
 tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window);
-/* The zone's number for an exchange; -1 = the exchange belongs to another zone. */
+/* Returns the zone's number for an exchange; -1 = the exchange belongs to another zone. */
 int tutti_zone_place(const tutti_zone *z, int exchange);
 /* plan_alike_prove.c: tutti_alike_prove proves one class; tutti_alike_all_end proves that no rank waits for ever. */
 bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k);

@@ -118,9 +118,9 @@ typedef struct {
     const tutti_alikes *a;
     runner *runners;
     int nrunners;
-    bool **passed; /* per rank and position */
-    int *told;     /* per invocation and exchange: how many times it was told something */
-    int *ended;    /* per exchange: number of invocations */
+    bool **passed; /* per rank and position: the rank has passed the position */
+    int *told;     /* per invocation and exchange: how many times the exchange was told something */
+    int *ended;    /* per exchange: invocations that have ended */
 } play;
 
 static void skip(const play *y, runner *r)

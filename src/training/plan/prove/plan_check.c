@@ -75,7 +75,7 @@ static void add_buffers(composer *k)
 
 /* ---- exchanges ---- */
 
-/* Returns the composition's buffer for buffer b of that place's part, in this invocation. */
+/* Returns the composition's buffer for buffer b of the part at `place`, in this invocation. */
 static int composed_buffer(const tutti_composition *c, int exchange, int place, int b, int invocation)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];

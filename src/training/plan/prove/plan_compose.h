@@ -94,7 +94,7 @@ typedef struct {
     int result_of_zero;     /* for rank 0: the memory in place of `result`; -1 = the same memory */
     tutti_loop_driver last; /* loops of later drivers are left out */
     tutti_schedule_header head;
-    int nranks, nsequences; /* nsequences: of one exchange */
+    int nranks, nsequences; /* nsequences: sequences of one exchange */
     tutti_composed_schedule *schedules;
     tutti_part none; /* the part of a rank that does not take part */
     tutti_loop_run *runs;
@@ -112,7 +112,7 @@ typedef struct {
     bool owes_nothing;
     int owed_parts; /* number of parts of the class's vector; a rank owes one of them. 1: a rank owes all */
     tutti_arena arena;
-    const tutti_headway *headway; /* is told that the proof goes on; may be NULL */
+    const tutti_headway *headway; /* gets reports that the proof goes on; may be NULL */
 } tutti_composition;
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
@@ -143,7 +143,7 @@ static inline int tutti_composition_copy(const tutti_composition *c, int rank, i
     return tutti_composition_nslots(c, rank) + c->memory_base[memory] + copy;
 }
 
-/* A rank's part of an exchange. Its slices and peers are places of the schedule, not ranks. */
+/* Returns a rank's part of an exchange. Its slices and peers are places of the schedule, not ranks. */
 static inline const tutti_part *tutti_composition_part(const tutti_composition *c, int exchange, int rank)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];

@@ -115,7 +115,7 @@ static void meet_group(writer *w)
     const int parts = tutti_graph_parts(p->graph), first = tutti_plan_group(p, w->rank) * parts;
     for (int i = 0; i < parts; i++) {
         tutti_loop_step *s = add(w, i ? TUTTI_STEP_REDUCE : TUTTI_STEP_COPY);
-        s->from[0] = i ? group(w) : 0; /* input 0 of that member */
+        s->from[0] = i ? group(w) : 0; /* input 0 of the member `peer` */
         s->from[1] = i ? 0 : -1;
         s->peer = first + i;
         s->to = group(w);
@@ -131,9 +131,7 @@ static void add_kernel(writer *w, const tutti_action *a)
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
-        if (g->params[param].is_frozen)
-            continue; /* nothing writes a frozen parameter, as tutti_plan_check has
-                                                   * checked */
+        if (g->params[param].is_frozen) continue; /* nothing writes a frozen parameter: tutti_plan_check */
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
