@@ -255,7 +255,8 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st) st = end_traced_step(telling, s, err);
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(&k->start, c->dir))
-        st = tutti_saving_check_folder(k, s, err); /* the message was about some file in it */
+        st = tutti_saving_check_folder(k, s, err); /* the failure was about some file in the folder, so the folder is
+                                                    * checked */
     return st ? st : tutti_step_wait_all(s, err);
 }
 

@@ -75,13 +75,13 @@ typedef struct {
     /* patterns of parameters alternate with numbers: factors of the rate, and decays that replace update's */
     tutti_texts group_rates, group_decays;
     tutti_centre centre;         /* for methods with a centre */
-    tutti_loss_scale loss_scale; /* dynamic only with a plan of only_finite */
+    tutti_loss_scale loss_scale; /* a dynamic scale needs a plan with only_finite */
     uint64_t seed;
     tutti_init_config init; /* used if nothing is resumed */
     int64_t nsteps, steps_per_epoch;
-    double eval_every_epochs;       /* 0 = only at the end */
+    double eval_every_epochs;       /* epochs between two tests; 0 = only at the end */
     int64_t eval_points;            /* fewest tests of a run; 0 = as eval_every_epochs gives */
-    int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
+    int64_t checkpoint_every_steps; /* steps between two checkpoints; 0 = at ends of epochs; always at the end too */
     /* also saves when rank 0 has not saved for this long; 0 = no saves by the clock. Not with record or replay */
     double checkpoint_every_minutes;
     int checkpoint_keep;
@@ -135,7 +135,7 @@ typedef struct {
     double loss, accuracy; /* last training loss; last test accuracy (NaN if none) */
     double seconds;        /* time of training only */
     uint64_t weights_hash;
-    tutti_replaced replaced; /* over all ranks, since this process began */
+    tutti_replaced replaced; /* replaced samples of all ranks, since this process began */
     bool was_done;           /* the run had been completed before: no step was left */
     /* the signal with which one of the ranks was asked to stop; a checkpoint was saved if there is a folder. 0 = ran to
      * the end */

@@ -32,7 +32,8 @@ typedef struct {
 
 enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
 typedef struct {
-    tutti_headway headway; /* is told how far reading and writing are, in bytes of the current file; may be zeroed */
+    tutti_headway headway; /* gets reports how far reading and writing are, in bytes of the current file; may be
+                            * zeroed */
     int64_t step;          /* steps done */
     int64_t cursor;        /* samples done, over all ranks */
     double loss;           /* loss of the last step, for people; NaN = unknown */
@@ -40,7 +41,7 @@ typedef struct {
     int64_t earlier_updates;            /* updates that the states had seen before step 0 (init.h) */
     char skips[TUTTI_CHECKPOINT_SKIPS]; /* in which passes convolutions skip zeros (sparsity.h); "" = none */
     const char *job_text, *model_text;
-    const char *data_text;  /* the data it was trained on (data/identity.h); NULL = not known */
+    const char *data_text;  /* identity of the data that the run was trained on (data/identity.h); NULL = not known */
     const char *costs_text; /* the costs that the buckets were merged by; NULL = merged by size */
     uint64_t plan_hash;
     int nranks;                /* number of ranks, for information only */
@@ -142,9 +143,9 @@ typedef struct {
     tutti_checkpoint_file files[TUTTI_CHECKPOINT_MAX_FILES];
 } tutti_manifest;
 tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err);
-char *tutti_manifest_print(const tutti_manifest *m); /* the caller frees */
+char *tutti_manifest_print(const tutti_manifest *m); /* returns the manifest as text; the caller frees it */
 
-/* safetensors. This program writes f32 only. */
+/* A tensor of a safetensors file. This program writes f32 only. */
 typedef struct {
     const char *name;
     tutti_shape shape;
@@ -165,11 +166,12 @@ tutti_status tutti_safetensors_parse(const char *name, const char *bytes, size_t
  * shape. */
 tutti_status tutti_safetensors_parse_foreign(const char *name, const char *bytes, size_t nbytes,
                                              tutti_safetensors **out, tutti_failure *err);
-const char *tutti_safetensors_type(const tutti_safetensors *st, int i); /* "F32", "I64", "BF16 of 5 dimensions" */
+/* returns the type in words: "F32", "I64", "BF16 of 5 dimensions" */
+const char *tutti_safetensors_type(const tutti_safetensors *st, int i);
 /* Converts tensor i to f32: F32, F64, F16 and BF16 of up to four dimensions. Returns false for others and writes
  * nothing. out NULL: only says whether it could. */
 bool tutti_safetensors_widen(const tutti_safetensors *st, int i, float *out);
-/* The tensor's bytes as they lie in the file. */
+/* Returns the tensor's bytes as they lie in the file. */
 const void *tutti_safetensors_bytes(const tutti_safetensors *st, int i, size_t *nbytes);
 int tutti_safetensors_count(const tutti_safetensors *st);
 const tutti_tensor_ref *tutti_safetensors_at(const tutti_safetensors *st, int i);

@@ -13,15 +13,15 @@
 #include "../../../base/text/options.h"
 #include "../../graph/graph.h"
 
-/* What a job asks for. */
+/* The initial weights that a job asks for. */
 typedef struct {
-    const char *from; /* NULL = all weights get random initial values */
+    const char *from; /* path of the source; NULL = all weights get random initial values */
     /* patterns (name_pattern.h) of the model's names that keep their random initial values */
     tutti_texts skip;
     /* names in the source and in the model alternate: whole names, or what stands before a dot; "" = nothing */
     tutti_texts map;
     bool takes_states;            /* also takes the rule's states */
-    const tutti_headway *headway; /* is told how far the reading is, in bytes of the current file; NULL = nobody */
+    const tutti_headway *headway; /* gets reports how far the reading is, in bytes of the current file; NULL = nobody */
     struct {                      /* where the job gave each key; error messages begin with it: "job.yaml: line 4:
                                    * init.skip" */
         const char *from, *skip, *map, *state;

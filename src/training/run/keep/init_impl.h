@@ -13,7 +13,7 @@
 typedef struct {
     const char *name;
     const tutti_safetensors *file;
-    int at; /* index in the file */
+    int at; /* index of the tensor in the file */
 } tutti_init_tensor;
 
 /* Tensors of one or several files. */
@@ -23,7 +23,7 @@ typedef struct {
     int nfiles;
     tutti_init_tensor *tensors;
     int ntensors, nunlisted;      /* nunlisted: tensors that their index does not name, or names in another file */
-    const tutti_headway *headway; /* is told about files that are read from now on; NULL = nobody */
+    const tutti_headway *headway; /* gets reports about files that are read from now on; NULL = nobody */
 } tutti_init_source;
 
 tutti_status tutti_init_source_read(const char *path, tutti_init_source *out, tutti_failure *err);

@@ -20,7 +20,7 @@
 typedef struct {
     int lock_fd;           /* descriptor of the lock file; -1 = none */
     char *path;            /* checkpoint to continue from, NULL = begin at step 0 */
-    tutti_headway headway; /* is told how far reading is */
+    tutti_headway headway; /* gets reports how far reading is */
     char *init_path;       /* at step 0: the source that was found for config->init, NULL = the job asks for none */
     tutti_init_wanted wanted;
     tutti_init *init; /* the source, opened, if rank 0 has opened it already; the other ranks have NULL */

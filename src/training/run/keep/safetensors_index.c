@@ -15,8 +15,8 @@ enum { MAX_FILES = 4096 };
 
 struct tutti_safetensors_index {
     cJSON *root;           /* owns all texts */
-    const cJSON **tensors; /* sorted by name; string: the tensor's name, valuestring: the file */
-    const char **files;    /* sorted by name, each once */
+    const cJSON **tensors; /* entries, sorted by name; string: the tensor's name, valuestring: its file */
+    const char **files;    /* names of the files, sorted, each once */
     int n, nfiles;
 };
 

@@ -59,7 +59,7 @@ static bool whole_number(const cJSON *item, int64_t *out)
     return (double)*out == item->valuedouble;
 }
 
-/* A range of the data, in the name of the file. */
+/* A file that is read: its name, for messages, and what was found in it. */
 typedef struct {
     const char *name;
     tutti_safetensors *found;

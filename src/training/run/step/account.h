@@ -43,7 +43,7 @@ typedef enum {
 
 typedef struct {
     tutti_cost cost;
-    tutti_spans *spans;         /* NULL = nothing is traced now */
+    tutti_spans *spans;         /* where spans are recorded; NULL = nothing is traced now */
     const int32_t *first_label; /* per doing: label of its index 0 */
     int64_t step;               /* the step that is traced */
 } tutti_account;

@@ -29,15 +29,15 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device,
 void tutti_shared_destroy(tutti_shared *s);
 float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* the memory must hold f32 */
 int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* the memory must hold i64 */
-/* the memory that tutti_plan_find_memory returns */
+/* returns the memory that tutti_plan_find_memory finds */
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n);
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
 /* done: as in tutti_exchange_wait_for, or NULL. */
 tutti_status tutti_shared_wait(tutti_shared *s, int exchange, const atomic_bool *done, tutti_failure *err);
 void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
-/* Bytes read from or written to memory of other ranks in that time. */
+/* Returns the bytes that exchanges of steps have read from or written to memory of other ranks so far. */
 int64_t tutti_shared_crossed_bytes(const tutti_shared *s);
-double tutti_shared_seconds(const tutti_shared *s); /* this rank's time in the exchanges of steps so far */
+double tutti_shared_seconds(const tutti_shared *s); /* returns this rank's time in the exchanges of steps so far */
 
 #endif

@@ -21,10 +21,10 @@ void tutti_forward_release(tutti_forward *f);
 /* What one run computes with; all memory is the device's unless said. */
 typedef struct {
     const float *weights;
-    const int64_t *param_offset; /* per param of the graph; in the host's memory */
+    const int64_t *param_offset; /* per param of the graph: its offset; in the host's memory */
     const float *samples;
     const int32_t *labels;
-    char *memory; /* placed.bytes, aligned to 64 */
+    char *memory; /* placed.bytes bytes, aligned to 64 */
     /* the ReLUs whose zeros are added to `zeros`, one number each; NULL = zeros are not counted */
     const struct tutti_relus *relus;
     int64_t *zeros;

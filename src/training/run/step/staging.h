@@ -8,7 +8,7 @@
 #include "../../../device/device_row.h"
 #include "../../../tensor/tensor.h"
 
-/* Memory of the device. */
+/* The device's memory for batches and for the results of their losses. */
 typedef struct {
     const tutti_device *device;
     float *loss;      /* receives the loss if the caller does not ask for it elsewhere */

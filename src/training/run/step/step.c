@@ -144,7 +144,7 @@ static tutti_status play_pace(tutti_stepping *s, tutti_step_common *play, const 
     return st;
 }
 
-/* A worker that is let in learns how often the states there were updated before. */
+/* A worker that is let in learns how often the centre's states were updated before. */
 static tutti_status play_enter(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     (void)a;

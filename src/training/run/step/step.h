@@ -121,7 +121,7 @@ double tutti_step_own_loss(const tutti_stepping *s);
  * failed. */
 tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err);
 tutti_status tutti_step_wait_all(tutti_stepping *s, tutti_failure *err);
-/* The weights that are tested, saved and handed on, on the device. */
+/* Returns the weights that are tested, saved and handed on, on the device. */
 float *tutti_step_answer(const tutti_stepping *s);
 
 #endif

@@ -8,7 +8,7 @@
 #include "../../../tensor/squares.h"
 #include "step_impl.h"
 
-/* ---- results of looks ---- */
+/* ---- results of looks at gradients ---- */
 
 static void look_at_numbers(const tutti_stepping *s, const int64_t *at, int n, int64_t *numbers)
 {
@@ -52,7 +52,7 @@ static tutti_update rule_of(const tutti_stepping *s, int p)
     return u;
 }
 
-/* ---- looks ---- */
+/* ---- looks at gradients and weights ---- */
 
 static void look_at_tensor(tutti_stepping *s, const tutti_update_step *update, const tutti_action *a, int p,
                            int64_t first, int64_t n)

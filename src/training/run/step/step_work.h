@@ -104,7 +104,7 @@ typedef struct {
     tutti_statistic_slice slices[TUTTI_WORK_TOGETHER];
 } tutti_statistic_work;
 
-/* Looks: *bad counts the vectors that are not finite; squares are added to `squares`. */
+/* Looks at vectors: *bad counts those that are not finite; squares are added to `squares`. */
 typedef struct {
     int nvectors;
     const float *x[TUTTI_WORK_TOGETHER];

@@ -56,7 +56,7 @@ static tutti_status report_bound(const tutti_telling *t, tutti_failure *err)
     return put(t, "bound", line, 2, err);
 }
 
-/* Also reported where a run is quiet: a reader of its figures must know. */
+/* Reports that kernels only wait, even where a run is quiet: a reader of its figures must know. */
 static tutti_status report_pretended(const tutti_telling *t, tutti_failure *err)
 {
     static const char words[] = "kernels only wait (--pretend): nothing is computed, learned, tested or saved";
@@ -166,7 +166,7 @@ static tutti_status say_skips(const tutti_telling *t, tutti_strbuf *words, tutti
     return st;
 }
 
-/* Reports skips before anything has been tested, from shapes alone. */
+/* Reports which convolutions skip zeros before anything has been tested, from shapes alone. */
 static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -206,7 +206,7 @@ void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)
     tutti_strbuf_release(&text);
 }
 
-/* Seconds in exchanges, or waiting to visit and for other ranks where all meet. */
+/* Returns the seconds in exchanges, or waiting to visit and for other ranks where all meet. */
 static double exchanged_seconds(const tutti_telling *t)
 {
     return t->run->visits ? 1e-9 * (double)t->run->account.cost.ns[TUTTI_COST_EXCHANGE]

@@ -70,7 +70,7 @@ void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last);
  * other hosts, in sum. */
 tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], double served,
                                tutti_failure *err);
-/* nlost: number of ranks that were lost. */
+/* Reports the end of the run. nlost: number of ranks that were lost. */
 tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err);
 
 /* distance.c: true if the run reports how far its workers are from a centre: workers take steps together, each has a

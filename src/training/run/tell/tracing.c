@@ -39,7 +39,7 @@ void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t 
     *end = *first + steps < nsteps ? *first + steps : nsteps;
 }
 
-/* ---- labels ---- */
+/* ---- labels of spans ---- */
 
 typedef enum { ONE, EACH_LAYER, EACH_BUCKET, EACH_EXCHANGE } many;
 typedef struct {
@@ -173,7 +173,7 @@ tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err)
     return st;
 }
 
-/* ---- gathering ---- */
+/* ---- gathering spans ---- */
 
 /* Gathers the spans of all ranks in rank 0's `ranks`; the other ranks send theirs. */
 static tutti_status gather(tutti_tracing *tr, const tutti_stepping *s, tutti_rank_spans *ranks, tutti_failure *err)
@@ -220,7 +220,7 @@ static tutti_status average_exchanges(tutti_tracing *tr, const tutti_stepping *s
     return st;
 }
 
-/* ---- writing ---- */
+/* ---- writing the files ---- */
 
 static tutti_status write_file(const tutti_stepping *s, int file, tutti_strbuf *text, tutti_failure *err)
 {
@@ -386,7 +386,7 @@ static tutti_status close_window(tutti_tracing *tr, tutti_stepping *s, const tut
     return st;
 }
 
-/* ---- steps ---- */
+/* ---- the window of traced steps ---- */
 
 static void open_window(tutti_tracing *tr, tutti_stepping *s)
 {

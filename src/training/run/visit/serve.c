@@ -298,7 +298,7 @@ int64_t tutti_serve_spent(const tutti_serve *serve, int worker, tutti_cost_part 
     return 0;
 }
 
-/* Their workers have been answered, or are gone, so this takes only moments. */
+/* The workers of the threads have been answered, or are gone, so this takes only moments. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err)
 {
     static const double NAP_S = 50e-6;

@@ -20,7 +20,7 @@
 typedef struct {
     bool told;
     int64_t step, played; /* step: steps that all ranks had done; played: shares that the lost worker had played */
-    double seconds;       /* from tutti_async.lost_from to its loss */
+    double seconds;       /* seconds from tutti_async.lost_from to the loss of the worker */
 } tutti_lost;
 
 /* All zeros where ranks step together. */
@@ -29,7 +29,7 @@ typedef struct {
     const tutti_batch *held; /* the batch that was dealt and not played yet */
     int64_t told_shares;     /* shares in the last line that was reported */
     double told_loss;        /* sum of losses up to that line */
-    tutti_lost *lost;        /* rank 0: per rank; NULL = no rank may be lost */
+    tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = none may be lost */
     int nlost;               /* lost ranks that were reported */
     double lost_from;        /* the time from which on workers may be lost */
 } tutti_async;

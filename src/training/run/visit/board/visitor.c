@@ -60,7 +60,7 @@ typedef struct {
     int n;
 } wanted;
 
-/* Adds an exchange between the members of that exchange of the plan, by its schedule. */
+/* Adds an exchange between the members of the plan's exchange `exchange`, by its schedule. */
 static void want(wanted *w, const tutti_asks *a, const tutti_plan *plan, int exchange, int worker, bool answers)
 {
     const tutti_plan_exchange *x = &plan->exchanges[exchange];

@@ -161,7 +161,7 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .stretch = config->first_step * nranks,
                         .left_at = -1};
     *out = v; /* *out is set in any case, so that the caller can destroy it */
-    /* rank 0 then follows the record for it, and the file may be missing here */
+    /* for a rank of another host rank 0 follows the record, and the file may be missing here */
     const bool is_far = tutti_plan_is_far(plan, rank);
     tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;
     const size_t nbytes = lines + turns + changes + 2 * sizeof(int32_t) * nshares;

@@ -42,7 +42,7 @@ tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
 /* For a stand-in whose worker is gone: afterwards it may only be destroyed. Other workers do what it would have done,
  * or nobody does. */
 void tutti_visits_retire(tutti_visits *v);
-/* The exchanges by which workers of other hosts ask. */
+/* Returns the exchanges by which workers of other hosts ask. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
 
 /* Returns the next share for this rank, -1 = there is none (tutti_loader_config.deal; arg: the visits). */
@@ -77,7 +77,7 @@ bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank);
  * another host, as of the last stop. */
 int64_t tutti_visits_played(const tutti_visits *v, double *loss);
 int64_t tutti_visits_played_by(const tutti_visits *v, int rank);
-/* When all have met: shares before the stop that were dealt to ranks that then died. */
+/* Returns, when all have met, how many shares before the stop were dealt to ranks that then died. */
 int64_t tutti_visits_unplayed(const tutti_visits *v);
 
 /* Returns a flag that becomes true when the worker is gone with which rank 0 has this exchange of the plan. NULL: this
@@ -101,7 +101,7 @@ void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
 /* Rank 0, when all have met: writes the record to a file by which a run can be played again, with the same bits. */
 tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_failure *err);
 
-/* Visits of all ranks that have ended. */
+/* Returns how many visits of all ranks have ended. */
 int64_t tutti_visits_count(const tutti_visits *v);
 
 /* For this rank's visits: how many visits of other ranks came between two of its own. */

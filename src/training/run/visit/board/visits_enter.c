@@ -33,7 +33,7 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 
-/* what NULL: other waits check the deadline. */
+/* Waits for the rank that `awaited` returns. what NULL: other waits check the deadline. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
     tutti_group_wait wait = {0};
@@ -88,7 +88,7 @@ static int somebody_is_in(const tutti_visits *v)
     return atomic_load(&v->turns.board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
 }
 
-/* Following a record: returns the rank whose turn it was then. */
+/* Following a record: returns the rank whose turn it was in the record. */
 static int who_was_in(const tutti_visits *v)
 {
     const int64_t head = atomic_load(&v->turns.board->head);

@@ -37,7 +37,8 @@ struct tutti_visits {
     tutti_visits_board *board;
     tutti_turns turns;
     _Atomic int64_t *changes;
-    _Atomic int32_t *shares, *visits; /* the record: ranks; NULL = nothing is recorded */
+    _Atomic int32_t *shares, *visits; /* the record: the rank of each share, of each visit; NULL = nothing is
+                                       * recorded */
     tutti_visits_order order;         /* rank 0: stops so far; if a record is followed: that record */
     /* if a record is followed: this rank's visits and shares, as indices among those of all ranks */
     int64_t *own_visits, *own_shares;
@@ -53,7 +54,7 @@ struct tutti_visits {
     double loss;
     tutti_staleness staleness;
     const tutti_visits *of;   /* for a stand-in: the visits of rank 0 itself; NULL = this is no stand-in */
-    tutti_visits **stand_ins; /* rank 0: per rank; NULL = no rank needs a stand-in */
+    tutti_visits **stand_ins; /* rank 0: the visits of each rank's stand-in; NULL = no rank needs a stand-in */
     tutti_asks *asks;         /* NULL = all ranks are on one host */
     tutti_visitor *visitor;   /* on another host than rank 0's, where there is no board; NULL on its host */
     int64_t current;          /* the share begun last */

@@ -22,8 +22,9 @@ enum { TUTTI_TICKET_DRAWS = -1 };
 typedef struct {
     _Alignas(64) _Atomic int64_t ticket; /* 1 + the ticket that the worker drew last, or TUTTI_TICKET_DRAWS while it
                                           * draws a ticket */
-    _Atomic int64_t brought; /* in rank order: 1 + the ticket for which its vector has arrived from another host */
-    _Atomic bool rests;      /* the worker is at a stop and takes no turn before the next stretch */
+    _Atomic int64_t
+        brought;        /* in rank order: 1 + the ticket for which the worker's vector has arrived from another host */
+    _Atomic bool rests; /* the worker is at a stop and takes no turn before the next stretch */
     _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to itself, while no worker is
                                          * gone */
     _Atomic int64_t left;               /* shares of the worker's column that were dealt since a worker is gone */
@@ -33,7 +34,7 @@ typedef struct {
 
 typedef struct {
     _Alignas(64) _Atomic int64_t tail;   /* tickets drawn */
-    _Alignas(64) _Atomic int64_t head;   /* the ticket that may come in */
+    _Alignas(64) _Atomic int64_t head;   /* the ticket whose worker may visit */
     _Alignas(64) _Atomic int64_t common; /* shares that were dealt by arrival */
     _Alignas(64) tutti_turns_line workers[];
 } tutti_turns_board;
