@@ -75,7 +75,7 @@ static void what_a_trace_does_not_say_is_refused(void **state)
         {"--set reduction=canonical --set slots=4", TUTTI_ERR_USAGE, "of whole steps"},
         {"--set accumulate=2", TUTTI_ERR_USAGE, "of whole steps"},
         {"--set parallel.layers=fc1 --ranks 2", TUTTI_ERR_USAGE, "of whole layers"},
-        {"--init $/none.safetensors", TUTTI_ERR_USAGE, "nothing is learned"},
+        {"--init $/none.safetensors", TUTTI_ERR_USAGE, "learns nothing"},
         {"--set method.name=async-easgd --replay $/layers.txt", TUTTI_ERR_USAGE, "--pretend has none"},
         {"--set fuse=false", TUTTI_ERR_DATA, "3 layers, model mlp has 4"},
     };
