@@ -20,17 +20,18 @@ static void command(const run_folder *f, const char *more, char out[512])
     snprintf(out, 512, "train %s --out %s/out %s", run_file(f, "job.yaml", job, path), f->dir, more);
 }
 
-/* Waits for words in the log, half a minute at most. */
-static void wait_for(const spawned_run *r, const char *words)
+/* Waits until a file holds words, half a minute at most. */
+static void wait_for(const char *file, const char *words)
 {
     for (const double until = tutti_clock_s() + 30; tutti_clock_s() < until; tutti_clock_sleep_s(0.01)) {
-        if (access(r->log, F_OK) != 0) continue;
-        char *log = run_log(r);
-        const bool found = strstr(log, words) != NULL;
-        free(log);
+        char *text = NULL;
+        size_t n = 0;
+        if (tutti_file_read(file, 1 << 24, TUTTI_ERR_FAILED, &text, &n, NULL)) continue;
+        const bool found = strstr(text, words) != NULL;
+        free(text);
         if (found) return;
     }
-    fail_msg("never said '%s': %s", words, run_log(r));
+    fail_msg("%s never said '%s'", file, words);
 }
 
 static void expect_end(const spawned_run *r, int code, const char *words)
@@ -67,7 +68,7 @@ static void a_test_that_takes_long_is_left_and_the_step_is_saved(void **state)
             "data.train_samples=64 --set data.test_samples=100000000",
             words);
     const spawned_run r = run_start(f, "test", words);
-    wait_for(&r, "step 3/3");
+    wait_for(r.log, "step 3/3");
     tutti_clock_sleep_s(0.2);
     kill(r.pid, SIGTERM);
     expect_end(&r, 143, "stopped by signal 15 at step 3");
@@ -83,7 +84,7 @@ static void a_burst_is_one_wish(void **state)
     command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
     const spawned_run r = run_start(f, "burst", words);
     pid_t ranks[SPAWNED_MAX_RANKS] = {0};
-    wait_for(&r, " step 5/");
+    wait_for(r.log, " step 5/");
     assert_int_equal(run_ranks(&r, ranks), 2);
     for (int i = 0; i < 5; i++) {
         kill(r.pid, SIGTERM);
@@ -113,11 +114,11 @@ static void a_hang_up_that_was_ignored_stays_so(void **state)
     const spawned_run r = run_start_like(f, "nohup", words);
     signal(SIGHUP, SIG_DFL);
     pid_t ranks[SPAWNED_MAX_RANKS] = {0};
-    wait_for(&r, " step 5/");
+    wait_for(r.log, " step 5/");
     assert_int_equal(run_ranks(&r, ranks), 2);
     kill(r.pid, SIGHUP);
     kill(ranks[1], SIGHUP);
-    wait_for(&r, " step 200/");
+    wait_for(r.log, " step 200/");
     kill(r.pid, SIGTERM);
     expect_end(&r, 143, "stopped by signal 15");
 }
@@ -126,15 +127,19 @@ static void a_hang_up_that_was_ignored_stays_so(void **state)
 static void svm_train_ends_too(void **state)
 {
     const run_folder *f = *state;
-    char path[160], words[512];
+    char path[160], words[600];
     char *blobs = svm_blobs(20000, 2, 3);
     run_file(f, "long", blobs, path);
     free(blobs);
     for (int saves = 0; saves < 2; saves++) {
-        snprintf(words, sizeof words, "svm-train --ranks 2 --threads 1 -c 1e6 -e 1e-9 --%s %s/%s %s/long %s/model",
-                 saves ? "checkpoint" : "trace", f->dir, saves ? "checkpoint" : "trace", f->dir, f->dir);
+        char trace[100], checkpoint[100] = "";
+        snprintf(trace, sizeof trace, "%s/trace%d", f->dir, saves);
+        if (saves) snprintf(checkpoint, sizeof checkpoint, "--checkpoint %s/checkpoint", f->dir);
+        snprintf(words, sizeof words, "svm-train --ranks 2 --threads 1 -c 1e6 -e 1e-9 --trace %s %s %s/long %s/model",
+                 trace, checkpoint, f->dir, f->dir);
         const spawned_run r = run_start(f, "svm", words);
-        tutti_clock_sleep_s(1);
+        wait_for(trace, "\"ev\":\"round\"");
+        tutti_clock_sleep_s(0.2);
         kill(r.pid, SIGHUP);
         expect_end(&r, 129, saves ? "stopped by signal 1; the same command goes on from" : "");
     }
