@@ -24,8 +24,8 @@ typedef struct {
     int32_t root;
     int32_t slots;
     bool in_place;
-    bool sums_once; /* refuse algorithms that pass partial sums on, except those that add the sums of all groups in one
-                     * step */
+    bool sums_once; /* refuse algorithms in which a rank passes a partial sum on, except those that add the sums of all
+                     * groups in one step */
     const struct tutti_topology *topology; /* for algorithms that are made for one topology; NULL: none; must outlive
                                             * the schedule */
     /* The compiler fills in these values for the algorithm; it ignores what the caller leaves here. */

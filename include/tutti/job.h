@@ -63,9 +63,9 @@ typedef struct {
 
 /* Time that a rank loses on purpose, to show how a method copes with it. */
 typedef struct {
-    double slowness;    /* its computing takes longer by this factor; 0 or 1: not longer */
-    double stall_s;     /* it pauses once for these seconds, ... */
-    int64_t stall_step; /* ... after its first step whose number is at least this */
+    double slowness;    /* the rank's computing takes longer by this factor; 0 or 1: not longer */
+    double stall_s;     /* the rank pauses once for these seconds, ... */
+    int64_t stall_step; /* ... after the rank's first step whose number is at least this */
 } tutti_run_handicap;
 
 /* Zero-initialised options run the place that the environment gives, or one rank alone, and keep nothing. Texts and
@@ -92,8 +92,8 @@ typedef struct {
 typedef enum {
     TUTTI_RUN_FAILED, /* every rank that knows why the run failed, where possible before the other ranks hear of it;
                        * text, status */
-    TUTTI_RUN_REPORT, /* every rank; text: for which rank it waits, or where it is, when a wait lasts or report_signal
-                       * came */
+    TUTTI_RUN_REPORT, /* every rank, when a wait lasts or report_signal came; text: for which rank it waits, or where it
+                       * is */
     TUTTI_RUN_STOPPABLE,  /* every rank, once, when its first step is done: from then on a stop has something to save */
     TUTTI_RUN_DATA,       /* text: what was found in the data and left out, one line for each; may be empty */
     TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */

@@ -144,7 +144,7 @@ typedef struct {
     int32_t sequence; /* sequence of this part, from 0 */
     int32_t stage;
     int32_t peer, channel;    /* for send, recv, put, signal and wait; else -1 */
-    uint32_t when;            /* TUTTI_WHEN_* bits that must hold before it starts */
+    uint32_t when;            /* TUTTI_WHEN_* bits that must hold before the step starts */
     uint32_t hint;            /* TUTTI_HINT_* bits */
     int32_t first_dep, ndeps; /* entries of part.deps: indices of earlier or later steps of this part */
     int32_t first_in, nins;   /* entries of part.slices that are the inputs */

@@ -185,8 +185,8 @@ typedef struct {
     const char *checkpoint;
     double checkpoint_s;
     volatile const int
-        *stop; /* if any rank sets it to nonzero, a checkpoint is written and training ends with TUTTI_ERR_FAILED; may
-                * be NULL */
+        *stop; /* if any rank sets *stop to nonzero, a checkpoint is written and training ends with TUTTI_ERR_FAILED;
+                * may be NULL */
 } tutti_svm_config;
 
 /* Returns LIBSVM's defaults. */

@@ -56,13 +56,13 @@ void tutti_topology_kind_keys(tutti_topology_kind kind, char out[400]);
 
 /* The source of a figure. */
 typedef enum {
-    TUTTI_FROM_ASSUMED,  /* a round figure that nobody measured */
-    TUTTI_FROM_DETECTED, /* the operating system reported it */
-    TUTTI_FROM_FITTED,   /* `tutti coll tune` measured it */
-    TUTTI_FROM_GIVEN,    /* the user wrote it */
-    TUTTI_FROM_READ,     /* preset: a source or document that we read says it */
-    TUTTI_FROM_MEASURED, /* preset: somebody measured and published it */
-    TUTTI_FROM_RECALLED, /* preset: known, but the source was not read again */
+    TUTTI_FROM_ASSUMED,  /* a round number that nobody measured */
+    TUTTI_FROM_DETECTED, /* the operating system reported the figure */
+    TUTTI_FROM_FITTED,   /* `tutti coll tune` measured the figure */
+    TUTTI_FROM_GIVEN,    /* the user wrote the figure */
+    TUTTI_FROM_READ,     /* preset: a source or document that we read gives the figure */
+    TUTTI_FROM_MEASURED, /* preset: somebody measured the figure and published it */
+    TUTTI_FROM_RECALLED, /* preset: the figure is known, but its source was not read again */
 } tutti_provenance;
 const char *tutti_provenance_name(tutti_provenance p); /* "assumed", "detected", "fitted", "given", "read", ... */
 
@@ -268,13 +268,13 @@ int tutti_topology_detect_nics(tutti_host_nic *out, int room);
 /* NVIDIA's cards of this machine, as the driver's library NVML sees them. */
 typedef struct {
     char name[96];
-    char bus[16];   /* its PCI address: "0000:3b:00" */
+    char bus[16];   /* PCI address of the card: "0000:3b:00" */
     int capability; /* 90 = sm_90; 0 = unknown */
     int generation; /* PCIe generation, the highest that card and slot can do; 0 = unknown */
     int width;      /* lanes of PCIe, the most that card and slot can do */
-    int nvlink;   /* version of its NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 = none or
-                   * unknown */
-    int switched; /* NVLinks into NVSwitches */
+    int nvlink;    /* version of the card's NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 =
+                   * none or unknown */
+    int switched;  /* NVLinks into NVSwitches */
     int elsewhere; /* NVLinks that lead neither to one of these cards nor to an NVSwitch */
 } tutti_host_card;
 enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
