@@ -45,7 +45,7 @@ typedef struct {
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
     bool (*cell)(const tutti_topology *t, int32_t node,
-                 double at[2]); /* place on the grid of a picture; NULL or false: it has none */
+                 double at[2]); /* place of a node on the grid of a picture; NULL or false: the kind has no grid */
     /* NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
     /* requires src != dst */

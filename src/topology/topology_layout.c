@@ -52,7 +52,7 @@ static void circle_take(const tutti_fabric *net, double top, tutti_drawing *out)
 }
 
 typedef struct {
-    double middle; /* mean position of its neighbours in the row below */
+    double middle; /* mean position of the node's neighbours in the row below */
     int32_t node;
 } sitter;
 
@@ -122,7 +122,7 @@ static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t
 
 typedef struct {
     int32_t link, lane;
-    double from, to; /* middles of its end nodes, from left to right */
+    double from, to; /* middles of the cable's end nodes, from left to right */
 } span;
 
 static int by_length(const void *x, const void *y)
@@ -138,8 +138,8 @@ static void lanes_give(span *spans, int32_t n, double bottom, tutti_drawing *out
     qsort(spans, (size_t)n, sizeof *spans, by_length);
     for (int32_t i = 0; i < n; i++) {
         span *s = &spans[i];
-        int32_t left = 0, right = 0; /* number of shorter cables to the right of its left end, and to the left of its
-                                      * right end */
+        int32_t left = 0, right = 0; /* number of shorter cables to the right of this cable's left end, and to the left
+                                      * of its right end */
         for (int32_t k = 0; k < i; k++) {
             const bool apart = spans[k].to < s->from - 1 || spans[k].from > s->to + 1;
             left += fabs(spans[k].from - s->from) < 1;

@@ -121,7 +121,8 @@ typedef struct {
 static void grow_tree(const tutti_host_cards *c, tree *out)
 {
     tutti_host_cards known = *c;
-    int socket[MAX], sw[MAX], first[MAX], at[MAX] /* in its socket */, filled[MAX] = {0}, switches[MAX] = {0};
+    int socket[MAX], sw[MAX], first[MAX], at[MAX] /* number of each switch in its socket */, filled[MAX] = {0},
+                                                                                             switches[MAX] = {0};
     for (int i = 0; i < c->n; i++) /* an unknown path counts as one inside a socket */
         for (int j = 0; j < c->n; j++)
             if (known.ancestor[i][j] == TUTTI_ANCESTOR_UNKNOWN) known.ancestor[i][j] = ONE_NODE;
