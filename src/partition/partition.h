@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
     tutti_partition_rule rule;
-    char text[16]; /* the rule as it was written */
+    char text[16]; /* the rule as the user wrote it */
     int ngroups, ndomains;
     int ncores, fewest; /* cores of all groups, and of the smallest */
     tutti_core_group *groups;
