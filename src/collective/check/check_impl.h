@@ -50,8 +50,8 @@ typedef struct {
     tutti_sum *nodes; /* a leaf is {0, 0} */
     uint32_t n, capacity, nleaves;
     uint32_t *table, mask;
-    uint8_t *proved; /* for each node: every leaf is known to be in it exactly once */
-    uint32_t *stamp; /* for each leaf: number of the last root that reached it */
+    uint8_t *proved; /* for each node: every leaf is known to be in the tree exactly once */
+    uint32_t *stamp; /* for each leaf: number of the last root whose tree holds it */
     uint32_t nroots;
     bool full; /* there are more sums than numbers: the check gives up */
 } tutti_values;
@@ -178,7 +178,7 @@ typedef struct {
     int32_t lo, hi, banks;
     int64_t base;   /* first cell of the storage */
     int32_t within; /* the storage whose cells this storage shares, -1 = it has cells of its own */
-    int32_t at;     /* where this storage begins in the other one */
+    int32_t at;     /* where this storage begins in that one */
 } tutti_storage;
 
 typedef struct {
@@ -395,7 +395,7 @@ static inline int64_t tutti_run_after(const tutti_checker *c, int64_t at) /* ret
     while (!bits) bits = c->heads[++word];
     return word * 64 + __builtin_ctzll(bits);
 }
-void tutti_runs_init(tutti_checker *c); /* call it once storages are placed */
+void tutti_runs_init(tutti_checker *c); /* may be called once storages are placed */
 void tutti_runs_cut(tutti_checker *c, int64_t lo, int64_t hi);
 /* joins neighbouring runs that are alike */
 void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);

@@ -211,7 +211,8 @@ static tutti_status find_nodes(tutti_checker *c, loader *l)
         nargs += 3 + s->ndeps + 2 * s->nins + s->nouts;
         for (int32_t k = 0; k < s->ndeps; k++) {
             int32_t d = p->deps[s->first_dep + k];
-            if (p->steps[d].sequence == s->sequence) continue; /* program order implies it already */
+            /* the order of the sequence implies this dependency already */
+            if (p->steps[d].sequence == s->sequence) continue;
             if (!l->node_of[d]) l->node_of[d] = ++l->rank->nnodes;
         }
     }

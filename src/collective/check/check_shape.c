@@ -33,7 +33,7 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
 
 static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 {
-    bool ascending = true; /* compilers make the ordinals of each role in order, so none is there twice */
+    bool ascending = true; /* compilers make the ordinals of each role in order, so none occurs twice */
     int32_t last[3] = {-1, -1, -1};
     for (int32_t i = 0; i < p->nbuffers; i++) {
         const tutti_buffer *b = &p->buffers[i];
