@@ -29,7 +29,7 @@
 typedef struct {
     int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the vector that the exchange moves */
-    int64_t in, out;            /* mapped: allocation << 48 | offset; other paths: 0 */
+    int64_t in, out;            /* places of input and output; mapped: allocation << 48 | offset; other paths: 0 */
     uint64_t counts, algorithm; /* hashes of both; counts 0: equal blocks, or staged (which takes any counts); algorithm
                                  * 0: auto */
 } tutti_call_key;

@@ -62,7 +62,7 @@ bool tutti_call_queue_turn(void *arg)
     return true;
 }
 
-/* Appends a request; true: it is the first of the queue. */
+/* Appends a request; returns true if it is the first of the queue. */
 static bool queue(void *arg)
 {
     tutti_request *q = arg;
