@@ -15,7 +15,7 @@
 typedef struct {
     const char *name; /* NULL: no further parameter */
     int32_t initial, lowest, highest;
-    const char *help; /* its meaning; if initial < lowest, also how `settle` sets it */
+    const char *help; /* meaning of the parameter; if initial < lowest, also how `settle` sets it */
 } tutti_parameter;
 
 typedef enum {
@@ -57,7 +57,7 @@ typedef struct {
 
 int tutti_algorithm_count(void);
 const tutti_algorithm *tutti_algorithm_at(int i);
-/* looks up the name in "name,parameter=value"; NULL = none */
+/* finds the algorithm of a text "name,parameter=value"; NULL = none */
 const tutti_algorithm *tutti_algorithm_find(const char *text);
 
 /* Convert between text and values (compile_name.c). read: `text` begins with a's name; parameters that it does not give

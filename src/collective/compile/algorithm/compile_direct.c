@@ -26,7 +26,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    int32_t sum;               /* buffer in which r sums its slice: out, or the last scratch */
+    int32_t sum;               /* buffer in which rank r sums its slice: out, or the last scratch */
     const int32_t *first_root; /* NULL if nothing is summed */
 } direct;
 

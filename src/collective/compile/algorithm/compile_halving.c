@@ -84,7 +84,7 @@ static void fold_before(halving *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
     const tutti_message recv = {.sequence = 1, .hint = m.hint};
-    int32_t inbox = first_inbox(h) + h->lg; /* the fold's inbox comes after those of the steps */
+    int32_t inbox = first_inbox(h) + h->lg; /* the inbox of the fold comes after those of the steps */
     if (h->v < 0) {
         tutti_compile_send(h->b, &m, blocks(h, h->r, IN, 0, h->P), blocks(h, h->r - 1, inbox, 0, h->P));
     } else if (h->v < h->e) {
