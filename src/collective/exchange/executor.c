@@ -13,7 +13,7 @@ enum { WORDS = 400 };
 /* The notice of every rank about each exchange before memory is shared; a rank that is no member fills only `words`. */
 typedef struct {
     uint64_t words;           /* hash of the words that must agree */
-    uint64_t part, next_part; /* hashes of this rank's part and of the next member's, as this rank has made them */
+    uint64_t part, next_part; /* hashes of this rank's part and of the next member's part, as this rank has made both */
     uint64_t nbytes;          /* bytes of this rank's part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
 } exchange_notice;

@@ -38,7 +38,7 @@ typedef struct {
 } tutti_place;
 
 typedef struct {
-    const char *name; /* stands in failures and traces: "gradients of bucket 2" */
+    const char *name; /* name of the exchange in failures and traces: "gradients of bucket 2" */
     int64_t n;        /* elements of the vector */
     /* The group's rank of each of the schedule's ranks, in any order; NULL: all ranks in their order. Copied. */
     const int32_t *members;
@@ -73,7 +73,8 @@ typedef struct {
     /* The device of inputs and outputs, which does all work on them here. NULL: the cpu. Exchanges that are made
      * together have the same device. */
     const tutti_device *device;
-    int priority; /* of the group's exchanges in flight, the lowest number goes on first; equal numbers take turns */
+    int priority; /* of the group's exchanges in flight, that with the lowest number goes on first; equal numbers take
+                   * turns */
 } tutti_exchange_binding;
 
 /* Creates an exchange. The schedule must be checked and lowered for the hosts of the members

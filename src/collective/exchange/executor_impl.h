@@ -60,7 +60,7 @@ typedef struct {
     int32_t first_dep, ndeps;   /* entries of exchange.deps */
     int32_t nins, nouts, first; /* first: index into a pointer set, inputs, then outputs */
     const uint8_t *folds;       /* reduce: number of folds after each input */
-    int64_t n, cursor;          /* elements, and the number of them that are done */
+    int64_t n, cursor;          /* elements of the step, and the number of them that are done */
     size_t in_bytes, out_bytes; /* bytes of an element of the step's inputs, and of its outputs */
     bool shows;                 /* plain: the step stores memory that peers will read */
     int32_t first_peer, npeers; /* plain: range in the peers' pointers */
@@ -98,7 +98,7 @@ struct tutti_exchange {
     struct tutti_exchange *next;
     tutti_arena arena;
     const int32_t *members; /* the group's rank of each of the schedule's ranks */
-    int32_t nmembers, me;   /* me: this rank's index in members; -1: it is no member */
+    int32_t nmembers, me;   /* me: this rank's index in members; -1: this rank is no member */
     bool over_some;         /* members are not all ranks of the group in their order */
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
     int priority;                  /* group->exchanges is sorted by priority */
@@ -143,7 +143,8 @@ struct tutti_exchange {
     bool (*again)(void *arg);
     void *again_arg;
     pthread_cond_t *sleeper; /* condition of the thread that waits in tutti_exchange_wait_any; NULL: none waits */
-    tutti_exchange *first;   /* NULL: the caller tells when it is ready; else `act` makes it ready after `first` */
+    tutti_exchange *first;   /* the exchange that this one follows: `act` makes this one ready after `first`; NULL: the
+                              * caller tells when it is ready */
     void (*act)(void *arg, bool beside);
     void *act_arg;
     uint64_t delay_seed;
@@ -258,7 +259,7 @@ typedef struct {
     _Atomic uint64_t in, out;
 } tutti_aim;
 
-/* A pointer into plain memory of a rank: pointers[set][at] = its aim + offset. */
+/* A pointer into plain memory of a rank: pointers[set][at] = that rank's aim + offset. */
 typedef struct {
     int32_t set, at, member;
     bool out;
@@ -270,7 +271,8 @@ struct tutti_plain {
     tutti_part part;
     tutti_plain_pointer *own, *peers; /* peers: only for set 0, in the order of the ops */
     int32_t nown, npeers;
-    int32_t *owner; /* for each pointer of a set: the peer (the group's rank) whose plain memory it is, -1 = none */
+    int32_t *owner; /* for each pointer of a set: the peer (its rank in the group) whose plain memory it points to, -1 =
+                     * none */
     bool stream, shown_past; /* stream: outputs bypass the caches in this invocation; shown_past: so do stores that
                               * peers read */
     size_t average;          /* offset in out of the elements that this rank divides */

@@ -300,7 +300,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 const step_progress progress = run_op(x, op);
                 if (progress == STEP_HELD) return moved;
                 moved = true;
-                if (progress == STEP_GOES_ON) return true; /* after one block the caller may do other work */
+                if (progress == STEP_GOES_ON) return true; /* after one block the caller gets a turn for other work */
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
