@@ -22,8 +22,9 @@
 enum { TUTTI_FLIGHT_RECORDS = 64, TUTTI_FLIGHT_SHOWN = 50, TUTTI_FLIGHT_NAME = 28 };
 
 typedef enum {
-    TUTTI_FLIGHT_START,  /* an invocation of an exchange begins; bytes: what this rank writes in it */
-    TUTTI_FLIGHT_WAIT,   /* the rank sleeps in `step` for `peer`; bytes: still to write here */
+    TUTTI_FLIGHT_START,  /* an invocation of an exchange begins; bytes: what this rank writes in the invocation */
+    TUTTI_FLIGHT_WAIT,   /* the rank sleeps in `step` and waits for `peer`; bytes: what the exchange has still to write
+                          * on this rank */
     TUTTI_FLIGHT_WAKE,   /* the wait is over, and the exchange has ended */
     TUTTI_FLIGHT_CALL,   /* a control call begins; invocation: its ordinal */
     TUTTI_FLIGHT_ANSWER, /* the control call ends */

@@ -27,7 +27,7 @@
 
 typedef struct tutti_group tutti_group;
 
-/* Leaves in good order: peers do not take it for a death. */
+/* Leaves in good order: peers do not take this for a death. */
 void tutti_group_leave(tutti_group *group);
 /* Ends the epoch for all ranks with these words: every waiting call returns TUTTI_ERR_PEER with them. */
 void tutti_group_abort(tutti_group *group, const char *words);

@@ -43,8 +43,8 @@ typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_st
 /* The fields have cache lines of their own, so that a rank that counts its calls does not disturb ranks that look
  * whether it sleeps. */
 typedef struct {
-    _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the only rank whose rings wake
-                                            * it */
+    _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the only rank whose rings wake this
+                                            * rank */
     _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
     _Alignas(64) _Atomic uint64_t pulse;   /* how often the rank has checked for news: it grows while the rank runs,
                                             * whether it waits or not */
@@ -70,7 +70,7 @@ typedef enum {
     TUTTI_FRAME_AGREE,
     TUTTI_FRAME_REPLY,
     TUTTI_FRAME_NOTICE,          /* a tutti_mesh_message of a far peer */
-    TUTTI_FRAME_REPLY_OF_LIVING, /* a reply followed by a byte for each rank: 1 if it is gone */
+    TUTTI_FRAME_REPLY_OF_LIVING, /* a reply followed by a byte for each rank: 1 if the rank is gone */
 } tutti_frame_kind;
 
 enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
@@ -94,8 +94,8 @@ typedef struct {
 typedef struct {
     bool on;
     char what[TUTTI_WHAT_TEXT], unit[16];
-    _Atomic uint64_t moves, pulse;   /* moves: number of beginnings, ends and (far peer) reports of its phases; pulse:
-                                      * number of its messages */
+    _Atomic uint64_t moves, pulse;   /* moves: number of beginnings, ends and (far peer) reports of the peer's phases;
+                                      * pulse: number of the peer's messages */
     int64_t done, total;             /* last report of a far peer */
     uint64_t seen_moves, seen_pulse; /* moves and pulse when the peer last made progress (group_patience.c) */
     int64_t idle_ns;                 /* time of the wait since the peer last made progress */
@@ -106,16 +106,16 @@ typedef struct {
     char host[TUTTI_HOST_TEXT];
     int32_t pid;
     char describe[TUTTI_HOST_TEXT + 48]; /* "rank 3 (host box, pid 4711)" */
-    int control;                         /* socket of the star; on rank 0 to this peer, on others only in peers[0]; else
-                                          * -1 */
+    int control;                         /* socket of the star: rank 0 has one to each peer, the other ranks have one in
+                                          * peers[0]; else -1 */
     int mesh;                            /* socket of the mesh; -1 for this rank and far peers */
     int bell;                            /* eventfd: this rank's own to sleep on, near peers' to ring */
     tutti_peer_state state;
     tutti_long_phase phase;
-    bool closed;         /* the mesh has ended; far peer: the control socket has */
+    bool closed;         /* near peer: the mesh socket has ended; far peer: the control socket has ended */
     atomic_bool gone;    /* the peer died and the group goes on; any thread may ask */
     bool listed;         /* ... and the last control call has told all ranks that it is gone */
-    char *last_words;    /* ... and words about its end; free() */
+    char *last_words;    /* ... and words about the peer's end; free() */
     tutti_board *board;  /* NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */
@@ -162,7 +162,7 @@ struct tutti_group {
     int core;            /* number of the core on which this rank last waited */
     int64_t meeting_ns;  /* time since which this rank has met others on its core ... */
     int meetings;        /* ... and the number of these meetings */
-    bool strange;        /* ... and some process other than those ranks ran on the core */
+    bool strange;        /* ... and some process that is none of these ranks ran on the core */
     int32_t *hosts;      /* the host of each rank, numbered by first appearance */
     int nhosts;          /* number of hosts; 1: all peers are near */
     int nmachine;        /* number of ranks that share this machine's cores and caches */
@@ -175,7 +175,7 @@ struct tutti_group {
     atomic_bool over;    /* failed, for any thread: set soon after */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
-    bool bears;           /* the group survives deaths of ranks other than 0 (group_bear.c) */
+    bool bears;           /* the group survives deaths of all ranks but 0 (group_bear.c) */
     int64_t broken_since; /* if so: since when the wire to some peer is broken, 0 = none is */
     bool lists;           /* replies of rank 0 list the ranks that are gone */
     atomic_int ngone;

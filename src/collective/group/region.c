@@ -37,10 +37,11 @@ struct tutti_region {
     tutti_region_source source;  /* where the memory comes from; name NULL: it is the host's memory */
     int rank;                    /* memory of a source: the rank whose part was made here */
     tutti_thread_boards *boards; /* boards of ranks that are threads; else NULL */
-    tutti_group *group;          /* group whose wire has enrolled it */
+    tutti_group *group;          /* group whose wire has enrolled the region */
     tutti_wire_memory *memory;   /* NULL: no wire has enrolled the region */
-    uint64_t *far;               /* beginning of the memory of far peers, as they see it */
-    void *whole;                 /* file of this host's ranks; NULL: each rank has its own, or is a thread */
+    uint64_t *far;               /* for each far peer: beginning of its memory, as that peer sees it */
+    void *whole;                 /* mapping of the file that this host's ranks share; NULL: each rank has its own, or is
+                                  * a thread */
     size_t whole_bytes;
     struct {
         void *base;
@@ -51,7 +52,8 @@ struct tutti_region {
 
 /* The notice of each rank about its memory. */
 typedef struct {
-    uint64_t bytes, memory; /* memory: for threads, its address, or after create that of a thread_memory */
+    uint64_t bytes, memory; /* memory: between threads, address of the memory, or after create that of a
+                             * thread_memory */
     uint64_t offset;        /* offset in the descriptor's file */
     uint32_t status;
     char handle[TUTTI_REGION_HANDLE]; /* handle of a source's memory */
