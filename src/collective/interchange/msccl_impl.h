@@ -44,13 +44,13 @@ typedef struct msccl_step {
     int32_t line;
     msccl_place src, dst;
     int32_t count;
-    int32_t block, step; /* the step that it waits for, -1 = none */
+    int32_t block, step; /* the step that this step waits for, -1 = none */
     bool awaited;        /* the attribute hasdep */
     /* set by msccl_trace */
-    int32_t *position;            /* `count` entries: the chunk of the vector for each chunk that it moves */
+    int32_t *position;            /* `count` entries: for each chunk that the step moves, its number in the vector */
     struct msccl_step *from, *to; /* the steps at the other ends of this step's receive and send */
     int32_t stage_in, stage;      /* stage_in: stage of the step's receive; stage: of the rest */
-    int32_t last;                 /* number of its last step in the schedule */
+    int32_t last;                 /* number of the step's last step in the schedule */
 } msccl_step;
 
 typedef struct {
@@ -61,7 +61,7 @@ typedef struct {
 
 typedef struct {
     int32_t chunks[3]; /* sizes that the program declares */
-    int32_t size[3];   /* sizes that its steps use */
+    int32_t size[3];   /* sizes that the GPU's steps use */
     msccl_block *blocks;
     int32_t nblocks, capacity;
 } msccl_gpu;
@@ -71,7 +71,8 @@ typedef struct {
 } msccl_tenant;
 
 typedef struct {
-    tutti_slice *lies_in; /* for each buffer: the slice where it lies; rank -1 = in its own memory */
+    tutti_slice *lies_in; /* for each buffer: the slice of another buffer in which it lies; rank -1 = it has memory of
+                           * its own */
     int32_t nbuffers;
     int32_t *origin; /* for each step of the schedule: block and step of the program */
     int32_t nsteps, capacity;

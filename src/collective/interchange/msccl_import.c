@@ -104,7 +104,7 @@ static void begin_line(writer *w, int32_t step, int32_t stage)
     say(w, "    %d seq %d stage %d ", w->nsteps, w->block, stage);
 }
 
-/* is_first: it is the first line of that step of the program. */
+/* is_first: this is the first line of that step of the program. */
 static void end_line(writer *w, int32_t step, bool is_first)
 {
     const msccl_gpu *g = &w->m->gpus[w->gpu];

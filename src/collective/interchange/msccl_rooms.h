@@ -14,7 +14,7 @@ typedef struct {
     const char *role; /* "in", "out", "scratch" */
     int32_t ordinal;
     int32_t first, count, of;
-    tutti_slice lies_in; /* where the buffer lies; rank -1 = in its own memory */
+    tutti_slice lies_in; /* slice of another buffer in which this one lies; rank -1 = it has memory of its own */
 } msccl_room;
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
     int32_t home[2]; /* buffers of input and output; alltoall: the first output, with the p - 1 others after it */
     msccl_tenant *tenants;
     int32_t ntenants, tenants_capacity;
-    int32_t *tenant_of; /* for each location: first of its list, -1 = none */
+    int32_t *tenant_of; /* for each location: first entry of its list, -1 = none */
 } msccl_rooms;
 
 void msccl_rooms_make(const tutti_msccl *m, int32_t gpu, msccl_rooms *out);

@@ -25,7 +25,7 @@ typedef struct {
     tutti_msccl *m;
     bool ahead; /* sends do not wait for receives */
     player *players;
-    int32_t *first; /* for each GPU: its first player */
+    int32_t *first; /* for each GPU: index of its first player */
     int32_t nplayers;
     int32_t **held; /* for each GPU and location: the chunk in it, -1 = unknown */
     int32_t stage;  /* highest stage */
