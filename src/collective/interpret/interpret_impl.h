@@ -35,20 +35,21 @@ typedef struct {
     tutti_part *parts; /* parts are kept until the end, so no deep copy is needed */
     int32_t nranks, nactors, nlines, ninvocations;
     tutti_actor *actors;
-    int32_t *first_actor; /* for each rank: its sequences, then scribbler, then feeder */
-    int32_t **line_of;    /* for each rank and step: its line or -1 */
+    int32_t *first_actor; /* for each rank: index of its first actor; its sequences come first, then scribbler, then
+                           * feeder */
+    int32_t **line_of;    /* for each rank and step: the channel of the step, or -1 */
     tutti_message_line *lines;
     int64_t **place; /* for each rank and buffer: first word in memory; bank b starts b * n later */
     int64_t nwords;
     uint8_t *shared;  /* for each word of bank 0: more than one actor uses it, and one of them writes */
     int64_t n, chunk; /* chunk: number of elements that one action reads or writes (1, or n = whole slices) */
     int32_t max_inputs;
-    int32_t *first_done; /* for each rank: its steps' flags in state.done */
+    int32_t *first_done; /* for each rank: where its steps' flags begin in state.done */
     int32_t ndone;
     int32_t capacity;     /* messages that a channel buffers; 0 = rendezvous */
     uint64_t salt;        /* varies the values of the inputs */
     tutti_word *expected; /* for each invocation and element: the sum that is right */
-    tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once it is
+    tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once that print is
                            * known */
     char *text;           /* verdict, TUTTI_VERDICT_TEXT bytes */
 } tutti_world;
@@ -65,7 +66,7 @@ typedef struct {
 
 typedef struct {
     int32_t completed;              /* number of complete invocations, which is the index of the running one */
-    int32_t running;                /* number of its sequences that are not yet complete */
+    int32_t running;                /* number of the rank's sequences that are not yet complete */
     int32_t judged, ready, is_free; /* numbers of invocations: outputs judged, READY said, FREE said */
 } tutti_rank_state;
 
