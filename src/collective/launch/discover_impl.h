@@ -9,8 +9,8 @@
 /* The first row that is present decides; the others are not looked at. */
 typedef struct {
     const char *name;      /* "PMIx (mpirun of Open MPI, srun --mpi=pmix)" */
-    const char *variables; /* "RANK WORLD_SIZE": without these variables it is not present */
-    bool (*present)(void); /* looks at the environment alone */
+    const char *variables; /* "RANK WORLD_SIZE": without these variables the launcher is not present */
+    bool (*present)(void); /* returns true if the launcher is present; checks the environment alone */
     /* Fills rank, nranks, local_rank, master_* and cookie; the other fields are set already. */
     tutti_status (*read)(tutti_group_config *config, tutti_failure *err);
     /* tells the launcher how this rank ends; NULL: the launcher expects nothing */

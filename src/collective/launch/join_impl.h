@@ -15,7 +15,7 @@ typedef struct {
     uint32_t protocol;
     char mesh_name[32]; /* abstract socket, without the leading '\0' */
     char wire[16];      /* wire that was asked for: "" = any that joins the ranks */
-    int32_t ncores;     /* cores of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
+    int32_t ncores;     /* cores of the rank's machine: rank 0 sets this field (tutti_hello_unite_cores) */
 } tutti_hello;
 
 /* Facts that only rank 0 is told, beside the hello. */
@@ -59,7 +59,7 @@ typedef struct {
 typedef struct {
     tutti_hello hello;
     tutti_hello_cores cores;
-    char fingerprint[]; /* the rest of the frame */
+    char fingerprint[]; /* text in the rest of the frame */
 } tutti_join_body;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);

@@ -144,7 +144,8 @@ static void accept_all(meeting *m, tutti_status *s, tutti_failure *err)
 {
     int fd;
     while ((fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (m->nstrangers == m->g->nranks) drop_stranger(m, 0); /* there are more than members, so some are strangers */
+        /* there are more sockets than members, so some belong to strangers */
+        if (m->nstrangers == m->g->nranks) drop_stranger(m, 0);
         if (same_user(fd) && look_out_for(m->g, fd, STRANGER | (uint64_t)fd))
             m->strangers[m->nstrangers++] = fd;
         else

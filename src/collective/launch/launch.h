@@ -35,7 +35,7 @@ typedef struct {
      * only if no rank ended otherwise. */
     int exit_code;
     char *words; /* one line for each rank that failed, first failure first; "" when none; free() */
-    char *lost;  /* the same for ranks that rank 0 no longer needed; NULL when none; free() */
+    char *lost;  /* the same as `words`, for ranks that rank 0 no longer needed; NULL when none; free() */
 } tutti_launch_result;
 
 /* Starts the ranks and returns when none is left. argv: arguments of the ranks, NULL at the end. SIGTERM, SIGINT,
