@@ -30,10 +30,10 @@ typedef enum { PIECE_SIGNAL, PIECE_WAIT, PIECE_MOVE, PIECE_LOCAL } tutti_piece_k
 typedef struct {
     tutti_piece_kind kind;
     int32_t step;   /* step of the two-sided part */
-    int32_t anchor; /* step whose place it takes: `step`, or the one that it is fused with */
+    int32_t anchor; /* step at whose place the piece stands: `step`, or the step that it is fused with */
     int32_t level;  /* 4 * stage + class */
     int8_t part;    /* 0 before, 1 at, 2 after the anchor's move */
-    bool ack;       /* has an acknowledgement, on channel 2c + 1 */
+    bool ack;       /* the message has an acknowledgement, on channel 2c + 1 */
     uint32_t when;
 } tutti_piece;
 
@@ -45,8 +45,8 @@ typedef struct {
     bool careful;         /* pieces stay at their step's place, so fusion takes only messages without acknowledgement */
     int32_t *partner;     /* for each step: of a recv, the reduce that reads the far slice; of a send, the step that
                            * writes it; -1 = none */
-    int32_t *first_fused; /* for each step: first send whose far slice it writes, -1 = none */
-    int32_t *next_fused;  /* for each send: next one with the same partner */
+    int32_t *first_fused; /* for each step: first send whose far slice the step writes, -1 = none */
+    int32_t *next_fused;  /* for each send: next send with the same partner */
     int32_t *recv_of;     /* for each buffer that fusion removed: the recv, else -1 */
     tutti_piece *pieces;
     int32_t npieces, pieces_capacity;

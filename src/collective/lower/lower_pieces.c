@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     tutti_lowering *l;
-    int32_t *top;        /* for each step: level at which it is complete */
+    int32_t *top;        /* for each step: level at which the step is complete */
     progress *sequences; /* all -1 at first */
     bool fits;
 } levels;
