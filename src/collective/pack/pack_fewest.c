@@ -24,7 +24,7 @@ enum { MAX_SOLUTION = 1 << 20 };
 typedef struct {
     const tutti_network *g;
     const tutti_packing *from;
-    tutti_tree_loads l; /* loads of the first trees of `from`; room in its units */
+    tutti_tree_loads l; /* loads of the first trees of `from`; room in the units of `from` */
     double wanted;      /* rate that is wanted, in units */
 } choice;
 
