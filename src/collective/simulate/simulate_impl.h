@@ -15,7 +15,7 @@ typedef struct {
 
 /* Local work of one rank in one stage. */
 typedef struct {
-    double core_s;   /* time alone on its core, with data in cache */
+    double core_s;   /* time of the work alone on its core, with data in cache */
     double traffic;  /* bytes read and written */
     double recall_s; /* extra time to fetch lines from the private caches of other cores */
     int32_t sent, received;

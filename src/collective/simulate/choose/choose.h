@@ -19,19 +19,20 @@
 
 typedef struct {
     const char *name, *summary;
-    const char *rows[4]; /* ends with NULL; none = all rows. A row with parameters stands for these parameters only */
+    const char *rows[4]; /* names of the rows; ends with NULL; none = all rows. A row with parameters stands for these
+                          * parameters only */
     int32_t most_fan_in; /* refuses algorithms by which more ranks than this send to one rank of another host at a time;
                           * 0 = any */
     bool is_brief; /* tutti_choose_sizes leaves out rows that are bound to a topology, schedules of very many messages
                     * at a time, and bounds */
 } tutti_policy;
 int tutti_policy_count(void);
-const tutti_policy *tutti_policy_at(int i); /* 0 is "fastest", which takes all rows */
+const tutti_policy *tutti_policy_at(int i); /* policy 0 is "fastest", which takes all rows */
 
 enum { TUTTI_MAX_CANDIDATES = 96 };
 
 typedef struct {
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* with all parameters; if it cannot be compiled, the text that was asked
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* text with all parameters; if it cannot be compiled, the text that was asked
                                            * for */
     bool can;                             /* false: `refusal` says why */
     bool skipped;                         /* the algorithm can serve, but its schedule has too many steps */
@@ -134,8 +135,8 @@ typedef struct {
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_engine_answer of[TUTTI_MAX_ENGINES]; /* in the table's order; an engine that was not asked has can = false and
-                                                * no why */
+    tutti_engine_answer of[TUTTI_MAX_ENGINES]; /* answers in the order of the table; an engine that was not asked has
+                                                * can = false and no why */
 } tutti_engine_row;
 
 /* Times every candidate that tutti_choose_by would compile and lower; candidates that cannot be made are left out. rows

@@ -19,9 +19,9 @@
 
 enum tutti_actor_kind {
     TUTTI_ACTOR_NOP,
-    TUTTI_ACTOR_SEND,   /* completes when its message is received */
-    TUTTI_ACTOR_RECV,   /* its message travels once both ends are there */
-    TUTTI_ACTOR_SIGNAL, /* travels at once, with the bytes that were put before it, and completes at once */
+    TUTTI_ACTOR_SEND,   /* a send completes when its message is received */
+    TUTTI_ACTOR_RECV,   /* the message of a receive travels once both ends are there */
+    TUTTI_ACTOR_SIGNAL, /* a signal travels at once, with the bytes that were put before it, and completes at once */
     TUTTI_ACTOR_WAIT,   /* waits for the signal of the same ordinal */
     TUTTI_ACTOR_WORK,   /* work of the rank's one core */
     TUTTI_ACTOR_LOAD,   /* bytes out of or into other ranks' memory, all at once, then work */
@@ -42,7 +42,7 @@ typedef struct {
     int32_t eager;       /* number of signals on the line */
     int32_t first_alias; /* first of the line's nparts aliases */
     int32_t unused;
-    double latency_s; /* latency of its longest route */
+    double latency_s; /* latency of the line's longest route */
 } tutti_actor_line;
 
 typedef struct {
@@ -69,9 +69,8 @@ typedef struct {
 typedef struct {
     char magic[8];
     int32_t nranks, naliases, nparts;
-    int32_t
-        tcp; /* 0: shares are max-min, and the player waits for latencies; 1: SimGrid's model of TCP, with latencies in
-              * it */
+    int32_t tcp; /* 0: shares are max-min, and the player waits for latencies; 1: SimGrid's model of TCP, which includes
+              * latencies */
     double soft_s;      /* work of a rank for each message that it sends, and for each that it takes */
     double precision_s; /* ends that are closer together than this count as one */
     int64_t nlinks, npairs, nhops, nlines, nloads, ndeps, nsteps;

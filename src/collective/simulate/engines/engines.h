@@ -10,7 +10,8 @@
 #include "../simulate.h"
 
 typedef struct {
-    const tutti_schedule *schedule; /* as it runs on the topology: lowered if ranks map each other's memory */
+    const tutti_schedule *schedule; /* the schedule as it runs on the topology: lowered if ranks map each other's
+                                     * memory */
     const char *algorithm;          /* algorithm of the formula; NULL: a program from elsewhere, which has none */
     const tutti_topology *topology;
     int64_t n;            /* number of elements, f32 */

@@ -21,7 +21,7 @@
 /* A message that was sent, or a receive that wants one. */
 typedef struct {
     int32_t rank, tag; /* tag -1: no rank is told */
-    int32_t next;      /* next post of its queue, -1 = none */
+    int32_t next;      /* next post of the queue, -1 = none */
     double bytes;
 } post;
 
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     queue sent, wanted; /* sent messages and waiting receives, both in the order of the line */
-    int32_t left;       /* parts of the first sent message that travel; 0 = it does not travel */
+    int32_t left;       /* parts of the first sent message that still travel; 0 = that message does not travel */
     int32_t arrived;    /* signals that no wait has taken yet */
 } line;
 
@@ -54,7 +54,7 @@ typedef struct events {
     ended *over; /* ends that players have not been told of */
     int32_t nover, over_room;
     tutti_due_heap next; /* next times of ranks */
-    double *due;         /* for each rank: the newest of its times in the heap */
+    double *due;         /* for each rank: the newest of the rank's times in the heap */
     double now;
     int32_t nopen;
 } events;

@@ -46,7 +46,7 @@ typedef struct {
     const tutti_schedule *schedule;
     int64_t bytes; /* bytes of one rank */
     const tutti_topology *t;
-    int64_t most_steps; /* for the algorithms that are listed beside it, as for tutti_choose_by */
+    int64_t most_steps; /* limit for the algorithms that are listed beside the program, as for tutti_choose_by */
     bool json;
 } tutti_tell_program;
 /* Writes the times of the program. TUTTI_ERR_USAGE: it does not fit the topology; TUTTI_ERR_DATA: it has more stages
