@@ -20,7 +20,7 @@ typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     double seconds;       /* median over rounds of the slowest rank's mean */
     double bound_seconds; /* time of a loop with the same reads and writes on the same kind of memory, run in turn with
-                           * it */
+                           * the exchange */
     long long wrong;      /* wrong elements of all ranks together; -1 = not checked */
     long long copies;     /* bytes that rank 0's part copies only in order to be sent, on either side */
 } tutti_bench_result;

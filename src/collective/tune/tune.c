@@ -45,7 +45,7 @@ static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, cons
     tutti_topology other = *t;
     other.figure[figure] = 1e18;
     tutti_status st = simulate_case(c, &other, &without, err);
-    other.figure[figure] = 1e8; /* so slow that no other figure counts */
+    other.figure[figure] = 1e8; /* rate so low that no other figure counts */
     if (!st) st = simulate_case(c, &other, &slow, err);
     double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
     double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;
