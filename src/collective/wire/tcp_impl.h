@@ -74,7 +74,7 @@ _Static_assert(sizeof(tcp_hello) == 40, "hello and welcome are wire format");
 /* --- addresses --- */
 
 typedef struct {
-    uint8_t family, prefix; /* family 4 or 6; prefix: bits of its network */
+    uint8_t family, prefix; /* family 4 or 6; prefix: number of bits of the address that name its network */
     uint8_t bytes[16];
     char name[16]; /* name of the interface */
     uint32_t mbit; /* 0: unknown */
@@ -175,7 +175,7 @@ typedef struct {
     /* receiving */
     tcp_head in, next_in; /* in: head of the frame whose bytes come; next_in: head of the next frame */
     size_t in_got;        /* bytes of `in` so far, or of next_in while bytes come */
-    char *to;             /* place of the next byte; NULL: it is dropped */
+    char *to;             /* place of the next byte; NULL: the byte is dropped */
     size_t left;          /* bytes of the frame still to come */
 } tcp_connection;
 

@@ -239,7 +239,9 @@ static void part_rails(const tcp_card *own, tcp_peer *p)
         while (k < p->nrails && way.own >= 0 &&
                strcmp(own->addresses[p->ways[k].own].name, own->addresses[way.own].name) != 0)
             k++;
-        if (way.own < 0 || k < p->nrails) continue; /* over no own interface, or over one that has its way already */
+        if (way.own < 0 || k < p->nrails)
+            continue; /* the way names no own interface, or one that has its way
+                                                     * already */
         for (int j = i; j > p->nrails; j--) p->ways[j] = p->ways[j - 1];
         p->ways[p->nrails++] = way;
     }

@@ -37,8 +37,8 @@ typedef struct {
     tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
     ucx_wire *w;
     int rank;
-    int64_t nflying; /* messages under way */
-    ucx_head head[]; /* one for each message: UCX reads it until the message is over */
+    int64_t nflying; /* number of messages that UCX still sends */
+    ucx_head head[]; /* head of each message: UCX reads it until the message is over */
 } ucx_flight;
 
 /* A message from a peer that is being received into place. */

@@ -22,7 +22,7 @@
 #include "tutti/failure.h"
 
 enum {
-    TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
+    TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store directly; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
     TUTTI_WIRE_TELLS_ALL = 4, /* the wire's descriptor also reports puts since it was armed */
 };
