@@ -53,9 +53,9 @@ typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
 tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
                                 tutti_failure *err);
 void tutti_dataset_destroy(tutti_dataset *d);
-/* tutti_dataset_block_*: a set of bytes as one block that all processes of a host can map: its bytes (0: the set has
- * none in memory), and a function that writes it. tutti_dataset_open_block opens a set from such a block, with the same
- * config and split that it was written for. The block is borrowed until destroy; a block that does not fit is
+/* One block that holds a set of bytes, which all processes of a host can map: a function that returns its bytes (0: the
+ * set has none in memory), and a function that writes it. tutti_dataset_open_block opens a set from such a block, with
+ * the same config and split that it was written for. The block is borrowed until destroy; a block that does not fit is
  * TUTTI_ERR_DATA. */
 size_t tutti_dataset_block_bytes(const tutti_dataset *d);
 void tutti_dataset_block_write(const tutti_dataset *d, void *block);

@@ -11,7 +11,8 @@
 
 typedef struct tutti_gunzip tutti_gunzip;
 
-/* TUTTI_ERR_DATA if there is no such file. The messages of these functions do not name the path: the caller adds it. */
+/* Opens a file. TUTTI_ERR_DATA if it does not exist. The messages of these functions do not name the path: the caller
+ * adds it. */
 tutti_status tutti_gunzip_open(const char *path, tutti_gunzip **out, tutti_failure *err);
 /* Reads the next n bytes; *got is less only at the end. TUTTI_ERR_DATA: the stream is damaged or cut, or bytes follow
  * it. */

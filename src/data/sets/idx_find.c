@@ -14,7 +14,7 @@
 #include "../../base/file.h"
 #include "idx_find.h"
 
-/* Returns the length of the prefix, "-" not counted, of such a name; -1: the name has another form. */
+/* Returns the length of the prefix, "-" not counted, of an IDX file's name; -1: the name has another form. */
 static int prefix_of(const char *name, const char *split, const char *what)
 {
     for (const char *at = strstr(name, split); at; at = strstr(at + 1, split)) {
