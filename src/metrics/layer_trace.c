@@ -138,7 +138,7 @@ static tutti_status read_time(const reader *r, int column, double *out)
     return TUTTI_OK;
 }
 
-/* Reads the six columns, then those of the other two that exist, in their order. */
+/* Reads the six columns, then Read and Copy if they exist, in their order. */
 static tutti_status read_header(reader *r)
 {
     int at = 0;
