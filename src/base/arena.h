@@ -29,7 +29,7 @@ void tutti_arena_release(tutti_arena *arena);
 /* A malloc family that ends the process, naming file and line, instead of returning NULL. Release with free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* returns zeroed memory */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
-/* Ends the process in the same way, for callers that got no memory from another library; nbytes 0 = unknown. */
+/* Ends the process as tutti_alloc_at does, for callers that got no memory from another library; nbytes 0 = unknown. */
 _Noreturn void tutti_no_memory_at(size_t nbytes, const char *file, int line);
 #define tutti_no_memory(nbytes)    tutti_no_memory_at((nbytes), __FILE__, __LINE__)
 #define tutti_alloc(nbytes)        tutti_alloc_at((nbytes), __FILE__, __LINE__)
