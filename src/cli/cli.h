@@ -86,10 +86,10 @@ int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
 /* Calls tutti_outputs_try for all flags; only for the process that writes. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
-/* Code that reads a file which no argument names must call it first: what = "the job's model". TUTTI_ERR_USAGE: an
- * output among the flags would overwrite it. of_run: also if an output is a run's folder and the file is one that a run
- * writes there. Without of_run the run may read its own folder: it may begin at weights there. f or path NULL: nothing
- * is checked. */
+/* Code that reads a file which no argument names must call this function first: what = "the job's model".
+ * TUTTI_ERR_USAGE: an output among the flags would overwrite the file. of_run: also if an output is a run's folder and
+ * the file is one that a run writes there. Without of_run the run may read its own folder: it may begin at weights
+ * there. f or path NULL: nothing is checked. */
 tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
                                   tutti_failure *err);
 /* Calls tutti_cli_check_read for every file that a job names (model, data, tuned kernels, initial weights) and for this

@@ -230,8 +230,8 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     return st ? (int)st : result.stop_signal ? 128 + result.stop_signal : 0;
 }
 
-/* Every run writes DIR/job.yaml again. It may be the given job file only if that is already such a printed job: then
- * nothing is lost. */
+/* Every run writes DIR/job.yaml again. The given job file may be DIR/job.yaml only if it is such a printed job already:
+ * then nothing is lost. */
 static tutti_status check_job_stays(const char *path, const char *dir, const tutti_job *job, tutti_failure *err)
 {
     char *written, *given = NULL, *resolved = tutti_job_print(job);

@@ -7,9 +7,9 @@
 #include "../../collective/launch/join.h"
 #include "../cli.h"
 
-/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Call
- * it before the group is joined, because a wire starts threads. A report that is asked for during the rendezvous comes
- * after it. */
+/* Blocks SIGQUIT in this thread and those that it starts: SIGQUIT then asks for a report instead of ending the process.
+ * Call this function before the group is joined, because a wire starts threads. A report that is asked for during the
+ * rendezvous comes after it. */
 void tutti_cli_block_quit(void);
 /* A row for the tables of flags. The function returns its value, 0 = not given. */
 #define TUTTI_CLI_CORES_FLAG                                                                                           \
