@@ -15,8 +15,8 @@
 
 enum { MAX_JOB_BYTES = 1 << 20 };
 
-/* `--set steps=20` for a job that has epochs, or the other way round, replaces them; if the overrides give both, both
- * stay and are refused. */
+/* `--set steps=20` replaces the epochs of a job that has epochs, or the other way round; if the overrides give both,
+ * both stay and are refused. */
 static void let_override_replace(tutti_job *job, const tutti_job_source *source)
 {
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");

@@ -354,7 +354,7 @@ static void offer_rounding(const char *row, tutti_compile_request request, tutti
     tutti_fail(err, why.status, "%s; or let partial sums be rounded, too: 'rounding: each' beside this key", why.text);
 }
 
-/* Checks that the algorithm works for this many ranks in this mode: compiling it tells, with the reason, and costs
+/* Checks that the algorithm works for this many ranks in this mode: compiling it shows this, with the reason, and costs
  * little. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {

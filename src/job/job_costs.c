@@ -58,7 +58,7 @@ static void bench_destroy(bench *b)
 }
 
 /* Binds the exchanges of the first unsplit bucket that steps or periods start, one after the other: all buckets use the
- * same algorithms. All ranks make them, also those that take no part in one. */
+ * same algorithms. All ranks make the exchanges, also ranks that take no part in some of them. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;

@@ -14,7 +14,7 @@ typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction
 
 typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
 
-/* AUTO: job_choice.h chooses; until then, and if nothing is chosen, it means the value after it. */
+/* AUTO: job_choice.h chooses the value; until then, and if nothing is chosen, AUTO means the value after it. */
 typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;

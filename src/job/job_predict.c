@@ -225,7 +225,7 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
     return st;
 }
 
-/* A processor that is not here does not have this machine's memory. */
+/* A processor of another machine does not have this machine's memory. */
 static tutti_status device_open(session *s, tutti_failure *err)
 {
     tutti_status st = tutti_processor_model_open(s->options->device, &s->device, err);

@@ -216,7 +216,7 @@ static const char *method_name(int i)
     return tutti_method_at(i) ? tutti_method_at(i)->name : NULL;
 }
 
-/* Writes `before`, then all names of a table, to `out`, and returns it. */
+/* Writes `before`, then all names of a table, to `out`, and returns `out`. */
 static const char *list_names(const char *before, const char *(*name_at)(int), const char *between,
                               char out[TUTTI_JOB_NAMES])
 {

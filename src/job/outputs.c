@@ -46,9 +46,9 @@ bool tutti_outputs_same(const char *a, const char *b)
 
 enum { DEEPEST = 3 }; /* as in RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
 
-/* True if a file below the folder is this file: through a link of either kind, because its path is not there. If the
- * file has only one name, only symbolic links can lead to it, and only they are looked at. counts: which names in the
- * folder itself count; NULL: all. */
+/* True if a link of either kind below the folder leads to this file, whose own path is elsewhere. If the file has only
+ * one name, only symbolic links can lead to it, and only they are checked. counts: which names in the folder itself
+ * count; NULL: all. */
 static bool links_to(const char *folder, bool (*counts)(const char *name), const struct stat *file, int depth)
 {
     DIR *dir = opendir(folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c: resolves a job: job -> model -> step graph -> plan. Every rank does this for itself and gets the same,
- * except for its own share: nothing of it is sent, only hashes are compared. */
+/* resolve.c: resolves a job: job -> model -> step graph -> plan. Every rank does this for itself and gets the same
+ * result, except for its own share: no part of it is sent, only hashes are compared. */
 #include "resolve.h"
 
 #include <math.h>

@@ -15,8 +15,8 @@ typedef struct tutti_job_times tutti_job_times;
 tutti_status tutti_job_open_times(const tutti_job *job, const char *text, tutti_job_times **out, tutti_failure *err);
 const struct tutti_tuned *tutti_job_times_tuned(const tutti_job_times *t);
 void tutti_job_times_close(tutti_job_times *t);
-/* Collective: gives every rank the text of rank 0's file, which rank 0 has checked in the same way; the caller frees
- * it. NULL: the job has none. If rank 0 fails, the others fail with empty messages. */
+/* Collective: gives every rank the text of rank 0's file, which rank 0 has checked as tutti_job_open_times does; the
+ * caller frees it. NULL: the job has no such file. If rank 0 fails, the others fail with empty messages. */
 tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, char **text, tutti_failure *err);
 
 typedef struct {

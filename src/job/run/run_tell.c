@@ -130,7 +130,7 @@ void tutti_run_hear(void *arg, const tutti_train_event *e)
         [TUTTI_TRAIN_COST] = TUTTI_RUN_COST,        [TUTTI_TRAIN_VISITS] = TUTTI_RUN_VISITS,
     };
     const tutti_rank_run *r = arg;
-    if (e->kind == TUTTI_TRAIN_BEARS) { /* a launcher does not know which runs bear failures, so it is told */
+    if (e->kind == TUTTI_TRAIN_BEARS) { /* a launcher does not know which runs bear failures, so this rank tells it */
         tutti_launch_tell_borne();
         return;
     }
