@@ -130,7 +130,7 @@ static const char *node_style(tutti_node_kind k)
     return styles[k];
 }
 
-/* Returns the newest writer of a datum before node `reader`, or -1: the value that it reads comes from there. */
+/* Returns the newest node before node `reader` that writes the datum, whose value `reader` reads; -1 = none. */
 static int writer_before(const tutti_graph *g, tutti_datum d, int reader)
 {
     for (int i = reader - 1; i >= 0; i--)

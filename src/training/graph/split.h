@@ -46,7 +46,7 @@ typedef enum {
     TUTTI_NSPLIT_DATA
 } tutti_split_datum;
 
-/* The step from one of these data to the next, or to and from an activation of the rank. */
+/* The step from one of a split layer's data to the next, or to and from an activation of the rank. */
 typedef enum {
     TUTTI_HOP_SHOW_INPUTS,   /* move: the layer's input -> own inputs */
     TUTTI_HOP_GATHER_INPUTS, /* travel: own inputs -> inputs of all members */
@@ -69,7 +69,7 @@ typedef struct {
 } tutti_split_layer;
 
 /* Memory that is exchanged; the data in one place lie in it one after the other. Each layer has OWN_PLACES of its own.
- * All layers use the SHARED_PLACES in turn, because what lies there is read at once. */
+ * All layers use the SHARED_PLACES in turn, because the data in these are read at once. */
 typedef struct {
     const char *name;
     int64_t elements;
