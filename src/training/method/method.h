@@ -17,7 +17,7 @@ typedef struct {
     tutti_field field; /* the field's offset is in tutti_plan_config or in tutti_centre */
     bool of_centre;
 } tutti_method_key;
-/* The value of a key until it is stored there; lists have no value here. */
+/* The value of a key until it is stored in the plan or the centre; lists have no value here. */
 typedef union {
     int64_t whole;
     double real;
@@ -53,7 +53,7 @@ typedef struct {
     const char *concerned_by[TUTTI_METHOD_MAX_CONCERNED];
     bool is_plain; /* plain SGD moves its workers or its centre: the job's momentum is ignored (tutti_rule_row.plain) */
     bool saves_no_states;     /* the rule's states are not saved: workers of a resumed run begin with new ones */
-    bool is_unordered;        /* its workers visit the centre at the same time: there is no order to record */
+    bool is_unordered;        /* the method's workers visit the centre at the same time: there is no order to record */
     bool is_async;            /* workers take steps of their own; false: all ranks take part in every step */
     const char *twin;         /* for a row with elastic averaging: the row that does the same without that averaging;
                                * NULL = none */
@@ -61,8 +61,8 @@ typedef struct {
     /* Refuses configurations that the method cannot run; the message begins with the job's key to blame
      * ("method.period: ..."). NULL = accepts all. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);
-    /* Checks the numbers of the centre in the same way, for `nworkers` workers and the largest rate of the schedule.
-     * NULL = the method has no centre. */
+    /* Checks the numbers of the centre as `accept` checks a configuration, for `nworkers` workers and the largest rate
+     * of the schedule. NULL = the method has no centre. */
     tutti_status (*accept_centre)(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
     unsigned (*collectives)(
         const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must be able to do */

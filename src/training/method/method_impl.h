@@ -33,8 +33,8 @@ typedef struct {
 /* Declares the memories of `v`; a method calls this first. Returns the method's own struct. */
 void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
-/* Declares a centre that other ranks write to; it is what is tested and saved. common: it is rank 0's, and all ranks
- * touch it; else every rank holds all of it after a period. Returns the memory's number. */
+/* Declares a centre that other ranks write to; this centre is what is tested and saved. common: rank 0 has it, and all
+ * ranks touch it; else every rank holds all of it after a period. Returns the memory's number. */
 int tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 
 /* Declares numbers for one rank's looks, which no other rank reads; returns the memory's number. */
