@@ -2,7 +2,7 @@
 /* plan.c: builds and hashes a plan: which rank computes which samples, what is exchanged together, where everything
  * lies, in which order.
  *
- * Pure: the same graph and configuration give the same plan on every rank, so no rank need be told; ranks only compare
+ * Pure: the same graph and configuration give the same plan on every rank, so no plan need be sent; ranks only compare
  * hashes. Only what follows from the rank (`mine`, the actions) differs, and is not hashed. */
 #include "plan.h"
 
@@ -312,7 +312,7 @@ static void add_actions(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *
     }
 }
 
-/* For methods without exchanges, the actions in visits tell methods apart. */
+/* For methods without exchanges, the actions in visits distinguish the methods. */
 static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
 {
     tutti_arena work = {0};

@@ -242,8 +242,8 @@ typedef struct {
     int nactions;
 } tutti_loop;
 
-/* tutti_plan_member: the rank at a place of the exchange's schedule. The other function: a rank's place, -1 = it takes
- * no part. */
+/* tutti_plan_member returns the rank at a place of the exchange's schedule. The next function returns a rank's place,
+ * -1 = the rank takes no part. */
 static inline int tutti_plan_member(const tutti_plan_exchange *x, int place)
 {
     return x->members ? x->members[place] : place;
@@ -355,9 +355,9 @@ int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* returns a hash of everything that must be equal on all ranks */
-/* Hashes of all that the proof reads: tutti_plan_covered of what is equal on all ranks, the other function of one
- * rank's loops. Two plans with the same hashes for all their ranks have the same proof. The hash has no meaning before
- * the schedules are hashed (tutti_plan_prove). */
+/* Hashes of all that the proof reads: tutti_plan_covered returns that of what is equal on all ranks, the next function
+ * that of one rank's loops. Two plans with the same hashes for all their ranks have the same proof. The hash has no
+ * meaning before the schedules are hashed (tutti_plan_prove). */
 uint64_t tutti_plan_covered(const tutti_plan *p);
 uint64_t tutti_plan_covered_loops(const tutti_plan *p, int rank);
 /* Hashes the plan as if all ranks were on one host: only what decides the bits of a run. */
@@ -438,11 +438,11 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
  * accesses to memories, one of them a write, are ordered by happens-before, and that memories hold what the method
  * declares. The failure is a counter-example with both accesses.
  *
- * If ranks take steps of their own, the order of their visits is unknown, so the proof looks at any two visits. It
- * shows that a common memory is touched only in visits, that visits are not nested, and that no visit waits for
- * anything. So a rank that is let in alone stays alone and leaves. In rank order all ranks must visit equally often. A
- * worker of another host and the part that serves it are proved together: they take turns, and the worker takes along
- * what its visit has made of what it brought. */
+ * If ranks take steps of their own, the order of their visits is unknown, so the proof covers any two visits. It shows
+ * that a common memory is touched only in visits, that visits are not nested, and that no visit waits for anything. So
+ * a rank that is let in alone stays alone and leaves. In rank order all ranks must visit equally often. A worker of
+ * another host and the part that serves it are proved together: they take turns, and the worker takes along what its
+ * visit has made of what it brought. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
 /* Works as tutti_plan_check; headway, which may be NULL, is told now and then that the proof goes on, without
  * counts. */

@@ -50,8 +50,8 @@ typedef struct {
 } tutti_builder_request;
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
                                     tutti_failure *err);
-/* Makes a schedule among some ranks, for exchanges between these, or between other ranks that are placed on hosts in
- * the same way. */
+/* Makes a schedule among some ranks, for exchanges between these ranks, or between other ranks that are placed on hosts
+ * in the same way. */
 tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_builder_request *r, const int32_t *members,
                                           int nmembers, int *out, tutti_failure *err);
 

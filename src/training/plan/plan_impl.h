@@ -32,7 +32,7 @@ bool tutti_plan_rounds_groups(const tutti_plan_config *c);
 tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
-/* Proves the schedules on this rank alone. Beyond 256 ranks that would take too long: then it only hashes them. */
+/* Proves the schedules on this rank alone. Beyond 256 ranks the proof would take too long, and they are only hashed. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
 /* Members (plan_members.c). Returns the rank whose loops are asked about an exchange: the plan's own rank if it is a
  * member, else the first member. */
@@ -44,8 +44,8 @@ void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                       tutti_failure *err);
-/* tutti_plan_check_visits: what a rank may do with common memories, and when (plan_visits.c). The other function checks
- * that all ranks visit equally often, where they must. */
+/* Checks what a rank does with common memories, and when (plan_visits.c). The next function checks that all ranks visit
+ * equally often, where they must. */
 tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                      tutti_failure *err);
 tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);

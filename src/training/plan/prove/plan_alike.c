@@ -15,7 +15,8 @@ static bool is_apart(const tutti_plan *p, int memory)
     return role == TUTTI_ROLE_NUMBERS || role == TUTTI_ROLE_TRAVELLING;
 }
 
-/* Finds a window for each memory; false: there is no such cut. Numbers that are exchanged with each other share one. */
+/* Finds a window for each memory; false: there is no such cut. Numbers that are exchanged with each other share a
+ * window. */
 static bool find_windows(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
@@ -85,8 +86,8 @@ static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_pl
     return z->shared ? n % x->count == 0 && at % x->count == 0 && z->shared % (n / x->count) == 0 : x->count == n;
 }
 
-/* Cuts the packed vector into the vectors of exchanges; false: they overlap. exchanges of one bucket have one vector,
- * or parts of it. No rank keeps the padding behind a shared parameter. */
+/* Cuts the packed vector into the vectors of exchanges; false: these vectors overlap. Exchanges of one bucket have one
+ * vector, or parts of it. No rank keeps the padding behind a shared parameter. */
 static bool find_vectors(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;

@@ -29,7 +29,8 @@
 typedef struct {
     int64_t first, last; /* range of the packed vector, or of the window */
     int window;          /* number of the window; 0 = the packed vector */
-    /* first those of the zone's vector or of a part of it, then others beside; empty: the zone is not exchanged */
+    /* first the exchanges of the zone's vector or of a part of it, then the exchanges beside; empty: the zone is not
+     * exchanged */
     int *exchanges, nexchanges;
     int nparts; /* number of owners' slices */
     /* ranks of a group, each with a part of a split layer's parameter; 0 = the zone is no such parameter */

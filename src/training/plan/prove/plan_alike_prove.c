@@ -143,7 +143,8 @@ static void add_runners(play *y, int rank, int *capacity)
     }
 }
 
-/* When all members have begun an invocation and told it both conditions, it ends, if the invocations before it have. */
+/* When all members have begun an invocation and told it both conditions, the invocation ends, if the invocations before
+ * it have. */
 static void tell(play *y, const tutti_told *t)
 {
     const tutti_composition *c = y->a->c;

@@ -104,9 +104,9 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
     return slice_of(c, tutti_plan_member(x, s->rank), buffer, first, last);
 }
 
-/* Adds the loop's steps that must be done before a step of an exchange may start: those that tell it that it is ready
- * and free. Before its first step also: the step that waited for the invocation before, or, if that wait was beside the
- * loop, the step that starts this invocation. */
+/* Adds the loop's steps that must be done before a step of an exchange may start: the steps that tell the exchange that
+ * it is ready and free. Before its first step also: the step that waited for the invocation before, or, if that wait
+ * was beside the loop, the step that starts this invocation. */
 static void add_conditions(composer *k, int exchange, int invocation, const tutti_step *s, bool first)
 {
     const tutti_unrolled *l = &k->loop;
