@@ -92,7 +92,8 @@ typedef struct {
     const char *dir; /* folder for results, seen by all ranks; NULL = nothing is kept */
     const char *job_text, *model_text;
     const tutti_method_row *method; /* the method of the plan; NULL = the method is not reported */
-    /* data/identity.h, with the text of rank 0. NULL: data are not compared with those of a checkpoint */
+    /* identity of the data (data/identity.h), the text of rank 0. NULL: data are not compared with those of a
+     * checkpoint */
     const char *data_text;
     const char *bound;            /* how ranks were bound to cores and memory, for people; NULL = they were not bound */
     const char *const *free_keys; /* ends with NULL: keys of the job that may differ from a checkpoint's */

@@ -134,8 +134,8 @@ static const tutti_cuda_step *step_of(tutti_cuda *c)
 
 /* ---- helpers of launches ---- */
 
-/* Returns by how many elements all these vectors lie past a multiple of 16 bytes; -1: they differ. NULLs are
- * ignored. */
+/* Returns by how many elements all these vectors lie past a multiple of 16 bytes; -1: the vectors differ in this. NULLs
+ * are ignored. */
 static int32_t skew_of(const void *const *vectors, int n)
 {
     const uintptr_t first = (uintptr_t)vectors[0] % QUAD_BYTES;

@@ -63,9 +63,9 @@ char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(print
 #define TUTTI_COSTS_FILE "costs.yaml"
 #define TUTTI_DATA_FILE  "data.yaml"
 
-/* Write a checkpoint; one rank writes for all. dir: the run's folder. keep: how many of the newest checkpoints stay. If
- * ranks have vectors of their own, that rank first prepares, then every rank writes its own vectors (and c->nown
- * entries of `files`), then that rank writes with the files of all ranks, in any order. */
+/* Write a checkpoint; one rank, the writer, writes for all. dir: the run's folder. keep: how many of the newest
+ * checkpoints stay. If ranks have vectors of their own, the writer first prepares, then every rank writes its own
+ * vectors (and c->nown entries of `files`), then the writer writes with the files of all ranks, in any order. */
 tutti_status tutti_checkpoint_prepare(const char *dir, const tutti_checkpoint *c, tutti_failure *err);
 tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint *c, tutti_checkpoint_file *files,
                                         tutti_failure *err);
@@ -81,7 +81,7 @@ bool tutti_checkpoint_look_again(int *nempty);
  * Torn checkpoints are skipped and named in *notes, a line each, NULL if there are none (the caller frees it; notes
  * itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Do the same as the functions without `_told`, and tell headway how far they are, in bytes of the current file,
+/* Do the same as the functions without `_told`, and report to headway how far they are, in bytes of the current file,
  * because they can take longer than other ranks wait. headway may be NULL. */
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
                                           tutti_failure *err);
@@ -109,8 +109,8 @@ tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
 /* TUTTI_ERR_DATA if the checkpoint's weights or states hold NaN or infinite numbers; the message names file and
  * tensor. */
 tutti_status tutti_checkpoint_check_finite(const char *path, tutti_failure *err);
-/* Checks in the same way the checkpoint at which a run in `dir` would continue; the message says which earlier
- * checkpoint is good. */
+/* Checks, as tutti_checkpoint_check_finite does, the checkpoint at which a run in `dir` would continue; the message
+ * says which earlier checkpoint is good. */
 tutti_status tutti_checkpoint_refuse_bad(const char *dir, const char *path, tutti_failure *err);
 /* Finds NaN or infinite numbers in vectors in memory and writes which parameter has one: "'fc1.weight'", "exp_avg of
  * 'fc1.weight'". own_alone: looks only at c->own. Returns false if there are none. */
@@ -178,7 +178,7 @@ const tutti_tensor_ref *tutti_safetensors_at(const tutti_safetensors *st, int i)
 const tutti_tensor_ref *tutti_safetensors_find(const tutti_safetensors *st, const char *name);
 void tutti_safetensors_destroy(tutti_safetensors *st);
 
-/* xxh3 over the learned parameters and statistics in params order (names, then bytes): what `train` prints. */
+/* Returns xxh3 over the learned parameters and statistics in params order (names, then bytes): what `train` prints. */
 uint64_t tutti_weights_hash(const tutti_checkpoint *c);
 
 #endif

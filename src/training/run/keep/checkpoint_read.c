@@ -238,7 +238,8 @@ bool tutti_checkpoint_is_gone(const char *path)
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Returns the first good checkpoint; messages about bad ones are collected. *gone: one has been removed meanwhile. */
+/* Returns the first good checkpoint; messages about bad ones are collected. *gone: a checkpoint has been removed
+ * meanwhile. */
 static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutti_headway *headway, bool *gone,
                         tutti_strbuf *notes)
 {

@@ -118,7 +118,7 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     return good;
 }
 
-/* Reads the skips, "" if there are none; false: they are not valid. */
+/* Reads in which passes layers skip zeros, "" if in none; false: the text is not valid. */
 static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "skips");

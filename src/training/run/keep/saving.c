@@ -56,7 +56,7 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
         s->config->dir, s->step);
 }
 
-/* True if rank 0's clock asks for a checkpoint; the other ranks are told as they are told of a signal. If visits are
+/* True if rank 0's clock asks for a checkpoint; the other ranks learn of it as they learn of a signal. If visits are
  * recorded, or follow a record, all ranks meet at steps that the record has. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {

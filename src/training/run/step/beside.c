@@ -5,9 +5,9 @@
  *
  * A part waits for one exchange, then until another exchange has been told that it is free; it changes weights; then it
  * tells that other exchange that it is ready. The executor knows this shape (tutti_exchange_follow), so that no thread
- * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. They are stored
- * before that start, and next before the following start, which comes after the second exchange was waited for: that is
- * proved with the plan. */
+ * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. The numbers are
+ * stored before the exchange is started, and not again until its next start, which comes after the second exchange was
+ * waited for: that is proved with the plan. */
 #include <stdlib.h>
 
 #include "../../../base/clock.h"

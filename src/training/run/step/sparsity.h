@@ -36,7 +36,7 @@ void tutti_relus_begin(const tutti_graph *g, tutti_strbuf *words);
 void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
                         tutti_strbuf *words);
 /* tutti_relus_skips writes in which passes layers skip zeros, as a checkpoint stores it: one hexadecimal digit for each
- * layer, up to the last layer that skips; "" = none. At most room - 1 layers. The other function reads such a text;
+ * layer, up to the last layer that skips; "" = none. At most room - 1 layers. The next function reads such a text;
  * false: the text is not valid. */
 void tutti_relus_skips(const tutti_graph *g, char *out, size_t room);
 bool tutti_relus_set_skips(const tutti_graph *g, const char *text);

@@ -110,7 +110,7 @@ tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err);
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);
 /* Plays one rank's share of a step, without other ranks. */
 tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, tutti_failure *err);
-/* Plays actions of a part of the loop of arrivals, with these numbers. None of the actions is an exchange. */
+/* Plays actions of a part of the loop of arrivals, by the numbers `update`. None of the actions is an exchange. */
 tutti_status tutti_step_play_served(tutti_stepping *s, const tutti_update_step *update, const tutti_action *actions,
                                     int nactions, tutti_failure *err);
 /* Plays a loop between two steps: before a test, before a checkpoint. */

@@ -25,7 +25,7 @@ static inline void tutti_step_launch(tutti_stepping *s, tutti_work_kind kind, co
     s->launched = tutti_work_launch(s->device, kind, args);
 }
 
-/* step_kernels.c: returns where a slot's part of a parameter's gradient is written; the other function, where the
+/* step_kernels.c: returns where a slot's part of a parameter's gradient is written; the next function, where the
  * parameter's value is. */
 float *tutti_step_gradient(const tutti_stepping *s, int copy, int param);
 float *tutti_step_value(const tutti_stepping *s, int param);

@@ -76,13 +76,13 @@ tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *
 /* distance.c: true if the run reports how far its workers are from a centre: workers take steps together, each has a
  * copy of the centre, and there is a folder. The answer is the same on all ranks. */
 bool tutti_distance_is_told(const tutti_stepping *s);
-/* Collective, behind a step of s, of which t tells: waits for the centre, measures, and rank 0 writes a line for the
- * centre and one a rank. */
+/* Collective, after a step of s, the run that t reports: waits for the centre, measures, and rank 0 writes a line for
+ * the centre and one for each rank. */
 tutti_status tutti_distance_tell(const tutti_telling *t, tutti_stepping *s, tutti_failure *err);
 
 /* diverge.c: all ranks find after the same step that the run has diverged, report it once and, unless the run goes on,
- * fail: rank 0 with a message, the other ranks without one. Nothing needs to be reported then (t->has_diverged). They
- * do nothing if it has not diverged. */
+ * fail: rank 0 with a message, the other ranks without one. Nothing needs to be reported then (t->has_diverged). The
+ * functions do nothing if the run has not diverged. */
 tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err);
 /* Collective. lent: what would be saved, where the host can read it. *is_bad: it must not be saved. */

@@ -50,8 +50,8 @@ static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_t
     return st;
 }
 
-/* batch NULL: there is none left. A rank that finds the centre free each time never waits, so it must check here
- * whether the group has ended. */
+/* Asks whether the share of `batch` may begin; NULL: no batch is left. A rank that finds the centre free each time
+ * never waits, so it must check here whether the group has ended. */
 static tutti_status begin(tutti_stepping *s, const tutti_batch *batch, bool *may, tutti_failure *err)
 {
     const int64_t share = batch ? batch->step * s->nranks + batch->first / s->plan->my_nsamples : -1;

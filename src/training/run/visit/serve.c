@@ -158,7 +158,7 @@ static void end_turn(stand_in *s)
 }
 
 /* Plays the part from where it takes what was brought; false: the run has ended, or the worker is gone. The worker may
- * write that here once the exchange has been started on this side. */
+ * write its vector here once the exchange has been started on this side. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
     tutti_stepping *own = &s->own;

@@ -14,8 +14,8 @@ void tutti_serve_destroy(tutti_serve *serve); /* call it before the visits are d
 void tutti_serve_open(tutti_serve *serve);    /* a stop was opened: the threads go on */
 /* All ranks have come to the stop: waits until the threads rest, also those whose workers are gone. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err);
-/* Nanoseconds that the thread of that worker has spent on this cost part; call it when all have met. 0: there is no
- * such thread. */
+/* Returns the nanoseconds that the thread of that worker has spent on this cost part; call it when all have met. 0:
+ * there is no such thread. */
 int64_t tutti_serve_spent(const tutti_serve *serve, int worker, tutti_cost_part part);
 
 #endif

@@ -152,7 +152,7 @@ void tutti_visitor_destroy(tutti_visitor *v)
 }
 
 /* The loader asks for share n + TUTTI_LOADER_AHEAD when n shares have been taken from it, and the answer for each share
- * taken before has brought another: so there always is one. */
+ * taken before has brought another share: so `stock` always has one. */
 int64_t tutti_visitor_deal(tutti_visitor *v)
 {
     pthread_mutex_lock(&v->lock);

@@ -51,7 +51,7 @@ tutti_visitor *tutti_visitor_create(const tutti_asks *a, int rank, const int64_t
 void tutti_visitor_destroy(tutti_visitor *v); /* NULL is accepted */
 /* Returns the next share; -1 = there is none. */
 int64_t tutti_visitor_deal(tutti_visitor *v);
-/* Asks for the share after the one that was begun last, which ends with this loss; also if there is none. */
+/* Asks for the share after the share that was begun last, which ends with this loss; also if no share is left. */
 void tutti_visitor_ask_ahead(tutti_visitor *v, double loss);
 /* Asks, unless it has asked ahead, and waits for the answer. TUTTI_ERR_PEER as in a wait for an exchange. */
 tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err);

@@ -88,9 +88,9 @@ const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange);
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
 void tutti_visits_leave(tutti_visits *v);
-/* For a stand-in: call them before its worker's vector is sent, and when it has arrived. In rank order one worker of
- * another host sends after the other, so that the first has the links of rank 0 to itself and arrives as soon as
- * possible. Waits for its turn. */
+/* For a stand-in: call the first function before its worker's vector is sent, and the second when it has arrived. In
+ * rank order one worker of another host sends after the other, so that the first has the links of rank 0 to itself and
+ * arrives as soon as possible. Waits for the worker's turn. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
 void tutti_visits_bring_end(const tutti_visits *v);
 /* Call them around a change of a bucket of the centre: they count changes that came in between, of which one is

@@ -120,8 +120,8 @@ static bool is_anybody_gone(const tutti_turns *t)
     return false;
 }
 
-/* Closes all columns. Returns the first share from which on none has been dealt; these are common. The result is always
- * the same. */
+/* Closes all columns. Returns the first share from which on none has been dealt; the shares from there on are common.
+ * The result is always the same. */
 static int64_t close_columns(const tutti_turns *t, int64_t begin)
 {
     int64_t common = begin;
@@ -157,8 +157,8 @@ static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t 
     }
 }
 
-/* Deals the lowest remaining share of its own column and of those of workers that are gone; then the common shares, by
- * arrival. */
+/* Deals the lowest remaining share of the worker's own column and of those of workers that are gone; then the common
+ * shares, by arrival. */
 static int64_t deal_in_common(const tutti_turns *t, int64_t begin, int64_t end)
 {
     const int64_t common = close_columns(t, begin), border = common < end ? common : end;
