@@ -261,14 +261,15 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     q->config = r->plan->config;
     q->open = open_keys(job);
     tutti_status st = tutti_choose_exchange(q, &found, err);
-    if (st || !found.is_chosen) return st;
-    out->text = overrides_of(&found, &q->open);
-    st = take(job, out->text, r, err);
-    if (!st) tutti_job_exchange_words(r->plan, out->words);
-    out->step_s = found.step_s;
-    out->nplayed = found.nplayed;
-    out->nsimulated = found.nsimulated;
-    out->seconds = tutti_clock_s() - began;
+    if (!st && found.is_chosen) {
+        out->text = overrides_of(&found, &q->open);
+        st = take(job, out->text, r, err);
+        if (!st) tutti_job_exchange_words(r->plan, out->words);
+        out->step_s = found.step_s;
+        out->nplayed = found.nplayed;
+        out->nsimulated = found.nsimulated;
+        out->seconds = tutti_clock_s() - began;
+    }
     tutti_exchange_choice_release(&found);
     return st;
 }
