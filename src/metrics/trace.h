@@ -52,7 +52,7 @@ double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
  * Reading what was printed gives the same rows. Threads: owner. */
 
 typedef struct {
-    const char *name; /* without blanks, unique */
+    const char *name; /* name of the layer, without blanks, unique */
     double forward_us, backward_us, comm_us;
     int64_t size_bytes;
 } tutti_layer_cost;

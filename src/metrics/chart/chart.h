@@ -149,7 +149,7 @@ void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
 typedef struct {
     double begin, end; /* when the piece begins and ends, in the unit of `length` */
     int colour;        /* index for tutti_svg_colour */
-    const char *words; /* shown when the mouse points at it */
+    const char *words; /* text that is shown when the mouse points at the piece */
 } tutti_strip_piece;
 
 /* Draws a strip. words: what the lane shows. Pieces lie from 0 to length; parts outside are cut off. */
