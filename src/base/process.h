@@ -19,7 +19,7 @@ enum { TUTTI_STREAM_SAME = 0, TUTTI_STREAM_NOTHING = -1 };
 
 /* How a child begins. Members that are 0 or NULL are inherited from this process. */
 typedef struct {
-    const char *const *argv;        /* ends with NULL */
+    const char *const *argv;        /* the program's arguments; ends with NULL */
     const char *program;            /* a path, or a name on $PATH; NULL: argv[0] */
     const char *const *environment; /* changes, NULL at the end: "NAME=value" sets, "NAME" takes away */
     const char *folder;             /* the child's working folder */

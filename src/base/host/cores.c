@@ -19,7 +19,7 @@ static int read_mask(tutti_core_set *out)
     return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* affinity of this thread */
 }
 
-/* A system that reports nothing has cores all the same. */
+/* Guesses the cores of a system that reports nothing; it has cores all the same. */
 static void guess(tutti_core_set *out)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
