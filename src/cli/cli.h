@@ -44,13 +44,14 @@ typedef struct {
     unsigned is; /* bit set of TUTTI_FLAG_MANY ..., or 0 */
 } tutti_flag;
 enum {
-    TUTTI_FLAG_MANY = 1,   /* may be given several times */
-    TUTTI_FLAG_READS = 2,  /* its value names a file that is read: it must not be empty */
-    TUTTI_FLAG_WRITES = 4, /* its value names a file that is written: it must not be empty, nor a file that is read */
-    /* Its value may be missing (NULL then). The next argument is taken as its value if it ends as `argument` does:
-     * "[FILE.svg]". */
+    TUTTI_FLAG_MANY = 1,   /* the flag may be given several times */
+    TUTTI_FLAG_READS = 2,  /* the flag's value names a file that is read: it must not be empty */
+    TUTTI_FLAG_WRITES = 4, /* the flag's value names a file that is written: it must not be empty, nor a file that is
+                            * read */
+    /* The flag's value may be missing (NULL then). The next argument is taken as the value if it ends as `argument`
+     * does: "[FILE.svg]". */
     TUTTI_FLAG_OPTIONAL = 8,
-    TUTTI_FLAG_RUN = 16, /* its value is a path that is written, the folder of a run; the command makes it */
+    TUTTI_FLAG_RUN = 16, /* the flag's value is a path that is written, the folder of a run; the command makes it */
     TUTTI_FLAG_FOLDER =
         32, /* its value is a path that is written, and may be a folder, or be made together with its folder: the
              * command itself checks the place */

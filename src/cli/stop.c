@@ -32,7 +32,7 @@ struct tutti_stop {
     sigset_t before;
 };
 
-/* Dies of a signal as if nothing had waited for it. */
+/* Ends the process by a signal as if nothing had waited for it. */
 static void die_of(int signal_number)
 {
     sigset_t one;

@@ -86,8 +86,7 @@ static double bus_factor(tutti_collective c, int nranks)
     return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
-/* Also prints whether the figures that `coll tune` fitted, which choose the algorithm, are for the same number of
- * cores. */
+/* Prints the cores, and whether the figures that `coll tune` fitted, which choose the algorithm, are for as many. */
 static void print_cores(const tutti_group *g)
 {
     const int nranks = tutti_group_nmachine(g), ncores = tutti_group_ncores(g);

@@ -101,7 +101,7 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
     return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
 }
 
-/* Starts a line on stderr now and then, until the end. */
+/* Starts a thread that prints a line on stderr now and then, until the end. */
 static void wait_begin(tutti_predict_question *q)
 {
     q->options.at = tutti_predict_wait_at;

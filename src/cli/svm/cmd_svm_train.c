@@ -97,7 +97,7 @@ static tutti_status make_model(trainer *t, const tutti_svm_data *data, tutti_fai
         warn_of_weights(t, &model);
         warn_of_gaps(t, &model, &summary);
         st = tutti_svm_model_write(&model, t->order.model, err);
-        /* otherwise the next run would continue from it */
+        /* otherwise the next run would continue from this checkpoint */
         if (!st && t->order.config.checkpoint) unlink(t->order.config.checkpoint);
         if (!st) print_summary(t, &model, &summary);
     }
