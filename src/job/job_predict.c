@@ -79,7 +79,7 @@ typedef struct {
     int32_t *host_of; /* the host of each rank in the topology */
     tutti_resolved parts;
     tutti_profile profile;
-    double spread; /* see tutti_prediction */
+    double spread; /* spread of the steps: see tutti_prediction */
     tutti_job_choice choice;
 } rank_view;
 

@@ -170,7 +170,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     *overrides = NULL;
     if (config->nranks == 1 || !tutti_job_is_open(job)) return TUTTI_OK;
     char *kept = find_kept(job, dir, config->nranks);
-    if (kept && (!*kept || take(job, kept, s, NULL))) { /* fails if the hosts do not fit the kept groups */
+    if (kept && (!*kept || take(job, kept, s, NULL))) { /* take fails if the hosts do not fit the kept groups */
         free(kept);
         kept = NULL;
     }
