@@ -47,7 +47,7 @@ typedef struct {
     const char *paper_rules;
     const char *refuses; /* in words, what `accept` refuses */
     const char *help;
-    /* ends at the first NULL; a job with another method may not set these keys */
+    /* the method's keys, ended by NULL; a job with another method may not set these keys */
     const tutti_method_key *keys[TUTTI_METHOD_MAX_KEYS];
     /* further keys, of no method, that this method reads; ends at the first NULL */
     const char *concerned_by[TUTTI_METHOD_MAX_CONCERNED];

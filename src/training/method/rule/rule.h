@@ -69,7 +69,7 @@ struct tutti_rule_row {
     const struct tutti_rule_row *plain; /* the same rule without its momentum; NULL = none */
     int nstates;
     const char *states[TUTTI_RULE_MAX_STATES];          /* names as PyTorch has them; all states begin as zeros */
-    const tutti_rule_key *keys[TUTTI_RULE_MAX_KEYS];    /* ends at the first NULL */
+    const tutti_rule_key *keys[TUTTI_RULE_MAX_KEYS];    /* the rule's keys, ended by NULL */
     const tutti_rule_key *ignored[TUTTI_RULE_MAX_KEYS]; /* keys that a job may set although the rule ignores them */
     /* Computes the numbers of a step; decay is 0 for parameters that are not decayed. */
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
