@@ -124,7 +124,7 @@ tutti_model *tutti_model_fuse(const tutti_model *m)
                 .nreaders = TUTTI_ARENA_NEW(&work, int, n),
                 .head = TUTTI_ARENA_NEW(&work, int, n),
                 .join = TUTTI_ARENA_NEW(&work, int, n)};
-    int *place = TUTTI_ARENA_NEW(&work, int, n); /* per layer: place of the group that ends in it */
+    int *place = TUTTI_ARENA_NEW(&work, int, n); /* per layer: place of the group that ends in the layer */
     find_groups(&f);
     for (int l = 0; l < n; l++) {
         if (f.head[l] < 0) continue;

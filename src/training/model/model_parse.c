@@ -66,7 +66,7 @@ static tutti_yaml_node without(parser *p, const tutti_yaml_node *from, const cha
     return map;
 }
 
-/* Reads fields; a failure becomes one of the model file. */
+/* Reads fields; a failure names the model file. */
 static tutti_status read_fields(parser *p, const tutti_field_table *table, const tutti_yaml_node *map, void *target)
 {
     tutti_status st =
