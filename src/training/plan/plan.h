@@ -158,7 +158,7 @@ typedef struct {
     int copies;       /* number of copies, one after the other */
     bool is_region;   /* other ranks read or write the memory */
     bool is_common;   /* only rank 0 has this memory; all ranks of its host use it where it lies */
-    bool is_lasting;  /* its content lasts from step to step; else only within a step */
+    bool is_lasting;  /* the memory's content lasts from step to step; else only within a step */
     bool is_saved;    /* checkpoints hold it */
     bool differs;     /* the content differs between ranks, between two periods: each rank's is saved */
     tutti_memory_content holds;

@@ -154,7 +154,7 @@ typedef enum {
 typedef struct {
     const char *words; /* name of the action in texts: "update" */
     void (*describe)(const struct tutti_plan *p, const tutti_action *a,
-                     struct tutti_strbuf *sb); /* adds to the words; NULL = nothing to add */
+                     struct tutti_strbuf *sb); /* appends details to the words; NULL = nothing to add */
     tutti_action_types types;
     /* the action's flows, in this order; for a kernel the graph's node says what it reads and writes */
     tutti_action_flow flows[TUTTI_MOST_FLOWS];
