@@ -182,7 +182,7 @@ static void tear_down(tutti_trainer *t)
     free(t->async.lost);
 }
 
-/* ---- the loop ---- */
+/* ---- the loop over steps ---- */
 
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {

@@ -96,7 +96,7 @@ typedef struct {
      * checkpoint */
     const char *data_text;
     const char *bound;            /* how ranks were bound to cores and memory, for people; NULL = they were not bound */
-    const char *const *free_keys; /* ends with NULL: keys of the job that may differ from a checkpoint's */
+    const char *const *free_keys; /* keys of the job that may differ from a checkpoint's; ends with NULL */
     /* Returns the job of an earlier version as this version would print it (the caller frees it), NULL = the text is no
      * such job; may be NULL. */
     char *(*renew_job)(const char *text);
@@ -128,7 +128,7 @@ typedef struct {
 /* Samples that could not be read and were replaced by others (on_bad_sample: skip). */
 typedef struct {
     int64_t n;
-    char first[240]; /* message about one of them */
+    char first[240]; /* message about one of these samples */
 } tutti_replaced;
 
 typedef struct {

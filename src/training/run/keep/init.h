@@ -20,7 +20,7 @@ typedef struct {
     tutti_texts skip;
     /* names in the source and in the model alternate: whole names, or what stands before a dot; "" = nothing */
     tutti_texts map;
-    bool takes_states;            /* also takes the rule's states */
+    bool takes_states;            /* takes the rule's states too */
     const tutti_headway *headway; /* gets reports how far the reading is, in bytes of the current file; NULL = nobody */
     struct {                      /* where the job gave each key; error messages begin with it: "job.yaml: line 4:
                                    * init.skip" */

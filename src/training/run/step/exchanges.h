@@ -34,7 +34,7 @@ float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
 /* done: as in tutti_exchange_wait_for, or NULL. */
 tutti_status tutti_shared_wait(tutti_shared *s, int exchange, const atomic_bool *done, tutti_failure *err);
-void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
+void tutti_shared_time(tutti_shared *s, bool on); /* turns timing on or off: see tutti_exchange_time */
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
 /* Returns the bytes that exchanges of steps have read from or written to memory of other ranks so far. */
 int64_t tutti_shared_crossed_bytes(const tutti_shared *s);

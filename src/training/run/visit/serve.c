@@ -197,7 +197,7 @@ static bool serve_stretch(stand_in *s)
     bool may = true;
     int64_t share;
     while (answer(s, &may, &share) && may) {
-        /* the same numbers as the worker has */
+        /* the same numbers as the worker itself computes with */
         const tutti_update_step update = tutti_step_numbers(&s->own, share / s->own.nranks, 0);
         if (tutti_ends_period(s->own.local_steps++, s->own.plan->config.period) && !play_part(s, &update)) return false;
     }

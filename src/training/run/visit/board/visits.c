@@ -262,7 +262,7 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
     do {
         *may = share >= 0 && at < stop_of(open);
         if (!*may) {
-            if (v->of) tutti_turns_rest(&v->turns, true); /* its worker goes to where all meet */
+            if (v->of) tutti_turns_rest(&v->turns, true); /* the stand-in's worker goes to where all meet */
             return TUTTI_OK;
         }
         v->current = share;

@@ -110,7 +110,7 @@ typedef struct {
     int64_t nvisits, sum, most;
     int64_t bin[TUTTI_STALENESS_BINS];
     int64_t nlost; /* changes of buckets that another rank changed meanwhile: at least this many were lost */
-    /* in the sum over ranks: visits of workers of other hosts, and bytes that were sent for them */
+    /* sums over ranks: visits of workers of other hosts, and bytes that were sent for them */
     int64_t nserved, moved_bytes;
 } tutti_staleness;
 void tutti_visits_staleness(const tutti_visits *v, tutti_staleness *out);

@@ -59,7 +59,7 @@ struct tutti_visits {
     tutti_visitor *visitor;   /* on another host than rank 0's, where there is no board; NULL on its host */
     int64_t current;          /* the share begun last */
     bool told_saves;
-    int64_t told_bad; /* as of the last stop, over all ranks: 1 + the first share whose loss was not finite */
+    int64_t told_bad; /* over all ranks, at the last stop: 1 + the first share whose loss was not finite */
     int told_bad_rank;
     int64_t told_played; /* on another host: shares played, as of the last stop */
     double told_loss;
