@@ -46,8 +46,7 @@ typedef struct {
 enum {
     TUTTI_FLAG_MANY = 1,   /* the flag may be given several times */
     TUTTI_FLAG_READS = 2,  /* the flag's value names a file that is read: it must not be empty */
-    TUTTI_FLAG_WRITES = 4, /* the flag's value names a file that is written: it must not be empty, nor a file that is
-                            * read */
+    TUTTI_FLAG_WRITES = 4, /* the value names a file that is written: not empty, nor a file that is read */
     /* The flag's value may be missing (NULL then). The next argument is taken as the value if it ends as `argument`
      * does: "[FILE.svg]". */
     TUTTI_FLAG_OPTIONAL = 8,

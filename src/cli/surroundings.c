@@ -25,8 +25,7 @@ static void open_standard_streams(void)
 void tutti_surroundings_begin(void)
 {
     open_standard_streams();
-    signal(SIGXFSZ, SIG_IGN); /* with the signal ignored, a write beyond the limit fails, and the failure names the
-                               * file */
+    signal(SIGXFSZ, SIG_IGN); /* when ignored, a write beyond the limit fails, and the failure names the file */
 }
 
 /* Raises the stack limit as far as allowed, also for threads to come. If it is still below the minimum, the process
