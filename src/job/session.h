@@ -26,7 +26,7 @@ typedef struct {
     tutti_resolved parts;
     tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
     char *job_text, *data_text, *if_diverged; /* job_text: the text of `chosen`, if that is not NULL, else of the job */
-    const char **free_keys;                   /* for config.free_keys */
+    const char **free_keys;                   /* the array of config.free_keys */
     /* what was chosen, for people; "" = nothing was, or rank 0 chose and sent it */
     char exchange[240];
     bool is_kept; /* the choice was taken from the run so far */
