@@ -7,7 +7,7 @@
 
 #include "method_impl.h"
 
-enum { FEW_RANKS = 8, PAD = 16 }; /* numbers have cache lines of their own */
+enum { FEW_RANKS = 8, PAD = 16 }; /* PAD keeps numbers on cache lines of their own */
 
 static int declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
 {

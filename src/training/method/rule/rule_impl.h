@@ -8,8 +8,10 @@
 #include "../../../tensor/relaxed.h"
 #include "rule.h"
 
-extern const tutti_rule_key tutti_rule_key_momentum;                                        /* in rule_momentum.c */
-extern const tutti_rule_key tutti_rule_key_beta1, tutti_rule_key_beta2, tutti_rule_key_eps; /* in rule_adamw.c */
+/* defined in rule_momentum.c */
+extern const tutti_rule_key tutti_rule_key_momentum;
+/* defined in rule_adamw.c */
+extern const tutti_rule_key tutti_rule_key_beta1, tutti_rule_key_beta2, tutti_rule_key_eps;
 
 /* Computes base^n by squaring: the same bits with any C library. */
 static inline double tutti_rule_power(double base, int64_t n)
