@@ -62,7 +62,7 @@ typedef struct {
 
 typedef struct {
     const tutti_composition *c;
-    int *window;    /* per memory: its window */
+    int *window;    /* per memory: the window in which it lies */
     int *memory_of; /* per copy, counted from the first memory: its memory */
     int ncopies;
     tutti_zone *zones;
