@@ -22,7 +22,7 @@
 enum { WORDS = 800, MAX_PROOF_BYTES = 4096 };
 
 typedef struct {
-    uint64_t plan;   /* hash of all that is equal on all ranks */
+    uint64_t plan;   /* hash of the parts of the plan that are equal on all ranks */
     uint32_t status; /* rank 0's status */
 } verdict;
 

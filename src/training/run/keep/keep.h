@@ -39,8 +39,7 @@ void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, c
  * does nothing. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
 void tutti_start_say_init(const tutti_train_config *c,
-                          const tutti_start *s);          /* reports what was taken from config->init, if the job asked
-                                                           * for any */
+                          const tutti_start *s);          /* reports what config->init gave; nothing without it */
 void tutti_start_say_unread(const tutti_train_config *c); /* reports that config->init is not read, because the run is
                                                            * resumed */
 /* At step 0: fills the weights of c, and those states that the job asks for, equally on every rank, or fails. Releases

@@ -15,7 +15,7 @@ typedef struct {
     const tutti_plan *plan;
     int enrolled;          /* memories, up to this number, whose regions the device knows */
     tutti_place *place;    /* per memory: where it lies on every rank; empty for a private memory */
-    char **memory;         /* per memory: this rank's address */
+    char **memory;         /* per memory: its address on this rank */
     tutti_region *numbers; /* the region that all memories of numbers share */
     tutti_region *seats;   /* the region that all seats share; NULL = there are no seats */
     /* per exchange of the plan; NULL: it is between other ranks, or for checkpoints of a run that writes none */

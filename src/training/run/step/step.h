@@ -87,7 +87,7 @@ tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
 /* Makes the loader, and shows its memory to a device that samples are brought to. Call it when the weights, the step
  * and the visits are set. */
 tutti_status tutti_stepping_load(tutti_stepping *s, tutti_failure *err);
-void tutti_stepping_release(tutti_stepping *s); /* releases its visits too */
+void tutti_stepping_release(tutti_stepping *s); /* releases the stepping's visits too */
 /* Returns a stepping that plays actions for a worker of another host, with that worker's visits. It borrows the
  * memories, the rule and the rates of `own`. It reads no batch and has taken no step yet. */
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);

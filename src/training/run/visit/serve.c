@@ -178,7 +178,7 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
             if (a->exchange == push) tutti_visits_bring_end(own->visits), end_turn(s);
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
-            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group has the failure */
+            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group holds the failure */
         }
     }
     return true;
@@ -187,7 +187,7 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
 static bool play_part(stand_in *s, const tutti_update_step *update)
 {
     const bool played = play_actions(s, update);
-    end_turn(s); /* the turn of a worker that is gone */
+    end_turn(s); /* ends the turn of a worker that is gone */
     return played;
 }
 

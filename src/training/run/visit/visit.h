@@ -23,7 +23,7 @@ typedef struct {
     double seconds;       /* seconds from tutti_async.lost_from to the loss of the worker */
 } tutti_lost;
 
-/* All zeros where ranks step together. */
+/* The state of asynchronous steps; all zeros where ranks step together. */
 typedef struct {
     tutti_serve *serve;      /* rank 0: stand-ins for workers of other hosts; NULL = there are none */
     const tutti_batch *held; /* the batch that was dealt and not played yet */
