@@ -33,10 +33,10 @@ typedef struct {
     int64_t first;  /* number of this rank's first row in the whole set, from 0 */
     int64_t total;  /* rows of the whole set */
     int32_t width;  /* largest index of the whole set (all ranks), 0 if there is none */
-    int64_t *start; /* [nrows + 1] */
-    int32_t *index; /* [start[nrows]] */
-    double *value;  /* [start[nrows]] */
-    double *label;  /* [nrows] */
+    int64_t *start; /* nrows + 1 numbers: where each row begins */
+    int32_t *index; /* start[nrows] indices, row after row */
+    double *value;  /* start[nrows] values, row after row */
+    double *label;  /* nrows labels */
 } tutti_svm_data;
 
 typedef struct {
@@ -85,10 +85,10 @@ typedef struct {
     tutti_svm_kernel kernel;
     int nclasses;
     int64_t nsv;
-    int32_t *label;          /* [nclasses] */
-    int64_t *nsv_of;         /* [nclasses]; support vectors lie class by class */
-    double *rho;             /* [nclasses (nclasses - 1) / 2], pairs (0,1) (0,2) .. (1,2) .. */
-    double *prob_a, *prob_b; /* as rho, or NULL */
+    int32_t *label;          /* nclasses labels, one for each class */
+    int64_t *nsv_of;         /* nclasses numbers of support vectors, which lie class by class */
+    double *rho;             /* [nclasses (nclasses - 1) / 2], for pairs of classes (0,1) (0,2) .. (1,2) .. */
+    double *prob_a, *prob_b; /* one for each pair as rho, or NULL */
     double *coef;            /* [nclasses - 1][nsv]: y alpha, in LIBSVM's arrangement */
     tutti_svm_data sv;       /* nrows = nsv; labels are not used */
 } tutti_svm_model;
@@ -132,7 +132,7 @@ typedef struct {
     int64_t reconstructed;   /* gradients that were made anew so far */
     int64_t kernel_rows;     /* rows of the kernel matrix that were computed (over the active samples) */
     int64_t cached_rows;     /* rows that were found in the cache */
-    double seconds;          /* since training began */
+    double seconds;          /* seconds since training began */
     int block;               /* largest number of samples of a working set */
     int64_t
         row_bytes; /* Bytes of rows that every rank needs: new members of working sets, and rows for which gradients are

@@ -138,7 +138,7 @@ typedef struct {
 
 typedef struct tutti_topology {
     tutti_topology_kind kind;
-    double figure[TUTTI_NFIGURES]; /* in the units of tutti_figure */
+    double figure[TUTTI_NFIGURES]; /* value of each figure, in the units of tutti_figure */
     tutti_provenance from[TUTTI_NFIGURES];
     int32_t nlisted; /* entries of `listed`: rank r sits on seat listed[r]; 0 unless place = list */
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
@@ -215,7 +215,7 @@ void tutti_topology_place(tutti_topology *t, int32_t nranks, const int32_t *seat
 
 typedef struct {
     int32_t src, dst;   /* nodes; -1 for kind host, whose links are cores and memory */
-    double bytes_per_s; /* capacity */
+    double bytes_per_s; /* capacity of the link */
     double latency_s;
 } tutti_link;
 
@@ -258,7 +258,7 @@ void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *m
 
 typedef struct {
     char name[16];
-    double bytes_per_s; /* 0: unknown */
+    double bytes_per_s; /* rate of the interface; 0: unknown */
     int socket;         /* NUMA node; -1 = unknown */
     bool up;
 } tutti_host_nic;
@@ -269,19 +269,19 @@ int tutti_topology_detect_nics(tutti_host_nic *out, int room);
 typedef struct {
     char name[96];
     char bus[16];   /* PCI address of the card: "0000:3b:00" */
-    int capability; /* 90 = sm_90; 0 = unknown */
+    int capability; /* compute capability: 90 = sm_90; 0 = unknown */
     int generation; /* PCIe generation, the highest that card and slot can do; 0 = unknown */
     int width;      /* lanes of PCIe, the most that card and slot can do */
     int nvlink;    /* version of the card's NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 =
                    * none or unknown */
-    int switched;  /* NVLinks into NVSwitches */
+    int switched;  /* NVLinks of the card into NVSwitches */
     int elsewhere; /* NVLinks that lead neither to one of these cards nor to an NVSwitch */
 } tutti_host_card;
 enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
 typedef struct {
     bool has_driver; /* NVML is installed */
     int n;
-    tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* in NVML's order, by PCI address */
+    tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* the cards in NVML's order, by PCI address */
     uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* number of NVLinks between two cards, symmetric */
     /* The farthest point on the way over PCIe between two cards, symmetric: 0 one board, 10 one PCIe switch, 20
      * several, 30 a host bridge, 40 several bridges of one NUMA node, 50 several nodes, or TUTTI_ANCESTOR_UNKNOWN. */
