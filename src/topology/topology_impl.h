@@ -46,7 +46,7 @@ typedef struct {
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
     bool (*cell)(const tutti_topology *t, int32_t node,
                  double at[2]); /* place of a node on the grid of a picture; NULL or false: the kind has no grid */
-    /* NULL: names are "node>node" */
+    /* writes the name of a link; NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
     /* requires src != dst */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
