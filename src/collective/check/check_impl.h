@@ -182,7 +182,7 @@ typedef struct {
 } tutti_storage;
 
 typedef struct {
-    int32_t step;   /* number in the part, for texts */
+    int32_t step;   /* number of the step in its part, for texts */
     int32_t waiter; /* first of the threads that wait for the step, -1 = none */
     int32_t ndependents, nleft;
     bool done;
@@ -263,7 +263,7 @@ typedef struct {
     const tutti_schedule_header *head;
     tutti_check_report report;
     tutti_failure *err;
-    tutti_arena arena; /* everything that lives as long as the check */
+    tutti_arena arena; /* memory of everything that lives as long as the check */
     tutti_grid grid;
     tutti_values values;
     tutti_clocks clocks;
