@@ -121,7 +121,7 @@ tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutt
  * buffer `from` to its own buffer `own`, into `to`. */
 void tutti_walk_give(tutti_part_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
 typedef struct {
-    int32_t from, own, to; /* numbers of buffers */
+    int32_t from, own, to; /* numbers of the buffers */
     bool theirs_first;     /* the peer's value comes first in the sum */
 } tutti_walk_sum;
 void tutti_walk_add(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox,

@@ -17,7 +17,7 @@
  * Two invocations: see compile_rooted.h. Both trees have channels and sequences of their own. */
 #include "compile_rooted.h"
 
-enum { CHUNKS }; /* parameters */
+enum { CHUNKS }; /* indices of the parameters */
 
 /* Convert ranks, numbered from the root, to numbers of the second tree and back; the root stays 0. For even p the shift
  * wraps around. */

@@ -9,7 +9,7 @@
  * Why two invocations do not race: they are one or two walks (compile_impl.h), which share no element. */
 #include "../compile_impl.h"
 
-enum { ROWS, COLUMNS, WAYS }; /* parameters */
+enum { ROWS, COLUMNS, WAYS }; /* indices of the parameters */
 
 /* Sets rows and columns that are not given so that their product is p, if that is possible. If neither is given, the
  * grid is as square as can be, with no more rows than columns. */

@@ -20,7 +20,7 @@
 #include "../../pack/packers.h"
 #include "../compile_impl.h"
 
-enum { CHUNKS, LOSS };                           /* parameters */
+enum { CHUNKS, LOSS };                           /* indices of the parameters */
 enum { TAKE_UP, SEND_UP, TAKE_DOWN, SEND_DOWN }; /* sequences of a tree */
 enum { MAX_SHARES = 1024 };
 
