@@ -116,7 +116,7 @@ struct tutti_exchange {
     bool rounds;            /* ... and whether sent values are rounded to that type */
     tutti_operation op;
     tutti_vector vector;
-    char **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
+    char **pointers[TUTTI_MAX_BANK_SETS]; /* pointers of the ops; invocation e uses set e mod nsets */
     int32_t nsets;
     int32_t nchannels;
     tutti_counter *started; /* word of this rank; a peer's word is at the base of its part */
@@ -178,9 +178,9 @@ typedef struct {
     size_t stride;     /* bytes between banks */
     int32_t banks;     /* 0: the buffer has no place */
     size_t bytes_left; /* bytes from base to the end of its region */
-    size_t each;       /* bytes of an element */
+    size_t each;       /* bytes of an element of the buffer */
     bool is_scratch;
-    bool plain;       /* no base: each aim brings addresses */
+    bool plain;       /* the buffer is plain memory without a base: each tutti_exchange_aim brings its address */
     size_t before;    /* bytes of the rank's outputs that lie before this one */
     tutti_wire *wire; /* far memory: base is the peer's address */
 } tutti_buffer_place;
@@ -277,7 +277,7 @@ struct tutti_plain {
                               * peers read */
     size_t average;          /* offset in out of the elements that this rank divides */
     char *bounce;            /* NULL: peers' memory can be used like this rank's own */
-    size_t bounce_bytes;     /* bytes for each operand */
+    size_t bounce_bytes;     /* bytes of `bounce` for each operand */
 };
 
 void tutti_plain_bind(tutti_binder *b, int32_t npointers);
