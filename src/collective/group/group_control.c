@@ -146,7 +146,7 @@ static tutti_status receive_frame(tutti_group *g, const control_call *c, int fro
     }
 }
 
-/* --- rank 0 --- */
+/* --- what rank 0 does --- */
 
 static void reply_text(control_reply *reply, tutti_status st, tutti_strbuf *text)
 {
@@ -272,7 +272,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
     return st;
 }
 
-/* --- the ranks other than 0 --- */
+/* --- what the other ranks do --- */
 
 static tutti_status call_as_other(tutti_group *g, const control_call *c, control_reply *reply, tutti_failure *err)
 {
@@ -327,7 +327,7 @@ static tutti_status call(tutti_group *g, control_call c, control_reply *reply, t
     return st;
 }
 
-/* --- the calls --- */
+/* --- the control calls --- */
 
 tutti_status tutti_group_barrier(tutti_group *g, const char *what, tutti_failure *err)
 {

@@ -99,7 +99,7 @@ typedef struct {
     int64_t done, total;             /* last report of a far peer */
     uint64_t seen_moves, seen_pulse; /* moves and pulse when the peer last made progress (group_patience.c) */
     int64_t idle_ns;                 /* time of the wait since the peer last made progress */
-    char words[240];                 /* memory of tutti_peer_condition */
+    char words[240];                 /* memory for the text of tutti_peer_condition */
 } tutti_long_phase;
 
 typedef struct {
@@ -116,7 +116,7 @@ typedef struct {
     atomic_bool gone;    /* the peer died and the group goes on; any thread may ask */
     bool listed;         /* ... and the last control call has told all ranks that it is gone */
     char *last_words;    /* ... and words about the peer's end; free() */
-    tutti_board *board;  /* NULL for a far peer */
+    tutti_board *board;  /* board of the peer; NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */
     int64_t waiting_ns;  /* when the peer last said that it waits for some rank */
@@ -171,7 +171,7 @@ struct tutti_group {
     uint64_t calls;   /* number of control calls that this rank has begun */
     uint64_t regions; /* number of regions that this rank has begun, which gives their ids */
 
-    tutti_status failed; /* sticky: the epoch is over */
+    tutti_status failed; /* not TUTTI_OK: the epoch is over, for good */
     atomic_bool over;    /* failed, for any thread: set soon after */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
@@ -188,13 +188,13 @@ struct tutti_group {
 
     pthread_mutex_t star_lock;  /* lets one frame at a time on the control sockets: tutti_group_abort may come from any
                                  * thread */
-    pthread_mutex_t abort_lock; /* guards abort_words; taken last */
+    pthread_mutex_t abort_lock; /* guards abort_words; this lock is taken last */
     atomic_bool aborted;
     char abort_words[TUTTI_WORDS];
 
     tutti_thread_boards *thread_boards; /* boards of ranks that are threads; else NULL */
     tutti_region *board_region;         /* region of the boards of ranks that are processes; else NULL */
-    struct tutti_exchange *exchanges;   /* sorted by priority, then by creation */
+    struct tutti_exchange *exchanges;   /* exchanges of the group, sorted by priority, then by creation */
     const tutti_group_traffic *traffic; /* NULL: no exchange has been made yet */
     tutti_wire *wire;                   /* wire to far peers; NULL: there are none */
     char wires[512];                    /* name of the transport, for people */

@@ -106,7 +106,8 @@ void tutti_group_abort(tutti_group *g, const char *words)
     atomic_store(&g->aborted, true);
     atomic_store(&g->over, true);
     tutti_group_tell(g, &m);
-    if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* this rank's owner may sleep */
+    /* wakes this rank's owner, which may sleep */
+    if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8);
 }
 
 /* --- incoming messages --- */
