@@ -28,7 +28,7 @@ typedef struct {
     int32_t *first; /* for each GPU: index of its first player */
     int32_t nplayers;
     int32_t **held; /* for each GPU and location: the chunk in it, -1 = unknown */
-    int32_t stage;  /* highest stage */
+    int32_t stage;  /* highest stage so far */
 } trace;
 
 int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at)

@@ -9,7 +9,7 @@ enum { MSCCL_MOST_CHUNKS = 1 << 16 };
 
 typedef struct {
     const char *type;
-    msccl_place src, dst; /* buffer -1 = none */
+    msccl_place src, dst; /* places in memory; buffer -1 = none */
     int32_t count, block, step;
     bool awaited;
 } msccl_line;
