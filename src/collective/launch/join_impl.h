@@ -45,10 +45,10 @@ enum { TUTTI_HELLO_MAX = 1 << 20 };
 
 typedef struct {
     const tutti_group_config *config;
-    tutti_address master; /* config->master_addr */
+    tutti_address master; /* address in config->master_addr */
     tutti_hello hello;
     uint32_t epoch;      /* epoch of all messages */
-    tutti_hello *hellos; /* nranks entries */
+    tutti_hello *hellos; /* hellos of all ranks */
     tutti_hello_cores *cores;
     int mesh_listener;
     double until, tell_at; /* time of the deadline, and of the next notice */

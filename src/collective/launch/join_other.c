@@ -59,7 +59,7 @@ static void tell_unreached(tutti_joining *j, const char *why)
 /* Current addresses of a name, which may appear or change while this rank tries (a cluster's names appear with their
  * hosts). */
 typedef struct {
-    struct addrinfo *list; /* NULL: the name is unknown */
+    struct addrinfo *list; /* addresses of the name; NULL: the name is unknown */
     double asked_at;       /* when the name was last looked up; 0: never */
     int problem;           /* error of getaddrinfo */
 } addresses;

@@ -17,7 +17,7 @@
 typedef struct {
     int nranks;
     double grace_s;      /* seconds that the other ranks have to end by themselves after the first failure; 0 = 5 */
-    const char *program; /* NULL = this program (/proc/self/exe) */
+    const char *program; /* program that the ranks run; NULL = this program (/proc/self/exe) */
     /* Called in the process of each rank before it becomes the program, to bind it or to pass it more. If it fails, its
      * words go to stderr and the rank ends with its status. NULL = nothing. */
     tutti_status (*prepare)(void *arg, int rank, tutti_failure *err);
