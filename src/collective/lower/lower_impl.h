@@ -29,10 +29,10 @@ typedef enum { PIECE_SIGNAL, PIECE_WAIT, PIECE_MOVE, PIECE_LOCAL } tutti_piece_k
 
 typedef struct {
     tutti_piece_kind kind;
-    int32_t step;   /* step of the two-sided part */
+    int32_t step;   /* index of the step in the two-sided part */
     int32_t anchor; /* step at whose place the piece stands: `step`, or the step that it is fused with */
     int32_t level;  /* 4 * stage + class */
-    int8_t part;    /* 0 before, 1 at, 2 after the anchor's move */
+    int8_t part;    /* when the piece runs: 0 before, 1 at, 2 after the anchor's move */
     bool ack;       /* the message has an acknowledgement, on channel 2c + 1 */
     uint32_t when;
 } tutti_piece;
