@@ -10,7 +10,7 @@
 
 typedef struct {
     void (*part)(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b);
-    void (*destroy)(void *state); /* NULL: the state owns no memory */
+    void (*destroy)(void *state); /* releases the state; NULL: the state owns no memory */
 } tutti_schedule_ops;
 
 /* Makes a schedule that takes over `state` and copies the array of head->host_of. ops must outlive the schedule (static
