@@ -55,7 +55,7 @@ typedef struct {
     int64_t nsteps;        /* factor of latency: messages one after the other */
     double bytes_per_link; /* factor of 1 / bandwidth */
     double bytes_added;    /* factor of 1 / add */
-    double seconds;        /* time on the topology */
+    double seconds;        /* time of the algorithm on the topology */
 } tutti_closed_form;
 /* Computes the closed form. algorithm: as for tutti_schedule_compile. False: there is none for that algorithm,
  * collective or rank count (halving-doubling off powers of two). */

@@ -16,7 +16,7 @@ typedef struct {
 /* Local work of one rank in one stage. */
 typedef struct {
     double core_s;   /* time of the work alone on its core, with data in cache */
-    double traffic;  /* bytes read and written */
+    double traffic;  /* bytes that the rank reads and writes */
     double recall_s; /* extra time to fetch lines from the private caches of other cores */
     int32_t sent, received;
 } tutti_work;
@@ -29,7 +29,7 @@ typedef struct {
     int64_t unit;      /* number of elements at which all slices of collected parts, and their paths, are whole; 0: that
                    * number is too large */
     int32_t npaths;    /* number of flows of a message */
-    tutti_flow *flows; /* sorted by stage */
+    tutti_flow *flows; /* flows, sorted by stage */
     int64_t nflows, room;
     tutti_work *work; /* work of each rank in each stage: [stage * nseen + rank] */
     uint8_t *waits;   /* for each stage: some rank waits or receives in it */

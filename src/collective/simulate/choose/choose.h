@@ -34,7 +34,7 @@ enum { TUTTI_MAX_CANDIDATES = 96 };
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* text with all parameters; if it cannot be compiled, the text that was asked
                                            * for */
-    bool can;                             /* false: `refusal` says why */
+    bool can;                             /* the algorithm can serve; false: `refusal` says why */
     bool skipped;                         /* the algorithm can serve, but its schedule has too many steps */
     tutti_simulation sim;
     tutti_closed_form form; /* `seconds` is 0 if there is no closed form */
@@ -77,7 +77,7 @@ typedef struct {
 } tutti_range;
 enum { TUTTI_MAX_RANGES = 64 };
 typedef struct {
-    tutti_range ranges[TUTTI_MAX_RANGES]; /* ascending, from 1 element up */
+    tutti_range ranges[TUTTI_MAX_RANGES]; /* ranges in ascending order, from 1 element up */
     int nranges;
     char skipped[400]; /* algorithms that have too many steps; "" = none */
 } tutti_ranges;

@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct {
     int64_t n;
-    int winner; /* -1 = no contender can */
+    int winner; /* index of the fastest contender; -1 = no contender can */
     double seconds[TUTTI_MAX_CANDIDATES];
 } probe;
 

@@ -12,7 +12,7 @@ struct tutti_actor_sequence {
     int32_t left;  /* number of the step's parts that travel */
     double turn_s; /* Adds the row of a set of nodes: links that enter it count for handing out, links that leave it for
                     * summing up. */
-    double due;    /* ARRIVES, WORKS: time of the end */
+    double due;    /* time at which the phase ARRIVES or WORKS ends */
 };
 typedef tutti_actor_sequence sequence;
 

@@ -27,7 +27,8 @@ static void find_program(char out[PATH_MAX])
         snprintf(out, PATH_MAX, "%s", tutti_program_exists(given) ? given : "");
         return;
     }
-    static const char *const places[] = {"", "../libexec/tutti/"}; /* for a build folder, and for an installation */
+    /* folders beside this program: of a build, and of an installation */
+    static const char *const places[] = {"", "../libexec/tutti/"};
     const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
     if (n > 0) own[n] = 0;
     char *name = n > 0 ? strrchr(own, '/') : NULL;

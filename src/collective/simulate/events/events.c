@@ -53,7 +53,7 @@ typedef struct events {
     int32_t nposts, post_room, free_post;
     ended *over; /* ends that players have not been told of */
     int32_t nover, over_room;
-    tutti_due_heap next; /* next times of ranks */
+    tutti_due_heap next; /* heap of the ranks' next times */
     double *due;         /* for each rank: the newest of the rank's times in the heap */
     double now;
     int32_t nopen;

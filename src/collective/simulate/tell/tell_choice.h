@@ -29,7 +29,7 @@ void tutti_tell_ranges(const tutti_ranges *ranges, int64_t nrows, bool json, tut
 
 typedef struct {
     const tutti_policy *policy;
-    int64_t most_steps; /* as for tutti_choose_by */
+    int64_t most_steps; /* limit of steps, as for tutti_choose_by */
     const tutti_compile_request *q;
     int64_t most, at; /* bytes of a rank: `most` is the largest size, `at` a size to mark, 0 = none */
     const tutti_topology *t;
