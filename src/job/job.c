@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c: reads, checks, completes and prints job files.
+/* job.c: reads a job file, applies the overrides of --set, checks and completes the job, and prints it.
  *
  * A loaded job is resolved: defaults are filled in, and paths are absolute (those of the file are relative to its
  * folder, those of --set to the working folder), so that the printed job means the same wherever it is read again: in a

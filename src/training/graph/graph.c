@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c: builds the step graph of a model: kernels and parameters here, then gradients.c and nodes.c.
+/* graph.c: builds the step graph of a model and checks it, loss layers included: kernels and parameters here, then
+ * gradients.c and nodes.c.
  *
  * Kernels are made in layer order, because each one answers with the layout of its output, which the next reads. */
 #include <stdio.h>
