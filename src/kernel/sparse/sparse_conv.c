@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_conv.c: the candidate `sparse` of f32 convolutions, which skips zeros: what it takes, and its three passes.
+/* sparse_conv.c: the candidate `sparse` of f32 convolutions, which skips zeros: which requests it fits, and its three
+ * passes.
  *
- * Its output and parameters lie as it is asked for; inputs in any order. The input gradient has two forms. Where the
- * convolution has a ReLU merged into it, its gradient is masked before anything else (the first backward pass writes
- * dout), and the zeros of that are skipped. Where there is none, but a ReLU made the input, only elements whose input
- * is not zero are computed and all others are zero: that is right because whoever made the input masks them anyway, and
- * tutti_kernel_request.rectified is where the model says so. Without either, zeros of the gradient are skipped where
- * there happen to be any. */
+ * Its output and parameters lie in the requested order; its inputs may lie in any order. The input gradient has two
+ * forms. If the convolution has a ReLU merged into it, the first backward pass masks the output's gradient (it writes
+ * dout), and the zeros of the masked gradient are skipped. If it has none, but a ReLU made the input, only elements
+ * whose input is not zero are computed and all others are zero. That is right because the layer that made the input
+ * masks them anyway; the model says so in tutti_kernel_request.rectified. Without either ReLU, zeros that the gradient
+ * happens to have are skipped. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_conv.h: declarations that the passes of the candidate `sparse` share: shapes, tiles, weights, lists of a tile.
  *
- * A pass reads one side of the convolution and writes the other, in tiles of rows of what it writes, by group; each
- * thread has scratch for one tile. What is written does not depend on how many threads there are. */
+ * A pass reads one side of the convolution (input or output) and writes the other. It works group by group, in tiles of
+ * rows of the side that it writes. Each thread has scratch for one tile. The results do not depend on the number of
+ * threads. */
 #ifndef TUTTI_KERNEL_SPARSE_CONV_H
 #define TUTTI_KERNEL_SPARSE_CONV_H
 
@@ -19,7 +20,7 @@ typedef struct {
     int64_t channels, size, n;
 } tutti_sparse_cut;
 
-/* A walk: the forward pass, or the input gradient (back). */
+/* The plan of the forward pass, or of the input gradient (`back`). */
 typedef struct {
     tutti_sparse_side from, to;
     tutti_sparse_cut lists,
@@ -28,7 +29,7 @@ typedef struct {
     bool back, dots; /* dots: the list is of `to`, and the vectors are of `from` */
     int nvectors;
     int64_t lanes;         /* lanes of all vectors */
-    int64_t samples, rows; /* of a tile of `to` */
+    int64_t samples, rows; /* samples, and rows of each, in a tile of `to` */
     /* rows of `from` that a tile needs for a sample, at most */
     int64_t from_rows;
     /* offset in scratch, in bytes; shared by all threads */
@@ -50,28 +51,29 @@ typedef struct {
     int nvectors;
     int64_t lanes;
     int64_t classes, reach;
-    int64_t height, width;          /* of a class */
-    int64_t samples, rows;          /* of a class, in a tile */
+    int64_t height, width;          /* positions of one class */
+    int64_t samples, rows;          /* samples, and rows of a class, in a tile */
     int64_t row;                    /* positions of a row of gradients, including the zeros before it */
     int64_t chunk;                  /* number of input channels that a thread does at once */
-    size_t sums_at, tiles_at, tile; /* the same as in the walk */
+    size_t sums_at, tiles_at, tile; /* offsets in scratch, and bytes of one tile (as in tutti_sparse_walk) */
     size_t value_at, place_at, start_at, plane_at, row_at, dout_at;
 } tutti_sparse_sum;
 
 /* The weights' gradient from the list of the output's gradient (sparse_windows.c). */
 typedef struct {
     tutti_sparse_cut inputs;        /* cut of the channels whose sums are made at once */
-    int64_t samples, rows, columns; /* of outputs, in a tile */
-    int64_t lines, width;           /* of the tile's inputs; the width is a multiple of the stride */
-    int64_t unit;                   /* floats of a column: its channels, */
-    bool folded;                    /* or, if folded, the kernel's rows times channels: then a row of outputs needs one
+    int64_t samples, rows, columns; /* samples, rows and columns of outputs in a tile */
+    int64_t lines, width;           /* rows and columns of the tile's inputs; the width is a multiple of the stride */
+    int64_t unit;                   /* floats of a column: its channels; */
+    bool folded;                    /* if folded, the kernel's rows times channels, so a row of outputs needs one
                                      * line */
-    int nvectors;                   /* vectors of a part, summed at once; their floats: */
-    int64_t piece, pieces;          /* of a run of columns */
-    int64_t parts, part_step;       /* number of rows of the kernel; if folded, of what follows a piece */
+    int nvectors;                   /* vectors of a part that are summed at once */
+    int64_t piece, pieces;          /* floats of these vectors; number of such pieces in a run of columns */
+    int64_t parts, part_step;       /* number of rows of the kernel (if folded: of the runs that follow a piece), and
+                                     * the floats between them */
     int64_t sums;                   /* in floats: pieces * parts * piece */
     int64_t chunk;                  /* number of output channels that a thread does at once */
-    size_t sums_at, tiles_at, tile; /* the same as in the walk */
+    size_t sums_at, tiles_at, tile; /* offsets in scratch, and bytes of one tile (as in tutti_sparse_walk) */
     size_t value_at, place_at, start_at, plane_at, windows_at, windows_of_at;
 } tutti_sparse_window;
 
@@ -100,7 +102,8 @@ typedef struct {
  * classes. */
 typedef struct {
     int64_t begin, step, n; /* positions of `to`: first, distance, number */
-    int64_t first, stride;  /* the position of `from` for the first of them, and the distance for the next */
+    int64_t first, stride;  /* position of `from` for the first position of `to`, and distance in `from` to the next
+                             * one's */
     int64_t taps, before;   /* number of taps; number of taps of classes before this one */
 } tutti_sparse_class;
 
@@ -119,7 +122,7 @@ int64_t tutti_sparse_ntiles(const tutti_sparse_walk *w);
 tutti_sparse_tile tutti_sparse_tile_at(const tutti_sparse_walk *w, int64_t i);
 
 /* Copy numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample to or from a
- * view (channel, position), whose first number is the first of them. */
+ * view (channel, position), whose first number is the first of those numbers. */
 typedef struct {
     int64_t sample, channel, nchannels, position, npositions, step;
 } tutti_sparse_part;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_impl.h: convolutions of f32 that skip zeros (sparse_conv.c): what their files share.
+/* sparse_impl.h: declarations that the files of f32 convolutions that skip zeros (sparse_conv.c) share.
  *
  * A ReLU leaves zeros, and a product with zero adds nothing. So the numbers that are not zero are put side by side
  * once, each with its place, and only those are multiplied:
  *
  *   forward          sum(y, x, :) += v * weight(c, i, j, :)
  *                    over the list of each position's inputs (tutti_sparse_sum_loop)
- *   input gradient   the same with the gradient's list and with weights turned round, if a merged ReLU has masked the
- *                    gradient. If a ReLU made the input, only elements of the input that are not zero need a gradient:
+ *   input gradient   if a merged ReLU has masked the gradient, the same with the gradient's list and flipped weights.
+ *                    If a ReLU made the input, only elements of the input that are not zero need a gradient:
  *                    each is a sum of products of vectors (tutti_sparse_dot_loop)
  *   weight gradient  dweight(c, i, j, :) += v * dout(y, x, :)
  *                    over the list of each channel's inputs (tutti_sparse_weight_loop). If the output's gradient has
@@ -15,12 +15,12 @@
  *                    dweight(o, window) += v * in(window of (y, x))
  *                    over the gradient's list of each channel (tutti_sparse_window_loop)
  *
- * In all of them the sums stay in registers, and the factors come from the first-level cache a vector at a time, with
- * no gather.
+ * In all of these loops the sums stay in registers. The factors are loaded from the first-level cache a vector at a
+ * time, without gather instructions.
  *
- * A zero is never multiplied: 0 times an infinite or NaN weight is 0 here, and NaN elsewhere. Every other number, NaN
- * included, is multiplied. In the weights' gradient, positions around the output count as gradients of zero, so an
- * infinite input makes NaN of taps that it has no part in.
+ * A zero is never multiplied: 0 times an infinite or NaN weight is 0 here, and NaN in dense convolutions. Every other
+ * number, NaN included, is multiplied. In the weights' gradient, positions around the output count as gradients of
+ * zero. So an infinite input makes the gradient NaN even for taps that do not use this input.
  *
  * After W. Gong et al., SparseTrain (PACT 2020, arXiv 1911.10175): sums in registers, zeros found by vectors; S. Shi
  * and X. Chu, arXiv 1704.07724: lists of non-zeros, outputs innermost. */
@@ -32,10 +32,10 @@
 
 #include "../../tensor/isa.h"
 
-/* --- the loops of a row of instructions (sparse_vector.c); all numbers are floats --- */
+/* --- the loops for one instruction set (sparse_vector.c); all numbers are floats --- */
 
-/* Numbers that are not zero, and the place of each. start[x] is where those of position x begin; there is one more
- * start than positions. */
+/* Numbers that are not zero, and the place of each. start[x] is the index of the first number of position x; `start`
+ * has one more entry than there are positions. */
 typedef struct {
     float *value;
     int32_t *place, *start;
@@ -54,21 +54,22 @@ typedef struct {
 } tutti_sparse_list_call;
 typedef int64_t tutti_sparse_list_loop(const tutti_sparse_list_call *c);
 
-/* Sum i of n runs over positions first + i * stride .. + taps of a row of lists, as far as the row goes. */
+/* Computes n sums. Sum i runs over the `taps` positions of a row of lists that begin at first + i * stride, without the
+ * positions outside the row. */
 typedef struct {
     tutti_sparse_list list;
-    int64_t positions, apart; /* the same as above */
+    int64_t positions, apart; /* as in tutti_sparse_list_call */
     int64_t first, stride, taps;
     const float *weights; /* (taps, apart, vectors) */
-    float *sums;          /* n sums, `apart` floats from each other */
+    float *sums;          /* n sums, `sums_apart` floats from each other */
     int64_t n, sums_apart;
     int nvectors;
 } tutti_sparse_sum_call;
 typedef void tutti_sparse_sum_loop(const tutti_sparse_sum_call *c);
 enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest number of vectors */
 
-/* One channel and its list: gradient (i, j) of ny x nx, at i * row_step + j * step, adds v times the vectors at its
- * place, i rows of positions and j positions earlier. */
+/* Adds to the weights' gradient of one channel from the channel's list of n numbers. The gradient of weight (i, j), at
+ * i * row_step + j * step, gets each number v times the vectors of dout i rows and j positions before v's place. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
@@ -82,12 +83,12 @@ typedef struct {
 typedef void tutti_sparse_weight_loop(const tutti_sparse_weight_call *c);
 enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest number of vectors */
 
-/* Positions begin, begin + step, ... of a row of lists. Sum i, of the i-th number of a list, adds the product of its
- * channel's weights with positions of dout. Those of the first of n lists begin at `first`, of each next one a position
- * later, as far as the row goes. */
+/* Computes the sums of n positions begin, begin + step, ... of a row of lists. The sum of a listed number is the
+ * product of its channel's weights with `taps` positions of dout. For the first position these begin at `first`, for
+ * each next position one later; positions outside the row are left out. */
 typedef struct {
     tutti_sparse_list list;
-    float *sums; /* in the order of the list */
+    float *sums; /* one for each number of the list, in its order */
     int64_t apart;
     int64_t begin, step, n;
     const float *weights; /* (channels, taps, vectors) */
@@ -97,8 +98,8 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
-/* One output channel and its list: sums of `parts` parts, part_step floats apart, add v times the vectors of the window
- * at its place: (parts, vectors). */
+/* Adds to the weights' gradient of one output channel from its list of n numbers: `parts` sums, part_step floats apart,
+ * get each number v times the (parts, vectors) of the window at v's place. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_lists.c: lists the elements of a value that are not zero. Where channels of a position lie side by side
- * (channels last, blocks) they are listed from where they lie; a row of the row-major order is turned in scratch
- * before. */
+/* sparse_lists.c: lists the elements of a value that are not zero. If channels of a position lie side by side (channels
+ * last, blocks), they are listed directly from memory. A row of the row-major order is transposed in scratch first. */
 #include "sparse_conv.h"
 
-/* Returns how many channels from `channel` on lie in one block, or are planes of their own. */
+/* Returns how many of `most` channels from `channel` on can be copied as one view: those of one block, or all of them
+ * if each is a plane of its own. */
 static int64_t together(const tutti_lane_place *p, int64_t channel, int64_t most)
 {
     return p->at.block == 1 ? most : tutti_sparse_min(most, p->at.block - (p->channel + channel) % p->at.block);
@@ -17,7 +17,7 @@ static tutti_lane_view part_view(const tutti_lane_place *p, const tutti_sparse_p
     return v;
 }
 
-/* Copies a part of a value to lanes, or from there. */
+/* Copies a part of a value to a view in scratch, or back. */
 static void copy_part(const tutti_lane_place *value, const tutti_sparse_part *part, const tutti_lane_view *lanes,
                       bool gives)
 {
@@ -40,7 +40,7 @@ void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, 
     copy_part(to, part, from, true);
 }
 
-/* Finds the channels of a row for the list loop: where they lie, or transposed into the buffer. */
+/* Points the list loop at the channels of a row: in the value itself, or transposed into the buffer. */
 static void find_row(const tutti_lane_place *from, const tutti_sparse_part *row, float *buffer,
                      tutti_sparse_list_call *call)
 {

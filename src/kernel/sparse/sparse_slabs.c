@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_slabs.c: copies weights into the form that the loops of sparse convolutions want, once a call. */
+/* sparse_slabs.c: copies weights into the order that the loops of sparse convolutions read, once for each call. */
 #include <string.h>
 
 #include "../crew.h"
@@ -44,8 +44,8 @@ const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_ar
            slab_number(w, group, vectors, lists, row) * slab_floats(w);
 }
 
-/* Fills in one tap: listed channels, `apart` floats from each other, and lanes. The list is of inputs in the forward
- * pass and in dots. */
+/* Copies the weights of one tap: listed channels, `apart` floats from each other, and lanes. The list is of inputs in
+ * the forward pass and in dots. */
 static void fill_tap(const job *j, const tutti_sparse_part *channels, const tutti_sparse_part *across, int64_t group,
                      int64_t at, float *to)
 {

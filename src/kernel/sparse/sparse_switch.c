@@ -12,8 +12,8 @@ typedef struct {
     tutti_kernel dense, sparse;
     unsigned passes;
     bool masks_gradient;
-    double
-        faster[TUTTI_NPASSES]; /* the dense kernel's speed over that of the row that the rule was calibrated against */
+    double faster[TUTTI_NPASSES]; /* the dense kernel's speed over that of the kernel row that the rule was calibrated
+                                * against */
 } switched;
 
 static tutti_kernel *part_for(tutti_kernel *k, tutti_kernel_pass pass)

@@ -2,9 +2,9 @@
 /* sparse_switch.h: a convolution that either skips zeros or does not, pass by pass, and may be told to change between
  * steps.
  *
- * Both kernels are there from the beginning, so memory is that of the larger and nothing is made or moved when one
- * takes over from the other. Which passes skip is the caller's to say: the same on all ranks, from counted zeros; the
- * rule knows from which sparsity on it is worth it. Threads: owner; not while a pass runs. */
+ * Both kernels are made at the beginning, so memory is that of the larger one, and nothing is made or moved at a
+ * change. The caller decides which passes skip zeros: the same passes on all ranks, from counted zeros.
+ * tutti_sparse_rule says from which sparsity on skipping is faster. Threads: owner; not while a pass runs. */
 #ifndef TUTTI_SPARSE_SWITCH_H
 #define TUTTI_SPARSE_SWITCH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_vector.c: the vector loops of convolutions that skip zeros. What is summed stays in registers for a whole
- * list; each number is multiplied with vectors straight from memory, one load a product, and how long a list is does
- * not matter to what is in flight: a wrong guess at its end costs little while products of the list before are waiting.
- * Lists are made by put_nonzero of vector.h. */
+/* sparse_vector.c: the vector loops of convolutions that skip zeros. Sums stay in registers for a whole list. Each
+ * number is multiplied with vectors straight from memory, one load a product. Lists have various lengths, and the
+ * processor mispredicts their ends; that costs little, because products of the list before are still being computed.
+ * put_nonzero of vector.h makes the lists. */
 #include "../lanes/lane_loops.h"
 #include "sparse_impl.h"
 
@@ -125,7 +125,7 @@ INLINE void sparse_taps(const tutti_sparse_weight_call *c, int64_t y, int64_t x,
             for (int v = 0; v < nvectors; v++) store(to + i * c->row_step + j * c->step + v * WIDTH, sums[i][j][v]);
 }
 
-/* Takes as many rows of taps at once as leave all sums in registers. */
+/* Computes as many rows of taps at once as still leave all sums in registers. */
 INLINE void sparse_columns(const tutti_sparse_weight_call *c, int64_t x, int nvectors, int nx)
 {
     const int fit = SPARSE_SUMS / (nvectors * nx), rows = fit > SPARSE_ROWS ? SPARSE_ROWS : fit;
@@ -160,7 +160,7 @@ static void sparse_weight(const tutti_sparse_weight_call *call)
         sparse_all_taps(c, 2);
 }
 
-/* --- gradients of weights from the output's --- */
+/* --- gradients of weights from the list of the output's gradient --- */
 
 INLINE void sparse_add_window(const tutti_sparse_window_call *c, int64_t l, const float *from,
                               vector sums[][TUTTI_SPARSE_WINDOW_VECTORS], int nvectors, int n)
@@ -191,7 +191,7 @@ INLINE void sparse_add_parts(const tutti_sparse_window_call *c, int64_t part, in
         }
 }
 
-/* Takes parts in threes, and the last ones in twos if need be. */
+/* Computes three parts at a time, and the last ones two at a time if three do not divide them. */
 INLINE void sparse_windows(const tutti_sparse_window_call *c, int nvectors)
 {
     int64_t part = 0;
@@ -217,11 +217,11 @@ static void sparse_window(const tutti_sparse_window_call *call)
     }
 }
 
-/* --- sums of products of vectors --- */
+/* --- gradients of inputs: sums of products of vectors --- */
 
 enum { SPARSE_AT_ONCE = 4 };
 
-/* Multiplies n numbers of a list, whose weights begin at w[i]. */
+/* Adds to to[i], for n numbers of a list, the product of dout with the weights at w[i]. */
 INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nvectors, float *to, int n)
 {
     vector even[SPARSE_AT_ONCE] = {{0}}, odd[SPARSE_AT_ONCE] = {{0}};
@@ -238,8 +238,9 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-/* The factors of the numbers of one position: nvectors vectors of dout, and the same number of weights at each place
- * from `base` on, behind those that are skipped. */
+/* The operands for all listed numbers of one position: nvectors vectors of dout, and as many weights of each number's
+ * channel. `base` is the place of channel 0 of the position. `skipped` is the number of floats of weights whose taps
+ * lie before the row. */
 typedef struct {
     const float *dout;
     int64_t nvectors, base, skipped;

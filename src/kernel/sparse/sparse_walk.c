@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_walk.c: cuts the forward pass and the input gradient of a sparse convolution into rows, taps and tiles.
  *
- * Weights of a row of the kernel and a block of listed channels are a slab that stays in the first-level cache while it
- * meets all rows of a tile. A tile has enough positions that fetching the slab is little beside that, and few enough
- * that its sums and lists stay in the second level. */
+ * The weights of a row of the kernel and a block of listed channels form a slab. The slab stays in the first-level
+ * cache while it is multiplied with all rows of a tile. A tile has enough positions that fetching the slab costs little
+ * in comparison, and few enough that its sums and lists stay in the second-level cache. */
 #include "sparse_conv.h"
 
 enum { SLAB_BYTES = 24 << 10, TILE_POSITIONS = 512, CHANNEL_UNIT = 16 };
@@ -13,8 +13,8 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w)
     return w->back ? tutti_sparse_min(w->stride, w->kernel) : 1;
 }
 
-/* Back, position x meets column j if x + pad - j is a multiple of the stride. So class i has columns i, i + stride,
- * ... */
+/* In the input gradient, position x meets column j of the kernel if x + pad - j is a multiple of the stride. So class i
+ * has columns i, i + stride, ... */
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i)
 {
     if (!w->back)

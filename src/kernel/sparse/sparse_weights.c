@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_weights.c: the gradient of a sparse convolution's weights and bias.
  *
- * A thread has input channels of its own and goes through all tiles for them, so sums of threads never have to be added
- * up. Of a tile there is a list a channel, and of the output's gradients a block of vectors, channels innermost, with
- * zeros where there is no output: then tap (i, j) of whatever is in the list meets the gradient i rows and j positions
- * before its own. With a stride inputs fall into classes that meet different taps; within a class the stride is 1. */
+ * Each thread has input channels of its own and goes through all tiles for them, so sums of threads never have to be
+ * added up. For each tile there is a list of each input channel, and a copy of the output's gradients: a block of
+ * vectors, channels innermost, with zeros where there is no output. Tap (i, j) multiplies a listed number with the
+ * gradient i rows and j positions before the number's own position. With a stride, inputs fall into classes that meet
+ * different taps; within a class the stride is 1. */
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
@@ -159,7 +160,7 @@ static int64_t list_class(const job *j, const tile *t, int64_t class, int64_t n)
     return n;
 }
 
-/* --- gradients --- */
+/* --- products with gradients --- */
 
 static void take_gradient(const job *j, const tile *t, int64_t vectors)
 {

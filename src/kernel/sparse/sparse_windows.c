@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient: what lies
- * before a max pool has at most one gradient a window that is not zero.
+/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient. Before a max
+ * pool, this gradient has at most one number a window that is not zero.
  *
- * A thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be
- * added up. Of a tile of outputs there is a list a channel, and of the inputs that they see a block of channels,
- * channels innermost, zeros around it: the window of an output is then a run of numbers for each row of the kernel, or,
- * where runs would be short (few channels), one run altogether, of columns that hold all rows of the kernel, folded.
- * What is listed is multiplied with the runs, whose sums stay in registers for a whole list. */
+ * Each thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be
+ * added up. For each tile of outputs there is a list of each output channel, and a copy of the inputs that these
+ * outputs read: a block of channels, channels innermost, with zeros around it. The window of an output is then a run of
+ * numbers for each row of the kernel. With few channels these runs would be short, so the copy is folded: each column
+ * holds all rows of the kernel, and a window is one run. Listed numbers are multiplied with the runs, and the sums stay
+ * in registers for a whole list. */
 #include <string.h>
 
 #include "../crew.h"
@@ -158,7 +159,7 @@ static void take_few(const tutti_lane_place *from, const tutti_sparse_part *part
     }
 }
 
-/* Copies input row y, from column `left` on, to a line of columns. What lies outside stays as it is. */
+/* Copies input row y, from column `left` on, to a line of columns. Columns outside the input are not written. */
 static void take_line(const job *j, const tile *t, int64_t sample, int64_t y, int64_t inputs, float *to)
 {
     const tutti_sparse_state *s = j->s;
