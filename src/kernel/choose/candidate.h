@@ -2,21 +2,20 @@
 /* candidate.h: candidates: what can compute an op's passes, one row each (candidates.c), and the chooser that takes one
  * for each pass (chooser.c).
  *
- * A candidate is a kernel row with what is to be known of it before it is made: for which op, passes and precisions it
- * is, whether it fits shapes and orders, and how many seconds it takes. The chooser takes, for each pass, the one that
- * a request names where it fits, else the one that takes the fewest seconds. In 16 bits those that read 16 bits come
- * before those that half_adapter.c has to widen for. Where passes are best computed by different rows joined_adapter.c
- * holds a kernel of each. What cannot be made after all is passed over.
+ * A candidate is a kernel row with what must be known of it before a kernel is made: its op, passes and precisions,
+ * whether it fits shapes and orders, and how many seconds it takes. For each pass the chooser takes the candidate that
+ * the request names, if it fits, else the one that takes the fewest seconds. In 16 bits, candidates that read 16 bits
+ * come before those that half_adapter.c has to widen for. If different rows are best for different passes,
+ * joined_adapter.c holds a kernel of each. If a kernel cannot be made after all, the next best is taken.
  *
- * Seconds are those of a tune file (tutti_tuned) where that has measured the pass: then only what it has measured is
- * compared. Else they are those of calibrated rules: what a candidate took on the processors that its file names, as a
- * function of shape, precision, threads and instruction set. A candidate without a rule for a shape is taken when it is
- * asked for, or measured, or nothing else fits; nothing is ever timed to choose, so every rank, every run and a resumed
- * run choose alike.
+ * If a tune file (tutti_tuned) has measured the pass, its seconds are used and only the measured candidates are
+ * compared. Else seconds come from calibrated rules: what a candidate took on the processors that its file names, as a
+ * function of shape, precision, threads and instruction set. A candidate without a rule for a shape is taken if the
+ * request names it, if it was measured, or if nothing else fits. Nothing is ever timed to choose, so every rank, every
+ * run and a resumed run choose alike.
  *
- * Canonical: all that is considered for a pass has its sums in one order, `sums`, that of the first row of the table
- * that fits, and a tune file counts for nothing: bits follow from the job, the instruction set and the number of
- * threads.
+ * Canonical mode: all candidates for a pass add up in one order, `sums`, that of the first row of the table that fits,
+ * and tune files are ignored. So the bits follow from the job, the instruction set and the number of threads.
  *
  * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: tables are
  * shared. */
@@ -28,11 +27,11 @@
 
 /* The order in which numbers are added up. In canonical mode, rows of one class may replace each other. */
 typedef enum {
-    TUTTI_SUMS_LIBRARY,  /* the library's order, and that of the rows that were calibrated beside it */
+    TUTTI_SUMS_LIBRARY,  /* the order of the library (oneDNN), and of rows that give the same sums */
     TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
     TUTTI_SUMS_WINOGRAD, /* sums of Winograd's transforms (winograd.h) */
     TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
-    TUTTI_SUMS_PLAIN,    /* the reference's */
+    TUTTI_SUMS_PLAIN,    /* the order of the reference row */
 } tutti_sums;
 
 /* How a row uses several threads. A row that takes a single one fits no request of more. */
@@ -97,7 +96,7 @@ typedef struct {
 typedef struct tutti_tuned {
     const tutti_tuned_entry *entries; /* ascending by op, shape, precision, pass, candidate (strcmp) */
     int n;
-    uint64_t hash;                      /* of the text of the file */
+    uint64_t hash;                      /* hash of the file's text */
     const struct tutti_tune_file *file; /* the file, in which rules of candidates may read more; may be NULL */
 } tutti_tuned;
 
@@ -117,7 +116,7 @@ tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const 
 int tutti_candidates_that_fit(const tutti_candidate_table *table, const tutti_kernel_request *r, tutti_kernel_pass pass,
                               const tutti_kernel_candidate **out, int most);
 
-/* --- for rules --- */
+/* --- helpers for the rules that estimate seconds --- */
 
 /* Return the floating-point operations of a pass, and the bytes of all values that it reads or writes, each counted
  * once. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_tree.c: grows, checks and asks small decision trees (choice_tree.h). */
+/* choice_tree.c: grows and checks small decision trees, and looks up their choices (choice_tree.h). */
 #include "choice_tree.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "../../base/arena.h"
 
 enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
-/* A way that cannot compute a sample costs as much as one that takes eleven times the shortest time. In the choice of a
- * split, a way that is FAR behind counts like one that is farther behind: splits separate the ways that are near. */
+/* A way that cannot compute a sample gets the cost NEVER: as if it took eleven times the shortest time. When splits are
+ * compared, costs above FAR count as FAR, so that splits separate the ways that are nearly equal. */
 static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
@@ -110,7 +110,7 @@ static int cheapest(const tally *t, int nways)
     return best;
 }
 
-/* Returns the part of the squares that the mean explains: their sum minus the sum around the mean. */
+/* Returns the part of the sum of squares that the mean explains: the sum of squares minus that around the mean. */
 static double explained(const tally *t, int nways)
 {
     double squares = 0;

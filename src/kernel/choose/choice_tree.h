@@ -2,11 +2,11 @@
 /* choice_tree.h: a small decision tree that picks one of several ways to do a thing by features of the thing, and how
  * it is grown from measured times.
  *
- * Breiman, Friedman, Olshen, Stone: Classification and Regression Trees, 1984. A sample's cost of a way is that way's
- * time over the shortest one's, less 1. A node is split where the means of both sides explain the most of what the ways
- * cost, each counted to 5 % at most, as a regression on all ways at once; a leaf takes the way that costs the least
- * there. How deep it grows is chosen by five-fold cross-validation. Deterministic: the same samples in the same order
- * give the same tree. Threads: a tree is frozen once made; growing is owner. */
+ * Breiman, Friedman, Olshen, Stone: Classification and Regression Trees, 1984. The cost of a way for a sample is the
+ * way's time over the shortest way's time, minus 1. A node is split where the means of both sides explain the most of
+ * the ways' costs (each counted to 5 % at most), as in a regression on all ways at once. A leaf takes the way whose
+ * cost is least for its samples. Five-fold cross-validation chooses the depth. Deterministic: the same samples in the
+ * same order give the same tree. Threads: a tree is frozen once made; growing is owner. */
 #ifndef TUTTI_CHOICE_TREE_H
 #define TUTTI_CHOICE_TREE_H
 

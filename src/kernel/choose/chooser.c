@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chooser.c: the chooser of kernels: the one place that decides which candidate computes a layer's pass (candidate.h).
  *
- * What is asked is looked at twice: as it stands, for rows that read its types, and widened to f32, for rows that
- * half_adapter.c stands before. A way to compute it is one candidate for all passes that are run, or one for each where
- * these join others. Ways are compared by how they do what was asked (by name, as it stands, widened, in unknown time:
- * the sum of these over passes), then by seconds, then by their place in the table; one candidate for all comes before
- * several that are no faster. */
+ * Each request has two views: as it is, for rows that read its types, and widened to f32, for rows that run behind
+ * half_adapter.c. A way to compute it is one candidate for all passes that are run, or a candidate for each pass if
+ * these can be joined. Ways are compared first by rank: each pass counts as named, as it is, widened, or of unknown
+ * time, and the ranks of passes are added. Equal ranks are compared by seconds, then by their place in the table. One
+ * candidate for all passes is preferred to several that are no faster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { AS_IT_STANDS, WIDENED, NVIEWS };
  * time, whatever its passes. It may still be the only one that fits, if parameters lie in its order already. */
 enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
-/* The request, as candidates see it. */
+/* A view of the request: what candidates are given to judge. */
 typedef struct {
     tutti_kernel k;
     tutti_kernel_request r;
@@ -110,7 +110,7 @@ static bool is_named(const search *s, const tutti_kernel_candidate *c)
     return strcmp(c->name, s->views[0].r.engine) == 0;
 }
 
-/* ---- the candidates of a pass, in one view of it ---- */
+/* ---- the candidates of a pass, in one view of the request ---- */
 
 typedef struct {
     bool any, measured;
@@ -156,7 +156,7 @@ static bool is_better(const pick *a, const pick *b)
     return a->rank < b->rank || (a->rank == b->rank && a->rank < CANNOT && a->seconds < b->seconds);
 }
 
-/* ---- ways ---- */
+/* ---- ways: a candidate for each pass ---- */
 
 static void add_pass(way *w, tutti_kernel_pass pass, const pick *p)
 {
@@ -217,7 +217,7 @@ static way choose(const search *s)
     return is_shorter(&several, &best) ? several : best;
 }
 
-/* ---- words about the choice ---- */
+/* ---- describing the choice ---- */
 
 /* True if the request names a row for this op, or, with `any`, for any op. */
 static bool names_a_row(const search *s, bool any)

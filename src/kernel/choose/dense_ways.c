@@ -3,15 +3,15 @@
  * by the library's sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks
  * (arXiv 1702.03192), on GPUs:
  *
- *   nt   it reads B as it lies
- *   tnn  B is transposed into scratch first, and it reads that: a pass over B more, and then rows that follow each
- *        other
+ *   nt   sgemm reads B as it lies
+ *   tnn  B is transposed into scratch first, and sgemm reads the copy: this costs a pass over B, but then sgemm reads
+ *        rows that follow each other
  *
- * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, B as it lies and turned before: m 64, n 2048, k 26752
- * (fcn5) 48 and 92; 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. Which one is sooner says a tree that
- * `tutti tune kernels` grows (nt_selector.h).
+ * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, with B as it lies and with B transposed before: m 64, n
+ * 2048, k 26752 (fcn5) 48 and 92; 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. A tree that `tutti tune
+ * kernels` grows (nt_selector.h) predicts which way is faster.
  *
- * The input gradient is dout B, the weight gradient dout^T A: neither has a B^T in it. So these rows have a forward
+ * The input gradient is dout B, the weight gradient dout^T A: neither product has a B^T. So these rows have a forward
  * pass alone. */
 #include "dense_ways.h"
 
@@ -27,7 +27,7 @@
 typedef struct {
     int64_t m, n, k;
     int nthreads;
-    bool turns; /* true for tnn */
+    bool turns; /* true for tnn: B is transposed first */
 } dense_way;
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool turns, tutti_failure *err)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_adapter.c: computes an op with a merged ReLU or addend by a row that computes the bare op. An op with a ReLU
- * merged into it, and batch norm with a second input merged as well, around a row that computes the bare op:
+/* fused_adapter.c: computes an op with a merged ReLU or addend by a row that computes the bare op. It serves ops with a
+ * merged ReLU, and batch norm with a merged second input:
  *
  *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
  *   the gradient of in[1] is the masked dout itself.
  *
- * To the bit what op, add and relu give one after the other, because each rounds alike. It saves memory (op's output is
- * not kept beside the ReLU's) and no arithmetic: rows that do it within their loops say `fuses`. Elements are masked in
- * whatever order they lie; an addend in another order than the output's goes through scratch. */
+ * The results are bit for bit those of op, add and relu as separate layers, because each rounds alike. Merging saves
+ * memory (op's output is not kept beside the ReLU's) but no arithmetic. Rows that do the merged work within their loops
+ * set `fuses` and need no adapter. Elements are masked in whatever order they lie; an addend in another order than the
+ * output's goes through scratch. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half_adapter.c: computes activations of 16 bits by a kernel of f32: widens inputs and rounds outputs.
  *
- * The kernel is the one that the engine would use for f32; its memory orders, parameters and saved state stay. Inputs,
- * output and their gradients lie in 16 bits between kernels and are converted through scratch, which the next kernel
- * uses again, so the wide copies live in caches or in memory that is warm. Arithmetic and sums are f32, results are
- * rounded once. */
+ * The inner kernel is the one that would be chosen for f32; its memory orders, parameters and saved state stay. Inputs,
+ * output and their gradients lie in 16 bits between kernels and are converted through scratch. The next kernel uses the
+ * same scratch, so the wide copies stay in caches or in memory that was used just before. Arithmetic and sums are f32;
+ * results are rounded once. */
 #include <stdlib.h>
 
 #include "../../tensor/convert.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joined_adapter.c: computes a layer by several kernels. The passes of an op by different rows: a kernel of each row,
- * of which each does the passes that are its own.
+/* joined_adapter.c: computes the passes of one layer by different rows. It holds a kernel of each row, and each kernel
+ * runs the passes that were chosen for it.
  *
- * The kernel that computes forward says in which orders parameters and output lie, the others are made to take these
- * over; where one of them does not, or they do not leave alike what the passes have in common (dout masked or not),
- * nothing is made and the chooser takes one row for all. So rows join that keep nothing in saved between their
- * passes. */
+ * The kernel that computes forward decides in which orders parameters and output lie, and the others must take these
+ * over. If one of them cannot, or if they differ in whether dout is left masked, creation fails and the chooser takes
+ * one row for all passes. Only rows that keep nothing in `saved` between their passes can be joined. */
 #include <stdlib.h>
 
 #include "memory_order.h"
@@ -75,7 +74,7 @@ static tutti_status check_parts(const joined *j, const tutti_kernel *k, tutti_fa
     return TUTTI_OK;
 }
 
-/* Collects the values that parts read in their backward passes. */
+/* Collects which values the parts read in their backward passes. */
 static void join_reads(tutti_kernel *k, const joined *j)
 {
     k->unread_inputs = (1u << k->ninputs) - 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_order.h: the memory orders that an activation may have, and a value as blocks of channels, which is how loops
- * of our own walk it.
+/* memory_order.h: the memory orders that an activation may have, and the description of a value as blocks of channels,
+ * which tutti's own loops use.
  *
  * Every order is one of blocks: `block` channels lie side by side at a position (of height and width), the positions of
- * a plane follow each other, then come the other blocks of the sample, then the next sample. Row-major is a block of
- * one channel, channels last a block of all. Channels that fill up a last block hold zeros. Values that are not planes
- * are (batch, channels). */
+ * a plane follow each other, then come the other blocks of the sample, then the next sample. Row-major has blocks of
+ * one channel; channels last has one block of all channels. Channels that fill up a last block hold zeros. Values that
+ * are not planes are (batch, channels). */
 #ifndef TUTTI_KERNEL_MEMORY_ORDER_H
 #define TUTTI_KERNEL_MEMORY_ORDER_H
 

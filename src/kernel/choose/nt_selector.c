@@ -59,18 +59,19 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* 1,120 sizes drawn up to 2^33, one thread of an EPYC (Zen 4), means over sizes of times the soonest way's time:
+/* Means, over 1,120 random sizes up to 2^33, of a way's time over the fastest way's; one thread of an EPYC (Zen 4):
  *
  *                                       sizes   nt     tnn    packed  gemm
  *   m n / (m + n) < 510                  954    1.226  1.194  1.092   1.005
  *   above, and n > 1024                  136    1.005  1.033  1.109   1.044
  *   above, and n <= 1024                  30    1.030  1.046  1.071   1.009
  *
- * The limits were found on these sizes. Of 670 drawn anew, since gemm fetches ahead, the soonest ways of the three
- * rows: gemm 1.006, nt 1.006 (gemm 1.010), gemm 1.000.
+ * The limits were found on these sizes. On 670 new random sizes, after gemm had learned to prefetch, the fastest ways
+ * of the three rows were gemm 1.006, nt 1.006 (gemm 1.010) and gemm 1.000.
  *
- * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. On
- * other makers' processors (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) its inner product as it is. */
+ * m n / (m + n) is how often the library multiplies each element that it packs: if it is large, packing pays. On
+ * processors of other makers (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) the library's inner product is
+ * used. */
 static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
 {
     enum { OFTEN = 510, WIDE = 1024 };
@@ -78,8 +79,8 @@ static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
 }
 
 /* With AVX2 alone, gemm computes the transposed product if its rows fill panels, and reads rows of weights that lie
- * whole pages apart. Multiply-adds of a cycle as parts of the most possible (16), first the library, then gemm; counted
- * cycles of an EPYC (Zen 3), for each number of rows (m) and each k, n:
+ * whole pages apart. The table gives multiply-adds a cycle as a part of the most possible (16), first the library's,
+ * then gemm's, in counted cycles of an EPYC (Zen 3), for each number of rows (m) and each k, n:
  *
  *         300, 300   512, 512   1000, 1000   1024, 1024   3072, 768   4096, 1024   1024, 4096   25088, 4096
  *   16    0.63 0.74  0.67 0.78  0.67 0.83    0.51 0.82    0.50 0.76   0.49 0.74    0.48 0.81    0.51 0.72
@@ -89,7 +90,7 @@ static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
  *   64    0.83 0.75  0.85 0.81  0.85 0.83    0.78 0.82    0.78 0.75   0.76 0.77    0.73 0.79    0.77 0.79
  *   128              0.87 0.81               0.82 0.80                0.82 0.79    0.80 0.79
  *
- * 256 of k and n: 0.69 0.52 of 16 rows, 0.86 0.72 of 64. */
+ * With k and n 256: 0.69 0.52 at 16 rows, 0.86 0.72 at 64. */
 static const char *by_vectors_of_eight(const tutti_nt_size *s)
 {
     enum { PANEL = 16, DEEP = 256, FEW = 32, SOME = 64, PAGE = 1024, WIDE = 1000 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order_rule.h: the rule that chooses which memory order activations take. One decision for all convolutions of a
- * model, so that what lies between them (norms, ReLUs, sums, pools: they keep the order that they find) never has to
- * move:
+/* order_rule.h: the rule that chooses the memory order of activations. One order is chosen for all convolutions of a
+ * model. The layers between them (norms, ReLUs, sums, pools) keep the order of their input, so no value has to be
+ * converted:
  *
  *   - bf16 that is multiplied by AMX: channels last, the only order for which oneDNN 3.2 has fast products there.
  *   - else blocks of 16 channels with AVX-512, of 8 without, unless filling blocks up would add more than a quarter to
  *     the arithmetic of all convolutions together: then channels last, where nothing is filled up.
  *
- * It looks at shapes, precision and instruction set: never at a time, so every run, every rank and a resumed run decide
- * alike. TUTTI_ORDER=nchw|nchw8c|nchw16c|nchw32c|nhwc forces another, for tests and benchmarks: convolutions that
- * cannot leave it copy. */
+ * The rule looks at shapes, precision and instruction set, never at times. So every run, every rank and a resumed run
+ * decide alike. TUTTI_ORDER=nchw|nchw8c|nchw16c|nchw32c|nhwc forces another order, for tests and benchmarks;
+ * convolutions that cannot compute in it copy. */
 #ifndef TUTTI_KERNEL_ORDER_RULE_H
 #define TUTTI_KERNEL_ORDER_RULE_H
 

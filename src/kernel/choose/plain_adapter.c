@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain_adapter.c: runs an op's reference kernel on inputs in another memory order than row-major.
  *
- * Inputs are copied into scratch in row-major order, their gradients back into the inputs' order; the output is
- * row-major. The copies cost a pass over memory: an op that shows up in a profile deserves a row of its own. */
+ * Inputs are copied into scratch in row-major order, and their gradients are copied back into the inputs' order. The
+ * output is row-major. The copies cost a pass over memory: an op whose copies show up in a profile deserves a row of
+ * its own. */
 #include <stdlib.h>
 
 #include "../kernel_impl.h"
