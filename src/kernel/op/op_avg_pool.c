@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_avg_pool.c: the mean of each window, (B, C, H, W) -> (B, C, H', W'), as PyTorch's AvgPool2d: padding counts as
- * zeros in the mean. The divisor is kernel * kernel; what sticks out of the padding, where sizes round up, does not
- * count. */
+ * zeros in the mean. The divisor is kernel * kernel. If sizes round up, a window may reach beyond the padding; elements
+ * there do not count in the divisor. */
 #include <string.h>
 
 #include "../kernel_impl.h"

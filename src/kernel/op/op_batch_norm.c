@@ -96,7 +96,7 @@ tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Returns the sum over a channel of (x - shift) * (y - other); y NULL means 1. */
+/* Returns the sum over a channel of (x - shift) * (y - other); if y is NULL, the second factor is 1. */
 static double channel_sum(const channel_walk *w, int64_t c, const float *x, double shift, const float *y, double other)
 {
     double sum = 0;
@@ -107,7 +107,7 @@ static double channel_sum(const channel_walk *w, int64_t c, const float *x, doub
     return sum;
 }
 
-/* to = scale * (x - mean) + shift + slope * y; y NULL means 0 */
+/* to = scale * (x - mean) + shift + slope * y; if y is NULL, it counts as 0 */
 typedef struct {
     double mean, scale, shift, slope;
 } affine;

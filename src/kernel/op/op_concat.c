@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_concat.c: several inputs one behind the other along dim 1, the channels: (B, C1, ...), (B, C2, ...) -> (B, C1 +
- * C2, ...), as PyTorch's cat with dim 1: the join of an Inception block (Szegedy et al., CVPR 2015). */
+/* op_concat.c: joins several inputs along dim 1, the channels: (B, C1, ...), (B, C2, ...) -> (B, C1 + C2, ...), as
+ * PyTorch's cat with dim 1: the join of an Inception block (Szegedy et al., CVPR 2015). */
 #include <string.h>
 
 #include "../kernel_impl.h"
@@ -25,7 +25,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     return TUTTI_OK;
 }
 
-/* It computes nothing. */
+/* Concatenation computes nothing. */
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)attrs, (void)in, (void)out;

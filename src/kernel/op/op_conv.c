@@ -75,7 +75,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 /* The loops over one weight. The three passes differ only in what is added to what. */
 typedef struct {
-    int64_t w, out_w;       /* of the planes */
+    int64_t w, out_w;       /* widths of the input's and the output's planes */
     tutti_window_span y, x; /* output positions at which this weight meets an element of the input */
     int64_t stride, dy, dx; /* input position = output position * stride + (dy, dx) */
 } tap;
@@ -118,7 +118,7 @@ typedef struct {
 /* What the pass does for one weight. */
 typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w);
 
-/* Walks over the weights from first to last, all samples of each. So an element receives its terms in the order of the
+/* Visits the weights from first to last, each with all samples. So each element receives its terms in the order of the
  * sum. */
 static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int most, each_weight *visit)
 {

@@ -67,8 +67,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 enum { CHAINS = 8 }; /* number of sums at a time, none of which waits for another */
 
-/* `count` sums over n of a times b. a and b have a distance from step to step, and `across` is the distance to the next
- * sum. */
+/* `count` sums. Sum c runs over n products of a and b. a_step and b_step are the distances between the terms of a sum,
+ * and `across` is the distance in b to the next sum. */
 typedef struct {
     const float *a, *b;
     int64_t a_step, b_step, across, n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_flatten.c: (B, C, H, W) -> (B, C * H * W), as PyTorch's Flatten: the same numbers under another shape.
- * In place nothing moves; dense flattens by itself, so this op serves models that want it said. */
+/* op_flatten.c: (B, C, H, W) -> (B, C * H * W), as PyTorch's Flatten: the same numbers under another shape. In place,
+ * nothing is copied. Dense flattens its input by itself; this op serves models that name a flatten layer. */
 #include <string.h>
 
 #include "../kernel_impl.h"

@@ -7,9 +7,9 @@
  *   gradient of a logit = weight * (softmax[n] - target[n]) * loss_scale
  *
  * Label smoothing: Szegedy et al., CVPR 2016. The weight is that of an auxiliary head beside the main one (Szegedy et
- * al., CVPR 2015: 0.3). Logits are taken off the largest first, so nothing overflows, and log() is not lost beside
- * large ones. `loss` is the sum, not the mean: the caller divides by the global batch, which this rank does not see.
- * saved: softmax - target, float. Sums in double. */
+ * al., CVPR 2015: 0.3). The largest logit is subtracted from all first, so exp() cannot overflow, and log() keeps its
+ * precision beside large logits. `loss` is the sum, not the mean: the caller divides by the global batch, which this
+ * rank does not see. saved: softmax - target, float. Sums in double. */
 #include <assert.h>
 #include <math.h>
 

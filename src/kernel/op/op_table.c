@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_table.c: the table of ops, and the shape rules that several of them share.
  *
- * A new op is one file op_<name>.c and its name in OPS. Sizes come from files that anybody may have written:
- * tutti_op_infer refuses what would overflow, so that every product of dims further on (and a sum of 10,000 of them) is
- * safe in int64_t. */
+ * A new op is one file op_<name>.c and its name in OPS. Sizes come from files that anybody may have written.
+ * tutti_op_infer refuses sizes that would overflow, so later code can compute every product of dims (and a sum of
+ * 10,000 such products) in int64_t. */
 #include <string.h>
 
 #include "../kernel_impl.h"
