@@ -8,20 +8,20 @@
 
 #include "tutti/failure.h"
 
-/* A range of things to do, and which of the crew does it: 0 is the caller. */
+/* Computes [begin, end) of a range on thread number `thread` of the crew; 0 is the caller. */
 typedef void tutti_crew_job(void *arg, int64_t begin, int64_t end, int thread);
 
 /* Calls job on contiguous parts of [0, n), one a thread and none empty, and returns when all are done. What is written
  * must not depend on where the parts are cut. There may be fewer threads than asked for, where OpenMP's limits say so,
  * never more. */
 void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg);
-/* Asks OpenMP for nthreads in the next team of the calling thread, whatever OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS say,
- * inside a team of the caller's too: a library that has parted its work for so many (oneDNN) is wrong, or waits for
- * ever, with fewer. */
+/* Asks OpenMP for nthreads threads in the next team of the calling thread, whatever OMP_DYNAMIC and
+ * OMP_MAX_ACTIVE_LEVELS say, even inside a team of the caller's. A library that has divided its work among nthreads
+ * threads (oneDNN) gives wrong results, or waits for ever, with fewer. */
 void tutti_crew_ask(int nthreads);
-/* Makes such a team, once before kernels of nthreads run on the calling thread. TUTTI_ERR_USAGE where OMP_THREAD_LIMIT
- * or OMP_STACKSIZE is in the way, TUTTI_ERR_FAILED where the system gives no more threads (ulimit -u, pids.max):
- * without it OpenMP would end the process later. */
+/* Starts a team of nthreads once, before kernels run with it on the calling thread. Returns TUTTI_ERR_USAGE if
+ * OMP_THREAD_LIMIT or OMP_STACKSIZE prevents it, TUTTI_ERR_FAILED if the system gives no more threads (ulimit -u,
+ * pids.max). Without this check OpenMP would end the process later. */
 tutti_status tutti_crew_prepare(int nthreads, tutti_failure *err);
 
 #endif

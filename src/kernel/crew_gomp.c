@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew_gomp.c: threads by libgomp, through the entry that gcc compiles `#pragma omp parallel` to: so any compiler
- * builds this file, also one whose own OpenMP would bring a second set of threads (clang's). */
+/* crew_gomp.c: threads by libgomp. It calls the function that gcc compiles `#pragma omp parallel` to, so any compiler
+ * can build this file, also clang, whose own OpenMP would start a second set of threads. */
 #include "../base/signals.h"
 #include "crew.h"
 
@@ -15,9 +15,9 @@ extern int omp_get_thread_num(void), omp_get_num_threads(void), omp_get_thread_l
     omp_get_max_active_levels(void);
 extern void omp_set_num_threads(int nthreads), omp_set_dynamic(int may_give_fewer), omp_set_max_active_levels(int n);
 
-enum { LEAST_STACK = 256 << 10 }; /* bytes: with ulimit -s 160 (KiB) training ended by a signal, with 192 well */
+enum { LEAST_STACK = 256 << 10 }; /* in bytes: with ulimit -s 160 (KiB) a signal ended training, with 192 it ran well */
 
-/* That parts begin after the call and end before it returns is libgomp's doing; the counter says it once more, to
+/* libgomp guarantees that parts begin after the call and end before it returns. The counter tells the same to
  * ThreadSanitizer, which does not see into libgomp. */
 typedef struct {
     int64_t n;
@@ -59,7 +59,7 @@ void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg)
     (void)atomic_load_explicit(&w.done, memory_order_acquire);
 }
 
-/* ---- the team that was asked for ---- */
+/* ---- the team that OpenMP must give ---- */
 
 void tutti_crew_ask(int nthreads)
 {
@@ -82,8 +82,8 @@ static void *wait_for_end(void *arg)
     return NULL;
 }
 
-/* How many of n more threads there can be at a time, with errno's number for the one that could not. libgomp ends the
- * process instead. */
+/* Returns how many of n more threads the system can start at a time; *problem is the errno of the first that it
+ * refuses, or 0. libgomp itself would end the process. */
 static int count_threads(int n, int *problem)
 {
     trial t = {.threads = malloc((size_t)n * sizeof(pthread_t))};
@@ -91,7 +91,7 @@ static int count_threads(int n, int *problem)
     *problem = 0;
     if (!t.threads || sem_init(&t.end, 0, 0) != 0) {
         free(t.threads);
-        return n; /* nothing is known: the team itself tells */
+        return n; /* the trial itself failed, so assume all n */
     }
     while (made < n && !(*problem = pthread_create(&t.threads[made], NULL, wait_for_end, &t))) made++;
     for (int i = 0; i < made; i++) sem_post(&t.end);
@@ -114,7 +114,7 @@ static void look_at_team(void *data)
     size_t stack = 0, least;
     if (omp_get_thread_num() == 0) atomic_store(&t->nthreads, omp_get_num_threads());
     if (omp_get_thread_num() == 0) return;
-    tutti_signals_hold(&before); /* for good: the program may have started this thread before */
+    tutti_signals_hold(&before); /* signals stay held: the program may have started this thread before */
     if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
     pthread_attr_getstacksize(&attr, &stack);
     pthread_attr_destroy(&attr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c: creates and destroys kernels, and copies values and parameters from one memory order into another.
  *
- * A row need not do everything: the reference row stands behind plain_adapter.c where an input is not row-major, one
- * that knows f32 only behind half_adapter.c where activations have 16 bits, one of the bare op behind fused_adapter.c,
- * several for one op behind joined_adapter.c. So every op is there in every precision, and a new op needs one file
- * only. */
+ * A row need not do everything, because adapters stand before it: plain_adapter.c before the reference row if an input
+ * is not row-major, half_adapter.c before a row that knows f32 only if activations have 16 bits, fused_adapter.c before
+ * a row of the bare op, joined_adapter.c before several rows for one op. So every op exists in every precision, and a
+ * new op needs one file only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ tutti_value tutti_value_plain(const tutti_shape *shape)
     return (tutti_value){.shape = *shape, .bytes = (size_t)tutti_shape_count(shape) * sizeof(float)};
 }
 
-/* Row-major, or in the orders that they have already. */
+/* Describes the parameters: row-major, or in the orders of params_as. */
 static void describe_params(tutti_kernel *k, const tutti_shape *in, const tutti_param_desc *params_as)
 {
     k->nparams = k->op->params ? k->op->params(k->attrs, in, k->params) : 0;
@@ -129,7 +129,7 @@ static bool is_same_row(const tutti_kernel_rows *by)
     return same;
 }
 
-/* The row, or what stands before it: the adapter makes what is behind it by the same request. */
+/* Returns the row, or the adapter that stands before it. The adapter makes its inner kernel from the same request. */
 static const tutti_kernel_row *stand_before(const tutti_kernel_rows *by, const tutti_kernel *k, tutti_precision p)
 {
     const tutti_kernel_row *row = by->of[TUTTI_PASS_FORWARD];
@@ -185,13 +185,13 @@ static bool is_blocked(const tutti_layout *l, int d)
     return false;
 }
 
-/* The innermost dim, of n elements, of which the first lies at `row` in the order. */
+/* A line of n elements along the innermost dim, whose first element lies at `row` in the order. */
 typedef struct {
     int dim;
     int64_t n, row;
 } row_place;
 
-/* Copies it into plain memory, or out of it. */
+/* Copies a line into plain memory, or out of it. */
 static void copy_row(const tutti_layout *l, const row_place *at, const float *from, float *to, bool into_plain)
 {
     bool in_steps = !is_blocked(l, at->dim);
@@ -224,7 +224,7 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-/* elements: with padding, which becomes zero. */
+/* `elements` counts padding, too, which becomes zero. */
 static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
                      float *to)
 {
@@ -232,7 +232,7 @@ static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64
     walk(shape, layout, plain, NULL, to);
 }
 
-/* A value in an order that is none of ours, through a wide copy. */
+/* Copies a value in an order that the lane loops do not know, through an f32 copy. */
 static void walk_value(const tutti_value *v, void *memory, float *plain, bool out)
 {
     const int64_t n = tutti_value_elements(v);
@@ -247,7 +247,7 @@ static void walk_value(const tutti_value *v, void *memory, float *plain, bool ou
     free(wide);
 }
 
-/* As a row-major f32 value. */
+/* Describes `plain` as a row-major f32 value of v's shape. */
 static tutti_lane_place rows_of(const tutti_value *v, const float *plain)
 {
     const tutti_value rows = tutti_value_plain(&v->shape);

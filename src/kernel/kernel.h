@@ -30,7 +30,7 @@ struct tutti_device;
 struct tutti_layout; /* an order of elements in memory; NULL = row-major */
 /* The orders of activations: row-major; channels in blocks of 8, 16 or 32, filled up with zeros; channels last. */
 typedef enum {
-    TUTTI_ORDER_NONE, /* unknown, or another order */
+    TUTTI_ORDER_NONE, /* unknown, or none of the following orders */
     TUTTI_ORDER_NCHW,
     TUTTI_ORDER_NCHW8C,
     TUTTI_ORDER_NCHW16C,
@@ -66,15 +66,15 @@ typedef struct {
 typedef enum {
     TUTTI_PARAM_WEIGHT,    /* the optimiser updates it, with weight decay */
     TUTTI_PARAM_BIAS,      /* the optimiser updates it without weight decay (also batch norm's scale and shift) */
-    TUTTI_PARAM_STATISTIC, /* it is not learned: it becomes (1 - take) * old + take * mean over slots of the
-                            * "gradient" */
+    TUTTI_PARAM_STATISTIC, /* it is not learned: the update sets it to (1 - take) * old + take * (mean over slots of the
+                            * "gradient") */
 } tutti_param_kind;
 
 typedef struct {
     const char *name; /* "weight", "bias", "running_mean": PyTorch's names and shapes */
     tutti_shape shape;
     tutti_param_kind kind;
-    double take; /* of a statistic only */
+    double take; /* weight of the new value, of a statistic only */
     /* The initial value: uniform in [-bound, bound), or normal around 0 with this deviation, or a constant if both are
      * 0. */
     double init_bound, init_deviation, init_constant;
@@ -96,7 +96,8 @@ typedef struct tutti_op_row {
     size_t relu_at;
     bool takes_addend; /* if a ReLU is merged into it, a second input can be added before the ReLU */
     /* If its inputs have no negative elements, its output has none. If an element of its output is zero, so are the
-     * input elements that the gradient there would go to. So it masks what a ReLU before it would mask. */
+     * input elements that the gradient there would go to. So a mask by its output zeroes what a ReLU before it would
+     * zero. */
     bool keeps_zeros;
     bool picks; /* each gradient of an output element goes to one input element, and the others get zero (max pools) */
     bool is_loss; /* it reads labels and writes no output: its shape has no dims, its value no bytes */
@@ -198,9 +199,9 @@ typedef struct {
 } tutti_kernel_args;
 
 typedef struct tutti_kernel_row {
-    bool fuses;        /* it computes what is merged into the op; else fused_adapter.c does */
+    bool fuses;        /* it computes ReLUs and addends that are merged into the op; else fused_adapter.c does */
     bool takes_halves; /* it reads activations of 16 bits as they are; else half_adapter.c widens them */
-    /* k->op, attrs, in, ninputs and params are filled in, and out as row-major f32. Fills in out, the needs and the
+    /* Gets k->op, attrs, in, ninputs and params filled in, and out as row-major f32. Fills in out, the needs and the
      * state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     void (*destroy)(tutti_kernel *k); /* may be called on a kernel that was made in part; may be NULL */

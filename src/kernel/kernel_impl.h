@@ -144,14 +144,13 @@ void tutti_onednn_describe(char out[96]);
 
 /* Runs a row that computes a bare op where a ReLU is merged into it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
-/* Rows of our own for ops whose time is that of memory: every order of activations, every type, any number of threads.
+/* Rows of our own for ops that are bound by memory, for every order of activations, every type, any number of threads.
  * They refuse inputs of several types, and batch norms whose addend has another order; the adapters handle those. */
 extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_add_row, tutti_lane_concat,
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Convolutions of f32 that skip zeros (sparse_impl.h): any shape, groups, order and number of threads. */
 extern const tutti_kernel_row tutti_sparse_conv;
-/* Says in whose zeros the weights' gradient of a kernel of this row skips terms: the output gradient's, or the
- * input's. */
+/* Chooses whose zeros the weights' gradient of a kernel of this row skips: the output gradient's, or the input's. */
 void tutti_sparse_conv_skip_outputs(tutti_kernel *k, bool outputs);
 /* 3 x 3 convolutions by Winograd's products, f32 (winograd_row.c). */
 extern const tutti_kernel_row tutti_winograd_conv;
