@@ -3,17 +3,17 @@
  * to a rank and not to a stranger.
  *
  * With a busy process (the stranger) beside two ranks on two cores, the scheduler leaves any two of the three on one
- * core. If these are the ranks, neither spinning nor waiting helps: the signal that one waits for can only come when it
- * gives up the core. If they are a rank and the stranger, giving up the core is the mistake: the stranger keeps it for
- * a slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know which of the two it is,
- * and every rank that waits leaves its mark on the core. A rank that finds another rank's mark in place of its own
- * yields. A rank that finds its own mark keeps the core until it sleeps.
+ * core. If these are the ranks, neither spinning nor waiting helps: the signal that one rank waits for can only come
+ * when this rank gives up the core. If they are a rank and the stranger, giving up the core is the mistake: the
+ * stranger keeps it for a slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know
+ * which of the two it is, and every rank that waits leaves its mark on the core. A rank that finds another rank's mark
+ * in place of its own yields. A rank that finds its own mark keeps the core until it sleeps.
  *
- * Ranks that meet OFTEN within WHILE_NS lose most of that time by switching, and part: one goes to another core that it
- * may use. There the stranger has its slices, but between them both ranks are as fast as alone. Long exchanges lose
- * less by switching than by waiting for slices: 64 KB take 13 us on one core, where all is in one cache, and 26 on two
- * beside a stranger; 16 MB take 5.5 ms, and 8. If the stranger is on the same core as both ranks, which shows when a
- * short exchange waits for a slice, they part at once.
+ * Ranks that meet OFTEN times within WHILE_NS lose most of that time by switching. They part: one rank goes to another
+ * core that it may use. On that core the stranger takes its slices, but between the slices both ranks are as fast as
+ * alone. Long exchanges lose less by switching than by waiting for slices: 64 KB take 13 us with both ranks on one
+ * core, where all is in one cache, and 26 us on two cores beside a stranger; 16 MB take 5.5 ms on one core and 8 ms on
+ * two. If a short exchange waits for a slice, the stranger is on the same core as both ranks; then they part at once.
  *
  * Microseconds of an allreduce of 1 KB in plain memory, two ranks on two cores (EPYC Zen 4, Linux 6.18 with EEVDF,
  * ticks of 4 ms) and a busy process: apart 1.1, on one core with a yield at once 2.5 (a switch between processes takes
@@ -61,7 +61,8 @@ static bool is_time_to_part(tutti_group *g, int64_t now_ns)
     return ++g->meetings >= OFTEN || g->strange;
 }
 
-/* Moves this rank to another core; true: it runs there, and may still use all of its cores. */
+/* Moves this rank to another core. Returns true if the rank then runs on that core and may still use all of its
+ * cores. */
 static bool part(tutti_group *g)
 {
     cpu_set_t all, others;
@@ -72,7 +73,8 @@ static bool part(tutti_group *g)
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others)) return false;
     /* these cores were allowed a moment ago, so the call succeeds */
     (void)sched_setaffinity(0, sizeof all, &all);
-    atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed); /* the other rank need not give way any more */
+    /* removes this rank's mark from the core that it leaves, so that the other rank no longer yields to it */
+    atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed);
     return true;
 }
 

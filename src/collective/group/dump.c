@@ -19,8 +19,8 @@
 /* A signal that goes to every rank also arrives as a request from each other rank. */
 static const int64_t ONCE_NS = 1000000000;
 
-/* How far a rank has come: the control calls and exchanges that a near rank has begun, and those of the same exchanges
- * that this rank has. */
+/* How far a near rank has come. begun: the number of control calls and shared exchanges that it has begun; own: the
+ * number of the same calls and exchanges that this rank has begun. */
 typedef struct {
     int64_t begun, own;
 } headway;
@@ -43,11 +43,12 @@ static void print_far(const tutti_group *g, tutti_strbuf *out)
                                 tutti_group_is_waiting(g, r) ? "waits too" : "has not said that it waits");
 }
 
-/* Prints the slowest rank. Ranks share only some exchanges, so a rank counts as behind by those that it shares with
- * this one. */
+/* Prints the slowest rank. Ranks share only some exchanges, so ranks are compared by the exchanges that they share with
+ * this rank. */
 static void print_progress(const tutti_group *g, tutti_strbuf *out)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN; /* how many more exchanges and calls a rank has begun than this one */
+    int64_t least = INT64_MAX, most = INT64_MIN; /* least and most number of exchanges and calls that another rank has
+                                                  * begun beyond those of this rank */
     int slowest = -1;
     headway all = {0}, h;
     (void)look_at(g, g->rank, &all);

@@ -3,7 +3,8 @@
  *
  * A ring of records, one cache line each. Exchanges note their start, their end, and the wait in which they first fall
  * asleep; control calls note their beginning and end. Steps are not noted, because a step of 1 KB takes as long as a
- * record. The time of a record is the time stamp counter; the reader turns it into seconds by two looks at both clocks.
+ * record. A record's time is a value of the time stamp counter. The reader converts it to seconds: counter and clock
+ * were both read when the recorder was made, and are read again for the report.
  *
  * Threads: any. Each record has one writer, and a thread that begins a record takes a place of its own. A report that
  * is made meanwhile may show half of the latest record. Only the thread that drives the exchanges calls

@@ -61,9 +61,10 @@ static void close_fd(int fd)
 void tutti_group_leave(tutti_group *g)
 {
     if (!g) return;
-    /* No goodbye after a failure: this rank leaves because of another one, which peers have been told. */
+    /* After a failure no goodbye is sent: this rank then leaves because of another rank, and the peers have been told
+     * so. */
     const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
-    tutti_group_close_wire(g); /* signals of this rank have arrived before the goodbye */
+    tutti_group_close_wire(g); /* the wire closes first, so that signals of this rank arrive before the goodbye */
     tutti_group_tell(g, &goodbye);
     for (int r = 0; r < g->nranks; r++) {
         tutti_peer *p = &g->peers[r];

@@ -8,8 +8,9 @@
  *   - Every blocking call has a deadline (join.h; 60 s unless set). It begins anew each time that a rank in a long
  *     phase reports progress. Its failure (TUTTI_ERR_PEER) names rank, host, the wait, and the ranks that have not
  *     arrived.
- *   - All others name a rank whose socket closes within 1 s, whatever they do in this module, and a rank whose host
- *     vanishes within 5 s. After 15 s of waiting the caller gets a notice (tutti_group_on_silence), which it may print.
+ *   - When the socket of a rank closes, all other ranks name that rank within 1 s, whatever they do in this module.
+ *     When a host vanishes, they name its rank within 5 s. After 15 s of waiting the caller gets a notice
+ *     (tutti_group_on_silence), which it may print.
  * Control collectives go over rank 0 (a star). Between hosts, news of deaths, aborts and long phases go the same way.
  *
  * Threads: owner. Any thread may call tutti_group_abort, tutti_group_is_over and the functions that ask which ranks are
@@ -88,23 +89,24 @@ void tutti_group_long_phase_end(tutti_group *group);
 tutti_headway tutti_group_headway(tutti_group *group);
 /* Collective: from now on the group survives the death of any rank but 0, until it is left. A rank that is gone takes
  * part in nothing any more, and control calls do without it: in an all-gather its part is zeros; a broadcast from it
- * fails. Waits of the caller's own must ask which ranks are gone. Every other wait for a gone rank, such as an
- * exchange, meets its deadline. */
+ * fails. A caller that waits by itself must ask which ranks are gone. Every other wait for a gone rank, such as an
+ * exchange, ends at its deadline. */
 tutti_status tutti_group_bear(tutti_group *group, tutti_failure *err);
 /* Returns true if the group survives the end of this rank: it may resign instead of calling tutti_group_abort. */
 bool tutti_group_may_resign(const tutti_group *group);
 /* Tells the others that this rank is gone, and why. The rank then does nothing in the group but leave it. */
 void tutti_group_resign(tutti_group *group, const char *words);
-/* Return whether this rank has seen that rank go, and how many it has seen go. Any thread. */
+/* Return true if this rank has noticed that `rank` is gone, and the number of ranks that it has noticed to be gone. Any
+ * thread. */
 bool tutti_group_is_gone(const tutti_group *group, int rank);
 int tutti_group_ngone(const tutti_group *group);
-/* Returns a flag that becomes true when this rank has seen that rank go; waits can watch it. Valid as long as the
+/* Returns a flag that becomes true when this rank notices that `rank` is gone; waits can watch it. Valid as long as the
  * group. */
 const atomic_bool *tutti_group_gone_flag(const tutti_group *group, int rank);
 /* Returns what is known of the rank's end: "rank 3 (host box, pid 4711) died: ..."; "" for a rank that is not gone. */
 const char *tutti_group_last_words(const tutti_group *group, int rank);
-/* Return how many ranks are not gone, and how many of these have a lower number than this rank. Both are as rank 0
- * answered the last control call, and so the same on all ranks after it. */
+/* Return the number of ranks that are not gone, and how many of these have a lower number than this rank. Both numbers
+ * come with rank 0's answer to the last control call, and so are the same on all ranks after it. */
 int tutti_group_nliving(const tutti_group *group);
 int tutti_group_place(const tutti_group *group);
 
@@ -125,16 +127,17 @@ double tutti_group_deadline(const tutti_group *group);
  * comes, and fail the group. */
 void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);
 
-/* State of a wait of the caller's own, for one rank at a time. Its time counts as that of blocking calls: not while the
- * caller itself stood still, and from the start again when a long phase reports while that rank runs. Zero-initialise.
- * Any thread. */
+/* State of a wait that the caller makes by itself, for one rank at a time. Time counts as in blocking calls: time in
+ * which the caller itself stood still does not count, and the count begins anew when a long phase reports progress
+ * while that rank runs. Zero-initialise. Any thread. */
 typedef struct {
     int64_t last_ns, used_ns;
     uint64_t moves, pulse; /* values when this wait last checked them */
     int rank;              /* 1 + the rank for which this wait last checked */
     bool said;             /* the notice was given already */
 } tutti_group_wait;
-/* Returns the seconds of the wait for that rank that count, by the rule above; call it at least once a second. */
+/* Returns the seconds of the wait for `rank` that count, by the rule at tutti_group_wait; call it at least once a
+ * second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
 /* Gives the notice of such a wait once: after 15 s, or after 2 s if that rank is stopped or some rank is in a long
  * phase. `doing` begins its words ("waits for its turn, after"). Owner. */

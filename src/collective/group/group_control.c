@@ -83,8 +83,8 @@ static void describe_wait(const tutti_group *g, const control_call *c, tutti_pat
     patience->stopped = tutti_group_has_stopped(g);
 }
 
-/* Waits for a message of the mesh: it knows the cause better than a closed control socket does, but a dying process
- * closes its sockets one by one. */
+/* Waits for a message of the mesh, which knows the cause better than a closed control socket does. The message may come
+ * a moment later, because a dying process closes its sockets one by one. */
 static void watch_for_reason(tutti_group *g, int from)
 {
     const double until = tutti_clock_s() + 0.2;
@@ -262,7 +262,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
         tutti_frame_head head;
         fill_head(g, &head, lists ? TUTTI_FRAME_REPLY_OF_LIVING : TUTTI_FRAME_REPLY, c->what, reply->nbytes);
         head.status = reply->status;
-        /* The next watch finds a peer that has died since. */
+        /* A write that fails is ignored: the next watch finds a peer that has died since. */
         for (int r = 1; r < g->nranks; r++)
             if (frames[r].body) tutti_star_write(g, r, &head, reply->bytes);
         if (lists) reply->nbytes -= (size_t)g->nranks;
@@ -408,7 +408,7 @@ tutti_status tutti_group_tell_failure(tutti_group *g, const char *what, int firs
     return st ? st : tutti_fail(err, (tutti_status)said.status, "%s", said.words);
 }
 
-/* Words travel only after a failure: 400 bytes of each of 300 ranks to each of them were 36 MB a call. */
+/* Words are gathered only after a failure: to send 400 bytes of each of 300 ranks to every rank took 36 MB a call. */
 tutti_status tutti_group_all_well(tutti_group *g, const char *what, tutti_status own, tutti_failure *err)
 {
     uint32_t mine = own, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);

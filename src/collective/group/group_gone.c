@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_gone.c: keeps the list of lost ranks in a group that outlives deaths (group_bear.c): what this rank has seen
- * and what all have heard. */
+/* group_gone.c: keeps the list of lost ranks in a group that outlives deaths (group_bear.c): the losses that this rank
+ * has noticed, and those that rank 0 has told to all ranks. */
 #include "../../base/clock.h"
 #include "group_impl.h"
 
-static const int64_t GRACE_NS = 3000000000; /* time for the connections over rank 0, which mostly know better why a
-                                             * connection broke */
+static const int64_t GRACE_NS = 3000000000; /* time that the star over rank 0 gets to report the cause of a broken
+                                             * connection, which it mostly knows better */
 
 bool tutti_group_does_without(const tutti_group *g, int rank)
 {

@@ -162,7 +162,7 @@ struct tutti_group {
     int core;            /* number of the core on which this rank last waited */
     int64_t meeting_ns;  /* time since which this rank has met others on its core ... */
     int meetings;        /* ... and the number of these meetings */
-    bool strange;        /* ... and some process that is none of these ranks ran on the core */
+    bool strange;        /* ... and true if a process other than these ranks ran on the core */
     int32_t *hosts;      /* the host of each rank, numbered by first appearance */
     int nhosts;          /* number of hosts; 1: all peers are near */
     int nmachine;        /* number of ranks that share this machine's cores and caches */
@@ -172,18 +172,18 @@ struct tutti_group {
     uint64_t regions; /* number of regions that this rank has begun, which gives their ids */
 
     tutti_status failed; /* not TUTTI_OK: the epoch is over, for good */
-    atomic_bool over;    /* failed, for any thread: set soon after */
+    atomic_bool over;    /* true soon after `failed` is set; any thread may read it */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
     bool bears;           /* the group survives deaths of all ranks but 0 (group_bear.c) */
-    int64_t broken_since; /* if so: since when the wire to some peer is broken, 0 = none is */
+    int64_t broken_since; /* with `bears`: time since which the wire to some peer is broken, 0 = to none */
     bool lists;           /* replies of rank 0 list the ranks that are gone */
     atomic_int ngone;
     int nlong;                       /* number of peers in a long phase */
-    bool told_phase;                 /* this run has already told that a wait is for a long phase */
+    bool told_phase;                 /* a notice has already said that a wait is for a long phase */
     char own_phase[TUTTI_WHAT_TEXT]; /* phase of this rank; "": none */
     int64_t shown_ns;                /* when far ranks were last told that this rank makes progress */
-    int only;                        /* 1 + the only rank whose ring wakes this one; 0: every ring does */
+    int only;                        /* 1 + the only rank whose ring wakes this rank; 0: every ring does */
     int64_t last_watch_ns;           /* when this rank last checked the sockets */
 
     pthread_mutex_t star_lock;  /* lets one frame at a time on the control sockets: tutti_group_abort may come from any
@@ -249,7 +249,7 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
 /* Notes that a peer has begun or ended a long phase, or has reported progress; words: those of the message. */
 void tutti_group_take_phase(tutti_group *g, tutti_peer *p, bool on, const char *words);
 void tutti_group_take_report(tutti_peer *p, const char *words);
-/* Tells far ranks now and then that this rank runs. Called by a rank that looks for news. */
+/* Tells far ranks now and then that this rank runs. A rank calls it whenever it checks for news. */
 void tutti_group_show_pulse(tutti_group *g);
 /* Lists the ranks that are known to stand still (stopped, or in a long phase) with their conditions; the list may be
  * empty. */
@@ -279,8 +279,8 @@ void tutti_group_ring(tutti_group *g, int rank);
 /* --- cores (core_marks.c), owner --- */
 /* Marks the current core as this rank's; g->beside becomes the rank that has marked it since the last mark. */
 void tutti_group_mark_core(tutti_group *g);
-/* Gives the rank that shares this core a turn, or leaves the core to it, and checks whether it is still there. True:
- * this rank has left the core. is_short: the turn takes microseconds. */
+/* Yields the core to the rank that shares it, or moves this rank to another core; then checks whether that rank is
+ * still on the same core. Returns true if this rank has left the core. is_short: the turn takes microseconds. */
 bool tutti_group_make_way(tutti_group *g, int64_t now_ns, bool is_short);
 
 /* --- memory of near peers that no region maps (peer_memory.c) --- */
@@ -308,8 +308,8 @@ typedef struct {
 tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memory own_memory,
                                tutti_wire_memory **memory, uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
-/* Ends all traffic with a rank that is gone, while the group goes on; waiting threads look again. The caller must not
- * hold the lock. */
+/* Ends all traffic with a rank that is gone, while the group goes on; wakes waiting threads to check again. The caller
+ * must not hold the lock. */
 void tutti_group_drop_on_wire(tutti_group *g, int rank);
 /* Returns the beginning of a far rank's memory, as that rank sees it. */
 uint64_t tutti_region_far(const tutti_region *region, int rank);
@@ -321,11 +321,11 @@ void tutti_driver_stop(tutti_group *g);
 /* Guards wire and exchanges. */
 void tutti_group_lock(tutti_group *g);
 void tutti_group_unlock(tutti_group *g);
-/* take_over: from now on the owner drives; the other call lets the thread drive again. */
+/* take_over lets the owner drive from now on; the other call lets the thread drive again. */
 void tutti_driver_take_over(tutti_group *g);
 void tutti_driver_hand_back(tutti_group *g);
 bool tutti_driver_is_owner(const tutti_group *g);
-/* Returns true if the thread itself makes this call. */
+/* Returns true if the caller is the thread that makes progress. */
 bool tutti_driver_is_running(const tutti_group *g);
 /* Sleeps until `called` is signalled (a condition on the monotonic clock), or for `seconds`. The caller holds the lock,
  * which is given back meanwhile. The group must have a thread that makes progress. */
@@ -334,7 +334,8 @@ void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds);
 void tutti_driver_kick(tutti_group *g);
 /* Returns a descriptor that becomes readable when the wire has something to do (after arm); -1 without a wire. */
 int tutti_driver_descriptor(const tutti_group *g);
-/* Drives once by the owner before it sleeps on that descriptor: true = something moved or has arrived. */
+/* The owner calls this before it sleeps on that descriptor: drives wire and exchanges once. True: something moved or
+ * has arrived. */
 bool tutti_driver_stir(tutti_group *g);
 
 /* --- mesh messages --- */
@@ -374,7 +375,7 @@ void tutti_group_record_death(tutti_group *g, int rank);
 /* Returns true if the group goes on without `rank`, as this rank has been told. */
 bool tutti_group_does_without(const tutti_group *g, int rank);
 /* Returns a peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none
- * (group_gone.c). *since_ns: when a broken one was first seen; 0 at first. */
+ * (group_gone.c). *since_ns: when a broken connection was first seen; 0 at first. */
 int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* Records that the group does without `rank` from now on; the words say why. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words);

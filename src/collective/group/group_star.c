@@ -2,9 +2,9 @@
 /* group_star.c: the TCP connections to rank 0: bring news of deaths and aborts from one host to the others.
  *
  * A far peer's notices and the frames of its control calls come over one socket in order. Notices are handled as they
- * come; the frame of a call is kept until this rank makes the call. Rank 0 passes long phases, goodbyes and `waiting`
- * on to the ranks that the teller cannot reach. It tells a death or an abort in its own name, because its own epoch is
- * over too. */
+ * come; the frame of a call is kept until this rank makes the call. Rank 0 passes messages about long phases, goodbyes
+ * and waiting on to the ranks that their sender cannot reach. Rank 0 reports a death or an abort in its own name,
+ * because its own epoch is over too. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>

@@ -123,7 +123,7 @@ void tutti_group_record_death(tutti_group *g, int rank)
         tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
 }
 
-/* Ranks of other hosts see only rank 0, which tells them. */
+/* Ranks of other hosts are connected to rank 0 alone, so rank 0 tells them that a rank is gone. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
 {
     tutti_peer *p = &g->peers[rank];
@@ -321,9 +321,9 @@ static void look_around(tutti_group *g)
     g->look(g->look_arg);
 }
 
-/* For groups that survive deaths. A rank whose wire connections are dead while its control socket lives will send
- * nothing more, and may itself wait for this rank: it is declared lost, and told so. In other groups waits for
- * exchanges look themselves. */
+/* Used in groups that survive deaths. A rank whose wire connections are dead while its control socket lives will send
+ * nothing more, and may itself wait for this rank: it is declared lost, and told so. In other groups the waits for
+ * exchanges check this themselves. */
 static void look_at_wire(tutti_group *g)
 {
     if (!g->bears || !g->wire || g->failed) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_wire_choose.c: chooses the wire for 'auto': the one over which 1 MiB and a word back went faster just now.
+/* group_wire_choose.c: chooses the wire for 'auto': the wire that carried 1 MiB and a word back faster in a trial.
  *
  * Each wire that joins hosts is opened in turn. Rank 0 sends to the first rank of another host, and its figure goes to
  * all, so all choose alike; a wire that is missing on one rank is missing for all. A later row of the table must be
@@ -91,7 +91,7 @@ static void follow(trial *t)
 static int find_far(const tutti_group *g, int rank)
 {
     int r = 0;
-    while (g->hosts[r] == g->hosts[rank]) r++; /* there are several hosts */
+    while (g->hosts[r] == g->hosts[rank]) r++; /* the loop ends, because there are several hosts */
     return r;
 }
 

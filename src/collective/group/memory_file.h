@@ -16,7 +16,7 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes
 /* Makes a memfd whose pages are all allocated, so that none is missing later (SIGBUS), and maps it for reading and
  * writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
-/* Sends the file as `id` to every near peer, or to those with the same number in set_of (NULL = all). */
+/* Sends the file as `id` to every near peer, or only to peers with this rank's number in set_of (NULL = all). */
 void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
 void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd);
 /* Receives the file of peer `from`. `name`: for failures. */

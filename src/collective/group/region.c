@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: creates regions: memory that other ranks may read and write. Memory of every rank, mapped by all of its
- * host: a memfd between processes, plain memory between threads and for a single rank; or the caller's own, of which
- * the caller has a descriptor.
+/* region.c: creates regions: memory that other ranks may read and write. A region has memory of every rank, mapped by
+ * all ranks of its host. The memory is a memfd between processes, plain memory between threads and for a single rank,
+ * or the caller's own, of which the caller has a descriptor.
  *
  * A memfd has no name in any file system: when the last process ends, the memory is freed. The lowest rank of a host
- * makes one memfd for all its ranks. One for each rank would mean 90,000 descriptors sent and mapped between 300 ranks,
- * for every region. Each rank populates the pages of its own part at create, so that they are near it, and because a
- * shared page that cannot be allocated later would be a SIGBUS in the middle of a step. Huge pages are used if the
- * system allows them for shared memory. */
+ * makes one memfd for all its ranks. A memfd for each rank would mean 90,000 descriptors sent and mapped between 300
+ * ranks, for every region. Each rank populates the pages of its own part at create, so that they are near it, and
+ * because a shared page that cannot be allocated later would be a SIGBUS in the middle of a step. Huge pages are used
+ * if the system allows them for shared memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static tutti_status map_whole(tutti_region *region, tutti_group *g, const char *
     return TUTTI_OK;
 }
 
-/* The others get the file in any case: a file that is too short fails on every rank that populates pages in it. */
+/* The other ranks get the file even if it is too short: each of them then fails when it populates its pages. */
 static tutti_status share_whole(tutti_region *region, tutti_group *g, const char *name, int fd,
                                 const region_notice *all, tutti_failure *err)
 {
@@ -337,7 +337,7 @@ static tutti_status join(tutti_region *region, tutti_group *g, const char *name,
         tutti_failure unmapped = {0};
         st = region->enrolled ? map_peers(region, g, name, fd, all, &unmapped)
                               : share_whole(region, g, name, fd, all, &unmapped);
-        st = tutti_group_all_well(g, name, st, &unmapped); /* no rank begins before all ranks have mapped */
+        st = tutti_group_all_well(g, name, st, &unmapped); /* no rank uses the region before all ranks have mapped it */
         if (st) tutti_fail(err, st, "%s", unmapped.text);
     }
     if (!st && g->wire && !region->boards) {
@@ -382,7 +382,7 @@ tutti_status tutti_region_create_of(tutti_group *g, const tutti_region_source *s
     st = exchange_notices(g, name, &own, all, &why, err);
     if (!st && g->nranks > 1) {
         st = open_peers(region, g, all, &closed);
-        st = tutti_group_all_well(g, name, st, &closed); /* no rank begins before all ranks have opened */
+        st = tutti_group_all_well(g, name, st, &closed); /* no rank uses the region before all ranks have opened it */
         if (st) tutti_fail(err, st, "%s", closed.text);
     }
     free(all);

@@ -105,7 +105,7 @@ tutti_status tutti_shared_bytes_create(tutti_group *g, const int32_t *set_of, co
     share_notice own = {.nbytes = maker == g->rank ? wish->nbytes : 0},
                  *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     tutti_shared_bytes *b = tutti_alloc(sizeof *b);
-    g->regions++; /* descriptors are told apart by these numbers */
+    g->regions++; /* the number of regions is the id of the next descriptor */
     int fd = make(g, name, wish->fill, wish->arg, &own);
     tutti_status st = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !st; r++)
