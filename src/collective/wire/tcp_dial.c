@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_dial.c: makes the connections to a peer: its addresses one after the other, until one shows the peer's token.
+/* tcp_dial.c: makes the connections to a peer: tries its addresses one after the other, until a host that answers shows
+ * the peer's token.
  *
- * Nothing blocks. Between two ranks one dials; the numbers of the ranks decide which, so that no rank dials more than
- * others. A peer that refuses is dialed again, because a crowd of strangers may have filled its queue. */
+ * Nothing blocks. Of two ranks only one dials; their numbers decide which, so that no rank dials more than others. A
+ * peer that refuses is dialed again, because a crowd of strangers may have filled its queue. */
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/tcp.h>

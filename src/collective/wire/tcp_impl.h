@@ -172,7 +172,7 @@ typedef struct {
     uint32_t next_pin;
     tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* parcels that the kernel still reads, indexed by the number of the send
                                                 * call */
-    /* receiving */
+    /* fields for receiving */
     tcp_head in, next_in; /* in: head of the frame whose bytes come; next_in: head of the next frame */
     size_t in_got;        /* bytes of `in` so far, or of next_in while bytes come */
     char *to;             /* place of the next byte; NULL: the byte is dropped */
@@ -213,7 +213,7 @@ struct tcp_wire {
 /* --- tcp_wire.c --- */
 /* Adds or changes a descriptor of the epoll set, for reading; room: also for writing. False: errno. */
 bool tutti_tcp_watch(tcp_wire *w, tcp_source *s, bool room, bool is_new);
-/* Ends all connections to the peer of this one. The words, and the system's text for `problem` (0: none), say why. */
+/* Ends all connections to the peer of `c`. The words, and the system's text for `problem` (0: none), say why. */
 void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Ends this connection alone, which its peer has ended in good order. */
 void tutti_tcp_end(tcp_connection *c, bool over);
@@ -250,12 +250,12 @@ void tutti_tcp_hear(tcp_wire *w, tcp_caller *caller);
 void tutti_tcp_drop_silent_callers(tcp_wire *w, int64_t now_ns);
 /* Expects nconnections connections to `rank`, none of them up yet. */
 void tutti_tcp_expect(tcp_wire *w, int rank, int nconnections);
-/* Takes over a connection on which both sides know each other. */
+/* Makes fd the socket of the connection, after each side has shown the other who it is. */
 void tutti_tcp_adopt(tcp_connection *c, int fd);
 
 /* --- tcp_dial.c --- */
 void tutti_tcp_dial(tcp_connection *c, int64_t now_ns);
-/* Goes on after an event of the connection's descriptor. */
+/* Continues dialing after an event of the connection's descriptor. */
 void tutti_tcp_go_on_dialing(tcp_connection *c);
 /* Tries refused connections again, and tries another way where there is no answer. */
 void tutti_tcp_dial_again(tcp_wire *w, int64_t now_ns);

@@ -16,8 +16,8 @@ enum {
                              * cache */
     PIECE_UNIT = 1 << 16,
     MOST_UNSENT =
-        1 << 19 /* most unsent bytes in the kernel for users that choose late what to send: enough to keep the link busy
-                 * until this process wakes up */
+        1 << 19 /* most unsent bytes in the kernel for callers of has_room, which choose late what to send: enough to
+                 * keep the link busy until this process wakes up */
 };
 
 /* --- sending --- */

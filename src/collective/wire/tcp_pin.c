@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_pin.c: sends long messages without a copy (MSG_ZEROCOPY, de Bruijn and Dumazet, netdev 2.1, 2017).
  *
- * It pays only if a network card reads the pages: over loopback and between namespaces the kernel copies after all, and
- * reports it (SO_EE_CODE_ZEROCOPY_COPIED). So the first long send of a connection asks, and the answer counts for all
- * later ones. */
+ * Sending without a copy pays only if a network card reads the pages: over loopback and between namespaces the kernel
+ * copies after all, and reports it (SO_EE_CODE_ZEROCOPY_COPIED). So the first long send of a connection tries it, and
+ * the kernel's report on this send decides for all later ones. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <time.h>

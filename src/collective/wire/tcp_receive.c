@@ -6,7 +6,10 @@
 
 #include "tcp_impl.h"
 
-enum { MOST_BYTES = 8 << 20 }; /* bytes at a time, so that other connections get their turn */
+enum {
+    MOST_BYTES = 8 << 20
+}; /* most bytes received from a connection at a time, so that other connections get their
+                                * turn */
 
 /* --- frames --- */
 

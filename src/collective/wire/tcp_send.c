@@ -166,8 +166,8 @@ static void keep(tcp_connection *c, const tcp_head *head, const void *from, size
     p->pins = gone == 0 && tutti_tcp_may_pin(c, nbytes);
     if (flight && !*flight) {
         *flight = tutti_alloc(sizeof **flight);
-        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* one parcel more, which the posting function
-                                                                           * holds */
+        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* nparcels counts 1 for the function that
+                                                                           * posts the parcels */
     }
     if (flight) p->flight = *flight, p->flight->nparcels++;
     if (c->last)

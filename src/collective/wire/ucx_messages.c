@@ -3,14 +3,15 @@
  *
  * A put is one or more messages whose headers give the place of the bytes. If a transport moves bytes one-sidedly
  * (ucx_lanes.c), the put is one message, and the target's transport fetches the bytes straight from the source into
- * their place: UCX's rendezvous, one-sided get, by CMA in shared memory. Over TCP that rendezvous is words and
- * messages. So there a direct put is one message, received in place. Other puts go in pieces that need no answer first
- * and are copied to their place while they are in the cache. Over links with queues the answers of the rendezvous wait
- * behind the data of the other direction: 64 MB over two hosts of two ranks at 300 Mbit/s took 2.5 s with it and takes
- * 1.85 s in pieces (./dev bench hosts); over loopback both take the same. Puts to a peer are numbered. A word says
- * after which put it comes, and waits at the target until all up to that one have landed, so no order of UCX's lanes
- * matters, and no flush is needed. A read is a word that is answered by a direct message from the owner's memory, sent
- * by the thread that drives the owner's wire: the owner copies nothing, and the answer is received in place.
+ * their place: UCX's rendezvous, one-sided get, by CMA in shared memory. Over TCP UCX makes that rendezvous of words
+ * and messages. So over TCP a direct put is one message, received in place. Other puts go in pieces that need no answer
+ * first and are copied to their place while they are in the cache. Over links with queues the answers of the rendezvous
+ * wait behind the data of the other direction: 64 MB over two hosts of two ranks at 300 Mbit/s took 2.5 s with the
+ * rendezvous and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the same. Puts to a peer are
+ * numbered. A word carries the number of the put that it follows, and waits at the target until all puts up to that
+ * number have landed. So no order of UCX's lanes matters, and no flush is needed. A read is a word that is answered by
+ * a direct message from the owner's memory, sent by the thread that drives the owner's wire: the owner copies nothing,
+ * and the answer is received in place.
  *
  * Rejected: ucp_put_nbx and ucp_get_nbx. In UCX 1.13 they are one-sided for memory that UCX itself allocated, or that a
  * card has registered. For other memory UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in
@@ -83,7 +84,7 @@ static void land(void *request, ucs_status_t status, void *arg)
 
 /* The ways in which the bytes of a put or an answer travel: UCP's flags. */
 typedef enum {
-    AS_UCX_LIKES = 0, /* whole; received in place if long */
+    AS_UCX_LIKES = 0, /* UCX's default: the message goes whole, and is received in place if it is long */
     IN_PIECES = UCP_AM_SEND_FLAG_EAGER,
     FETCHED = UCP_AM_SEND_FLAG_RNDV,
 } ucx_manner;

@@ -37,11 +37,11 @@ static tutti_status init_context(ucx_wire *w, const ucp_config_t *config, tutti_
     return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "ucp_init", status, err);
 }
 
-/* Returns true if the user sets one of these variables; then UCX keeps its ways. UCX's TCP ends the process if a send
- * from the caller's memory has gone in part and the rest fails: uct_tcp_ep_sendv completes it twice (seen in 1.13; the
- * lines are in 1.12 to 1.21). A peer that dies while it is sent to would so end this process. So bytes that leave by
- * TCP go through UCX's buffers, which are as large as its largest messages: with UCX's own 8 KiB, 64 MB over four hosts
- * took half as long again. */
+/* Returns true if the user sets one of these variables; then UCX's settings are left alone. Otherwise they are changed
+ * for this reason: UCX's TCP ends the process if a send from the caller's memory has gone in part and the rest fails:
+ * uct_tcp_ep_sendv completes it twice (seen in 1.13; the lines are in 1.12 to 1.21). So a peer that dies while bytes
+ * are sent to it would end this process. Bytes that leave by TCP therefore go through UCX's buffers, which are as large
+ * as its largest messages: with UCX's own 8 KiB, 64 MB over four hosts took half as long again. */
 static bool asks_for_its_own(void)
 {
     return getenv("UCX_ZCOPY_THRESH") || getenv("UCX_TCP_TX_SEG_SIZE") || getenv("UCX_TCP_RX_SEG_SIZE");

@@ -63,11 +63,11 @@ typedef struct {
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
     /* Returns true if a put to `rank` would leave at once instead of waiting behind others on this rank; also if a put
      * would not wait because the peer broke or left. progress returns true when this becomes true. A caller of it wants
-     * to choose late what goes next, so from its first call on little waits below the wire either. NULL: the wire does
-     * not know. */
+     * to choose late what goes next. So from its first call on, few unsent bytes wait below the wire (in the kernel).
+     * NULL: the wire does not know. */
     bool (*has_room)(tutti_wire *w, int rank);
-    /* Returns the bytes of such a put, if it is not direct, that the target copies to their place. NULL: always
-     * none. */
+    /* Returns how many bytes of a put of `nbytes` to `rank`, if it is not direct, the target copies to their place.
+     * NULL: always none. */
     size_t (*copied)(const tutti_wire *w, int rank, size_t nbytes);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
     /* Reads from enrolled memory of `rank` at `address` into any memory of this rank, after all earlier puts. The
@@ -78,7 +78,8 @@ typedef struct {
      * flights are given up. Other peers are not touched. */
     void (*drop)(tutti_wire *w, int rank);
     bool (*progress)(tutti_wire *w); /* true if anything moved */
-    /* The descriptor becomes readable when progress has something to do; arm returns false if it has already. */
+    /* The descriptor becomes readable when progress has something to do; arm returns false if progress already has
+     * something to do. */
     int (*descriptor)(tutti_wire *w);
     bool (*arm)(tutti_wire *w);
 } tutti_wire_row;
