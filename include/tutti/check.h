@@ -23,7 +23,8 @@ extern "C" {
 typedef struct {
     int64_t nsteps, nmessages; /* in one invocation, of all ranks; a message is a send or a signal */
     int64_t elements_in,
-        elements_out; /* maximum over ranks of the elements that a rank reads and writes, in units of n/of = 1/units */
+        elements_out; /* the most elements that one rank reads, and the most that one rank writes, in units of n / units
+                       * elements */
     int64_t units;
     int32_t nstages;
     int32_t syncs;                 /* longest chain of messages or signals in which each is sent after the one before it

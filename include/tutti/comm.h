@@ -47,18 +47,18 @@ typedef struct {
 tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err);
 /* Collective. Creates a communicator from the numbers in `config`. */
 tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out, tutti_failure *err);
-/* Creates nranks communicators for as many threads of this process, one for each; out has room for nranks. Tests run
- * the same code as processes by it. */
+/* Creates nranks communicators, one for each of nranks threads of this process; out has room for nranks. Tests use it
+ * to run the code of processes in threads. */
 tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm **out, tutti_failure *err);
-/* Leaves the communicator in good order and frees its allocations. Requests that have not been freed are over, but
- * tutti_request_free still takes them. NULL is accepted. */
+/* Leaves the communicator in good order and frees its allocations. Requests that have not been freed end with it, but
+ * tutti_request_free still accepts them. NULL is accepted. */
 void tutti_comm_destroy(tutti_comm *comm);
 
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 /* Returns words such as "rank 3 (host box, pid 4711)". They are valid as long as the communicator. */
 const char *tutti_comm_describe(const tutti_comm *comm, int rank);
-/* Ends the calls of all ranks with these words. Any thread may call it. */
+/* Ends the running and later calls of all ranks with a failure whose text is `words`. Any thread may call it. */
 void tutti_comm_abort(tutti_comm *comm, const char *words);
 /* Says why the communicator has failed; TUTTI_OK means that it has not. *culprit (may be NULL) becomes the rank that
  * died, or -1 if no rank in particular is to blame. */
@@ -67,8 +67,8 @@ tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_fail
 /* Collective. Allocates memory that all ranks map. Every rank gives the same size; *out is this rank's own part
  * (page-aligned, zeroed). */
 tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err);
-/* Collective. Frees an allocation; `own` is the address that tutti_comm_alloc gave. Requests on it cannot be started
- * any more. The call is refused while one is in flight. */
+/* Collective. Frees an allocation; `own` is the address that tutti_comm_alloc gave. Requests that use the allocation
+ * cannot be started any more. The call is refused while such a request is in flight. */
 tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err);
 
 /* Collective. Makes memory of the caller's own usable like memory of tutti_comm_alloc, without a copy. The nbytes at
@@ -105,7 +105,7 @@ typedef struct {
     int64_t count;
     const int64_t *counts; /* one count for each block; NULL: `count` for every block */
     tutti_dtype type;
-    tutti_operation op; /* for a collective that reduces nothing, it says only what an element is (argmin, argmax:
+    tutti_operation op; /* a collective that reduces nothing takes from it only the element's size (argmin, argmax:
                          * pairs) */
     int root;
     const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to

@@ -19,7 +19,7 @@ typedef enum {
     TUTTI_OK = 0,
     TUTTI_ERR_FAILED = 1,     /* the call ran and failed: I/O, memory, a check that does not hold */
     TUTTI_ERR_USAGE = 2,      /* usage or configuration: the caller can correct it */
-    TUTTI_ERR_DATA = 3,       /* bad data set, model file, checkpoint or schedule file */
+    TUTTI_ERR_DATA = 3,       /* a data set, model file, checkpoint or schedule file is wrong */
     TUTTI_ERR_PEER = 4,       /* a peer is lost, or a deadline passed */
     TUTTI_ERR_RENDEZVOUS = 5, /* the ranks could not find each other or disagree */
 } tutti_status;

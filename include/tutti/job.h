@@ -64,7 +64,7 @@ typedef struct {
 /* Time that a rank loses on purpose, to show how a method copes with it. */
 typedef struct {
     double slowness;    /* the rank's computing takes longer by this factor; 0 or 1: not longer */
-    double stall_s;     /* the rank pauses once for these seconds, ... */
+    double stall_s;     /* the rank pauses once, for this number of seconds ... */
     int64_t stall_step; /* ... after the rank's first step whose number is at least this */
 } tutti_run_handicap;
 
@@ -98,8 +98,9 @@ typedef enum {
     TUTTI_RUN_DATA,       /* text: what was found in the data and left out, one line for each; may be empty */
     TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */
     TUTTI_RUN_PROVED,     /* text: how long the proof of the plan took, or that an earlier proof was kept */
-    TUTTI_RUN_INIT,       /* text: from which saved weights the run begins */
-    TUTTI_RUN_BEGIN,      /* step: where the run goes on; text: how it computes, such as "bf16 (AMX)" */
+    TUTTI_RUN_INIT,       /* text: the saved weights that the run begins from */
+    TUTTI_RUN_BEGIN,      /* step: the step from which the run goes on; text: the arithmetic of its kernels, such as
+                           * "bf16 (AMX)" */
     TUTTI_RUN_STEP,       /* after each step: epoch, loss, lr; if is_logged, the means of the interval are new too */
     TUTTI_RUN_TEST,       /* epoch, and accuracy and loss of the test */
     TUTTI_RUN_CHECKPOINT, /* text: path of the checkpoint */
@@ -109,7 +110,7 @@ typedef enum {
     TUTTI_RUN_VISITS,     /* at the end, where ranks took steps of their own; text: how stale the weights were that they
                            * saw */
     TUTTI_RUN_COST,       /* at the end; text: a table of where the time went */
-    TUTTI_RUN_END,        /* result; text: how the ranks were bound, empty if they were not */
+    TUTTI_RUN_END,        /* result: set; text: how the ranks were bound to cores, empty if they were not */
 } tutti_run_event_kind;
 
 /* The end of a run. */

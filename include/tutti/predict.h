@@ -64,8 +64,8 @@ typedef struct {
     char algorithm[96];
     double by_size_s[TUTTI_PREDICTED_SIZES]; /* time of all exchanges of a bucket of that size; 0 on one rank and for
                                               * visits */
-    int fan_in; /* the largest number of ranks that send to one rank of another host at a time, in exchanges of buckets
-                 * and of split layers */
+    int fan_in; /* the largest number of ranks that send to one rank of another host at the same time, while buckets or
+                 * split layers are exchanged */
     int64_t bytes_per_rank; /* bytes that the busiest rank sends in a step; host: bytes that it reads and writes while
                              * it exchanges */
     /* The resource that is busy longest in a step: "compute", the busiest link (host: core or memory), or "centre" for
@@ -94,7 +94,8 @@ typedef struct {
     const char *save_profile; /* file to write the times to; NULL: none */
     const char *read_trace;   /* instead of a profile: a six-column layer trace of a one-rank run of the job; implies
                                * `weak` */
-    const char *device;       /* instead of both: the name or file of a processor model (docs/devices.md) */
+    const char *device;       /* instead of a profile and a trace: the name or file of a processor model
+                               * (docs/devices.md) */
     bool weak;                /* the job's batch is the batch of each rank, not of all ranks together */
     /* Factors by which the computing of each rank takes longer (1: not longer), one for each rank of the largest count;
      * NULL: no rank is slower. Workers that take steps of their own use their own factor. Otherwise all ranks wait for
@@ -126,12 +127,12 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 
-/* The meaning of one layer with parameters for scaling (after Das et al. 2016, arXiv 1602.06709). */
+/* What one layer with parameters means for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* time for a rank's samples */
-    int64_t bytes; /* bytes that are exchanged for the layer, with the padding of the kernel's memory order; for a split
-                    * layer, bytes that a rank receives */
+    int64_t bytes; /* bytes that are exchanged for the layer, padding of the kernel's memory layout included; for a
+                    * split layer, bytes that a rank receives */
     double flop_per_byte; /* FLOP of forward and backward a byte; conv without bias: 1.5 * samples * height * width
                            * of its output */
     double window_s;      /* time that can hide the layer's exchange: the backward pass after it and the next forward

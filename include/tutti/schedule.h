@@ -107,10 +107,10 @@ typedef struct {
 typedef struct {
     char name[16]; /* "in", "in1", "out", "s3" */
     tutti_buffer_role role;
-    int32_t ordinal;    /* number among the buffers of its role: canonical sums have one `in` a root, all-to-all has one
-                         * `out` a rank */
+    int32_t ordinal;    /* number among the buffers of the same role: with canonical sums a rank has one `in` for each
+                         * root of its trees; in all-to-all it has one `out` for each rank */
     int32_t banks;      /* >= 1; only scratch may have more than one */
-    tutti_slice window; /* the part of the index space that is stored at all (count = of for everything) */
+    tutti_slice window; /* the part of the index space for which the buffer has memory (count = of means all of it) */
     int32_t leaf, nleaves; /* role IN: the buffer holds the sum of leaves [leaf, leaf + nleaves). Without canonical
                             * sums: (rank, 1) */
 } tutti_buffer;
@@ -171,7 +171,8 @@ typedef struct {
 enum { TUTTI_ALGORITHM_TEXT = 64 };
 
 typedef struct {
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "direct", "hierarchical,group=4", ... or the text that the file has */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* name and parameters: "direct", "hierarchical,group=4", ...; for a schedule
+                                           * from a file, the text in that file */
     tutti_collective collective;
     int32_t nranks;
     int32_t root;  /* root of a collective that has one, else 0 */
@@ -180,7 +181,8 @@ typedef struct {
     tutti_wire_class wire;
     const int32_t *host_of; /* mixed: the host of each rank, 0 .. nranks - 1, owned by the schedule. Else NULL */
     tutti_determinism determinism;
-    int32_t room; /* two-sided: messages that a channel holds; 0: a send ends when its message was received. Else 0 */
+    int32_t room; /* two-sided: number of messages that a channel buffers; 0: a send completes when its message was
+                   * received. Else 0 */
 } tutti_schedule_header;
 
 typedef struct tutti_schedule tutti_schedule;

@@ -46,8 +46,9 @@ typedef struct {
     bool unlabelled;  /* test data: a label that is no whole number is no failure */
 } tutti_svm_reading;
 
-/* Collective; with comm NULL, alone and the whole file. Each rank reads its range of bytes, moved to the next line
- * begin. TUTTI_ERR_DATA names file and line, the same on every rank (the first bad line of the file). */
+/* Reads a file. Collective; with comm NULL, this process alone reads the whole file. Otherwise each rank reads its
+ * range of bytes, moved to the next line begin. TUTTI_ERR_DATA names file and line, the same on every rank (the first
+ * bad line of the file). */
 tutti_status tutti_svm_data_read(tutti_comm *comm, const char *path, const tutti_svm_reading *how, tutti_svm_data *out,
                                  tutti_failure *err);
 /* Reads a text in memory, on this rank alone. `name` stands in failures. */
@@ -113,8 +114,8 @@ typedef enum {
     TUTTI_SVM_ALIKE,       /* work that every rank does alike: kernel matrix and pairs of the set, rows copied into
                             * vector lanes */
     TUTTI_SVM_UPDATING,    /* gradients of this rank's active samples */
-    TUTTI_SVM_ELIMINATING, /* dropping samples and making their gradients anew */
-    TUTTI_SVM_OTHER,       /* the beginning, events, checkpoints */
+    TUTTI_SVM_ELIMINATING, /* eliminating samples, and computing the gradients of eliminated samples again */
+    TUTTI_SVM_OTHER,       /* the start of training, events, checkpoints */
     TUTTI_SVM_NWORKS
 } tutti_svm_work;
 const char *tutti_svm_work_name(tutti_svm_work work); /* "choosing" */
@@ -129,7 +130,7 @@ typedef struct {
     double gap;              /* b_low - b_up over the active samples */
     int64_t samples, active; /* samples: number in the subproblem; active: number of those that are not eliminated */
     int64_t eliminated;      /* samples dropped so far; a sample counts each time */
-    int64_t reconstructed;   /* gradients that were made anew so far */
+    int64_t reconstructed;   /* gradients of eliminated samples that were computed again so far */
     int64_t kernel_rows;     /* rows of the kernel matrix that were computed (over the active samples) */
     int64_t cached_rows;     /* rows that were found in the cache */
     double seconds;          /* seconds since training began */
@@ -154,7 +155,7 @@ typedef struct {
 /* Returns the n heuristics from the earliest to the latest to eliminate; "none" is the last. */
 const tutti_svm_elimination *tutti_svm_eliminations(int *n);
 /* Parses a heuristic. kind: "none", "single", "multi"; threshold: "random:N", "samples:P%" with any N >= 1 and 0 < P <=
- * 100. NULL means the default's. */
+ * 100. NULL means the kind or threshold of the default heuristic. */
 tutti_status tutti_svm_elimination_parse(const char *kind, const char *threshold, tutti_svm_elimination *out,
                                          tutti_failure *err);
 

@@ -78,7 +78,7 @@ typedef enum {
                              *         bytes added to a sum, bytes/s */
     TUTTI_FIGURE_REMOTE,   /* remote  host: bytes read in another rank's memory, with the time to fetch their lines from
                             * its cache, bytes/s */
-    TUTTI_FIGURE_SWITCH,   /* switch  host: time in which a core switches from one rank to another, s */
+    TUTTI_FIGURE_SWITCH,   /* switch  host: time that a core needs to switch from one rank to another, s */
     TUTTI_FIGURE_CORES,    /* cores   host: cores that all ranks may use together */
     TUTTI_FIGURE_CACHE,    /* cache   host: bytes that stay in the caches of all cores together */
     TUTTI_FIGURE_HOSTS,    /* hosts   number of hosts; fat-tree, bigraph: hosts on one switch */
@@ -93,7 +93,8 @@ typedef enum {
     TUTTI_FIGURE_GPUS,     /* gpus    set of the machine's GPUs that ranks use; rank r is the r-th of them */
     TUTTI_FIGURE_NVLINK,   /* nvlink  rate of one NVLink, each way, bytes/s */
     TUTTI_FIGURE_LINKS,    /* links   NVLinks of a GPU into NVSwitches */
-    TUTTI_FIGURE_MESH,     /* mesh    cards: pairs of GPUs that NVLinks join; which are in `mesh` below */
+    TUTTI_FIGURE_MESH,     /* mesh    cards: pairs of GPUs that NVLinks join; the field `mesh` of tutti_topology lists
+                            *         them */
     TUTTI_FIGURE_PCIE,     /* pcie    rate of a PCIe link, each way, bytes/s */
     TUTTI_FIGURE_QPI,      /* qpi     rate between two sockets, each way, bytes/s */
     TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie | split: links between GPUs of a DGX-1 */
@@ -110,11 +111,12 @@ typedef enum {
     TUTTI_FIGURE_X,        /* x, y, z torus: nodes along each side */
     TUTTI_FIGURE_Y,
     TUTTI_FIGURE_Z,
-    TUTTI_FIGURE_INCAST, /* incast  share of a port's rate that each further sender to one host at a time costs:
-                          * Ethernet loses packets there. 0 unless a rate was given in GbE; then it is assumed */
-    TUTTI_FIGURE_BURST,  /* burst   network: bytes that a shaped link lets through at once after idling; 0: a link
+    /* incast  share of a port's rate that is lost for each further sender that sends to the same host at a time,
+     * because Ethernet then loses packets. 0 unless a rate was given in GbE; then it is assumed */
+    TUTTI_FIGURE_INCAST,
+    TUTTI_FIGURE_BURST, /* burst   network: bytes that a shaped link lets through at once after idling; 0: a link
                           *         without shaping */
-    TUTTI_FIGURE_PLACE,  /* place   block | round-robin | parity | seats joined by dots: which rank sits where */
+    TUTTI_FIGURE_PLACE, /* place   block | round-robin | parity | seats joined by dots: which rank sits where */
     TUTTI_NFIGURES
 } tutti_figure;
 const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
@@ -153,7 +155,7 @@ typedef struct tutti_topology {
  * caller that needs several facts looks once and passes the value on. */
 typedef struct {
     int ncores;           /* cores that the host allows its processes */
-    int own_cores;        /* cores that this process may use of them: its affinity mask */
+    int own_cores;        /* number of those cores that this process may use: its affinity mask */
     int nsockets;         /* sockets of the machine */
     int64_t core_cache;   /* bytes of cache private to one core (largest level) */
     int64_t shared_cache; /* bytes of last-level caches beyond core_cache, all together */
@@ -196,7 +198,7 @@ char *tutti_topology_machine_about(const char *name);
 typedef struct {
     double node;  /* cost of a node that ranks sit on */
     double once;  /* cost of everything else together: other nodes, the network */
-    double hours; /* hours of work that this buys */
+    double hours; /* hours of work that these costs pay for */
 } tutti_machine_prices;
 bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices *out);
 /* Gives a named machine enough hosts for nranks, unless the caller has given their number or listed seats. Leaves other
@@ -252,8 +254,9 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 /* Sets host_of[r] to the lowest rank whose memory rank r can map: all ranks of a `host` and those of one host of a
  * `cluster` map each other's; elsewhere it is r. */
 void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
-/* Sets machine_of[r] to the lowest rank on the machine of rank r, as `tutti train` would find it there: for a host or
- * cluster as above, and one machine for all ranks of a server of GPUs; elsewhere it is r. The ranks must fit. */
+/* Sets machine_of[r] to the lowest rank on the machine of rank r, as `tutti train` would find it on that machine. For
+ * kinds host and cluster this is the rank that tutti_topology_hosts gives. All ranks of a server of GPUs are on one
+ * machine. For other kinds it is r. The ranks must fit. */
 void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *machine_of);
 
 typedef struct {
