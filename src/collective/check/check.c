@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c: the proof of a schedule: load, replay, judge (check_impl.h says how and why it holds).
+/* check.c: the proof of a schedule: it loads the parts, replays them and judges the results (check_impl.h says how and
+ * why it holds).
  *
- * The first run remembers only accesses that may matter (check_layout.c). If it suspects a race, a second run looks
- * again with clocks that cover all threads. A race that remains is known by a number only, so one more run keeps every
- * access to the cell in question; the common case stores no names. All runs take the same interleaving. */
+ * The first run remembers only accesses that may matter (check_layout.c). If it suspects a race, a second run repeats
+ * the replay with clocks that cover all threads. A race that remains is known only by the number of its cell. So one
+ * more run keeps every access to that cell, to name them; the other runs store no names. All runs take the same
+ * interleaving. */
 #include <stdlib.h>
 
 #include "check_impl.h"

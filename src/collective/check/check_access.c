@@ -186,13 +186,13 @@ bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_ste
     return true;
 }
 
-/* Writes cells [lo, hi) of a storage as the caller of rank r before invocation e; they hold `value` then. */
 /* Cells [from, to) of a storage. */
 typedef struct {
     int32_t storage, from, to;
 } cell_range;
 
-/* Writes cells as the owner of rank r, before (mark 0) or after (mark 1) its invocation e. */
+/* Writes cells `w` as the owner of rank r, before (mark 0) or after (mark 1) its invocation e. The cells hold `value`
+ * then. */
 static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_range w, uint32_t value)
 {
     const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
@@ -241,7 +241,7 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
         int32_t lo, hi;
         tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
-        /* the input has replaced the value, as far as the input reaches */
+        /* the new input of the caller has replaced the old value wherever the input reaches */
         bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi;
         int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
                 right_lo = replaced && ready_hi > lo ? ready_hi : lo;

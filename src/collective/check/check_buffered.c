@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_buffered.c: messages over channels that buffer some: a send completes when it has found a place, and carries
- * its values from then on. Races are judged as at capacity 0, where the sender learns nothing from its message
- * either. */
+/* check_buffered.c: messages over channels that buffer a number of them: a send completes when its channel has room,
+ * and the message carries the values of that moment. Races are judged as at capacity 0, where the sender learns nothing
+ * from its message either. */
 #include <string.h>
 
 #include "check_impl.h"

@@ -184,8 +184,8 @@ static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
     return true;
 }
 
-/* Returns true if `from` knows more than `to` in entries that both layouts have. Asked first, because most messages
- * between ranks that share no memory change nothing. */
+/* Returns true if `from` knows more than `to` in entries that both layouts have. Callers test this before they join,
+ * because most messages between ranks that share no memory change nothing. */
 static bool has_more(const tutti_base *to, const tutti_base *from)
 {
     const tutti_clock_layout *a = to->layout, *b = from->layout;

@@ -47,7 +47,7 @@ typedef struct {
     uint32_t left, right;
 } tutti_sum;
 typedef struct {
-    tutti_sum *nodes; /* a leaf is {0, 0} */
+    tutti_sum *nodes; /* array of sums, two operands each; a leaf is stored as {0, 0} */
     uint32_t n, capacity, nleaves;
     uint32_t *table, mask;
     uint8_t *proved; /* for each node: every leaf is known to be in the tree exactly once */
@@ -67,7 +67,7 @@ uint32_t tutti_values_round(tutti_values *v, uint32_t a);
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
-/* The threads and owners' acts that have entries in the clocks of a rank. near = NULL: all of them, in order. */
+/* The layout of a rank's clocks: which threads and owners' acts have entries. near = NULL: all of them, in order. */
 typedef struct {
     int32_t *near, nnear; /* neighbouring ranks, ascending */
     int32_t *start;       /* nnear + 1 entries: the threads of rank near[i] begin at start[i] in counts; its marks are
@@ -107,7 +107,7 @@ static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t ran
     }
     return lo < l->nnear && l->near[lo] == rank ? lo : -1;
 }
-/* Return the place of the entry of a thread or mark, -1 if it has none. */
+/* Return the index of the clock's entry for a thread, and for a mark (an owner's act); -1 if the layout has none. */
 static inline int32_t tutti_layout_thread(const tutti_clock_layout *l, int32_t thread)
 {
     if (!l->near) return thread;
@@ -178,7 +178,7 @@ typedef struct {
     int32_t lo, hi, banks;
     int64_t base;   /* first cell of the storage */
     int32_t within; /* the storage whose cells this storage shares, -1 = it has cells of its own */
-    int32_t at;     /* where this storage begins in that one */
+    int32_t at;     /* `within` >= 0: offset of this storage in the storage `within` */
 } tutti_storage;
 
 typedef struct {
@@ -224,7 +224,8 @@ typedef struct {
     int32_t giver, taker;             /* threads that are blocked at the sending and the receiving end, -1 = none */
     int32_t gave_thread, gave_clock;  /* thread and clock of the last send or signal */
     int32_t took_thread, took_clock;  /* thread and clock of the last recv or wait */
-    int32_t ngiven, ntaken;           /* operations at both ends over all invocations */
+    int32_t ngiven, ntaken;           /* number of operations at the sending and at the receiving end so far, over all
+                                       * invocations */
     tutti_signal_note *oldest, *last; /* signals that no wait has taken yet */
     int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = no puts */
     int32_t seen_capacity;
@@ -235,7 +236,8 @@ typedef struct {
     int32_t writer,
         wclock; /* writer: a thread, nthreads + a mark, or nthreads + nmarks + a channel (a put; wclock is then the
                  * ordinal of its signal) */
-    int32_t reader, rclock; /* -1 none, a thread, or -2 - first of a list of reads */
+    int32_t reader, rclock; /* last read of the cell: -1 for none, a thread, or -2 - i for a list of reads that begins
+                             * at i */
     int32_t storage;        /* the storage through which the cell was written */
 } tutti_cell;
 typedef struct {
@@ -292,7 +294,7 @@ typedef struct {
     tutti_signal_note *spare_note;
     int32_t ninvocations, nleaves;
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
-    uint32_t *stack; /* stack of values, for reduce */
+    uint32_t *stack; /* stack on which the sum expression of a reduce step is evaluated */
     int32_t stack_capacity;
     uint32_t *first_root;    /* first root, for each invocation */
     uint32_t canonical_root; /* root of the first invocation, 0 = none */
@@ -301,7 +303,7 @@ typedef struct {
                 * 0 = none yet */
     bool fixed, canonical, agree;
     bool finished;  /* an access failed, and the failure's text is set */
-    bool suspicion; /* ... because a clock did not cover a thread */
+    bool suspicion; /* the access failed because a clock did not cover a thread, so the race is only suspected */
     int64_t watch;  /* cell that the second run watches, -1 = none */
     int64_t race;   /* cell of the race that was found, -1 = none */
     tutti_witness *witnesses;

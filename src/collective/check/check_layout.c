@@ -64,7 +64,8 @@ static void near_layout(tutti_checker *c, int32_t r, const uint64_t *near, int32
     l->nmarks = 2 * l->nnear;
 }
 
-/* Returns true if the lists would hold more than an eighth of all pairs; then all ranks count as near. */
+/* Returns true if the lists of neighbours would hold more than an eighth of all pairs; then all ranks count as
+ * neighbours of all. */
 static bool is_crowded(const tutti_checker *c, size_t words)
 {
     int64_t pairs = 0, p = c->head->nranks;

@@ -187,8 +187,9 @@ typedef struct {
     } * reader; /* for each buffer: the sequence that first reads it; sequence -1 = none yet */
 } loader;
 
-/* Notes that one sequence writes where another one read before. Then their order often comes through other ranks, so
- * clocks that cover only neighbours will not do. This only guesses which clocks to try first. */
+/* Notes that one sequence writes where another sequence read before. The order of the two accesses then often follows
+ * only from messages through other ranks, which clocks that cover only neighbours lose. The note only chooses which
+ * clocks are tried first. */
 static void note_reuse(tutti_checker *c, loader *l, const tutti_step *s, const tutti_slice *slice, bool reads)
 {
     int32_t lo, hi;

@@ -24,7 +24,7 @@ bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti
     return true;
 }
 
-/* Computes the results of the step from its inputs, as pieces. */
+/* Computes the results of the step from its inputs and stores them in c->pieces. */
 static void evaluate(tutti_checker *c, const tutti_check_step *s, const int32_t *args, int32_t e)
 {
     const int32_t *in = tutti_check_inputs(args), *fold = folds(args);

@@ -84,8 +84,8 @@ static uint32_t leaf_at(const tutti_checker *c, int32_t first, int32_t count)
     return 0;
 }
 
-/* Builds the balanced tree over leaves [first, first + count) bottom up, taking inputs whole. Returns 0 if inputs do
- * not fit. */
+/* Builds the balanced tree over leaves [first, first + count) bottom up. An input that holds the sum of several leaves
+ * is one subtree. Returns 0 if an input does not fit into the tree. */
 static uint32_t balanced(tutti_checker *c, int32_t first, int32_t count)
 {
     uint32_t leaf = leaf_at(c, first, count);
@@ -179,7 +179,7 @@ static void compare_held(tutti_checker *c, int32_t e, int64_t lo, int64_t hi, ui
     }
 }
 
-/* Proves a slice of the output of ordinal slice->buffer. */
+/* Proves that a slice of rank r's output (ordinal slice->buffer) holds what the collective owes. */
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
     int32_t lo, hi, out = c->ranks[r].outs[slice->buffer];

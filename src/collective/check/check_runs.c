@@ -15,7 +15,7 @@ void tutti_runs_init(tutti_checker *c)
         const tutti_storage *s = &c->storages[i];
         int64_t width = i < c->nstorages ? s->hi - s->lo : 1;
         for (int32_t bank = 0; width && bank < (i < c->nstorages ? s->banks : 1); bank++) {
-            /* one run more begins behind the last cell, so that a search always finds one */
+            /* a bit is also set behind the last cell, so that a search for the next run always ends */
             int64_t at = i < c->nstorages ? s->base + bank * width : c->ncells;
             c->heads[at / 64] |= (uint64_t)1 << (at % 64);
             c->cells[at].writer = c->cells[at].reader = -1;
@@ -66,7 +66,7 @@ void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi)
     }
 }
 
-/* Makes [lo, hi) one run; its cells' reads were forgotten before. */
+/* Makes the cells [lo, hi) one run. The caller has emptied their lists of reads before. */
 static void melt(tutti_checker *c, int64_t lo, int64_t hi)
 {
     for (int64_t at = lo + 1; at < hi;) {

@@ -33,7 +33,8 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
 
 static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 {
-    bool ascending = true; /* compilers make the ordinals of each role in order, so none occurs twice */
+    bool ascending = true; /* compilers number the ordinals of each role in ascending order; then no ordinal occurs
+                            * twice */
     int32_t last[3] = {-1, -1, -1};
     for (int32_t i = 0; i < p->nbuffers; i++) {
         const tutti_buffer *b = &p->buffers[i];
@@ -42,7 +43,7 @@ static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
             ascending = ascending && b->ordinal > last[b->role];
             last[b->role] = b->ordinal;
         }
-        /* scratch buffers have no ordinals: their indices differ */
+        /* buffers of scratch need no test, because they have no ordinals */
         bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH;
         for (int32_t k = 0; unique && k < i && st == TUTTI_OK; k++)
             if (p->buffers[k].role == b->role && p->buffers[k].ordinal == b->ordinal)

@@ -31,7 +31,8 @@ void tutti_values_release(tutti_values *v)
     *v = (tutti_values){0};
 }
 
-/* A rounded value is a sum with this node, which is no leaf and holds nothing. */
+/* Returns the node that marks a rounding: the sum of a value and this node is the rounded value. It is no leaf and
+ * contains none. */
 static uint32_t mark_of(const tutti_values *v)
 {
     return v->nleaves + 1;
