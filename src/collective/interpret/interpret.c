@@ -25,7 +25,7 @@ static void land_one(tutti_run *run)
     run->flights[i] = run->flights[--run->nflights];
 }
 
-/* Lets the first actor of `order` that can act do so; false if none can. */
+/* Goes through `order` from place `start` and plays one action of the first actor that can act; false if none can. */
 static bool act_in_order(tutti_run *run, const int32_t *order, int32_t start)
 {
     int32_t n = run->world->nactors;

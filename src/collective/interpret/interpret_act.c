@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_act.c: plays one action of one actor: an element (or slice) read or written, a signal, a wait, a message
- * offered. */
+/* interpret_act.c: plays one action of one actor: it reads or writes an element (or slice), signals, waits, or offers a
+ * message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

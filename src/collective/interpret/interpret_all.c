@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_all.c: plays every interleaving of a schedule whose order can matter.
  *
- * A search over states. Signals, waits, offers of messages, and accesses to words that only one actor ever touches
- * commute with everything that others may do. So they are done at once, in any order (a persistent set of one action),
- * and the search branches only over accesses to shared words. A hash of 64 bits recognises states that were seen. */
+ * It searches the states that a run can reach. Signals, waits, offers of messages, and accesses to words that only one
+ * actor ever touches commute with everything that other actors may do. So the search plays them at once, in any order
+ * (a persistent set of one action), and branches only over accesses to shared words. A hash of 64 bits recognises
+ * states that were seen. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,8 @@ static const tutti_buffer *find_buffer(const tutti_world *w, int32_t r, tutti_bu
     return NULL;
 }
 
-/* Returns what the caller writes of an input: its window; in collectives of slices only the rank's own slice. */
+/* Sets [*lo, *hi) to the elements of an input that the caller writes: the input's window, or only the rank's own slice
+ * in collectives that take slices. */
 static void input_range(const tutti_world *w, int32_t r, const tutti_buffer *in, int64_t *lo, int64_t *hi)
 {
     tutti_collective c = w->head->collective;
@@ -131,7 +132,7 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             if (!is_input(w, r, i)) out[i].sum = out[i].tree = tutti_world_mix((uint64_t)(i + e * 1000) ^ w->salt);
         skip -= (hi - lo + w->chunk - 1) / w->chunk;
-        left = -1 - skip; /* chunks still to come of this and all earlier outputs */
+        left = -1 - skip; /* number of chunks of this and all earlier outputs that are left for later actions */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->is_free = e + 1;
@@ -158,7 +159,7 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             words[i] = tutti_world_leaf(w, r, ordinal, e, i);
         skip -= chunks;
-        left = -1 - skip; /* chunks still to come of this and all earlier inputs */
+        left = -1 - skip; /* number of chunks of this and all earlier inputs that are left for later actions */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->ready = e + 1;

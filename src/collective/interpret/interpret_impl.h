@@ -55,11 +55,11 @@ typedef struct {
 } tutti_world;
 
 typedef struct {
-    int32_t at, micro; /* step of the list, and action within the step */
+    int32_t at, micro; /* at: the actor's next step in its list of steps; micro: next action within that step */
 } tutti_actor_state;
 
 typedef struct {
-    int32_t given, taken; /* numbers of signals and waits, or of messages */
+    int32_t given, taken; /* number of signals and of waits on the channel, or of messages sent and received */
     int32_t sender;       /* rendezvous: 1 + the actor that offers a message */
     int32_t queued;       /* number of buffered messages */
 } tutti_line_state;
@@ -110,7 +110,7 @@ void tutti_world_release(tutti_world *w);
 void tutti_state_create(tutti_state *s, const tutti_world *w);
 /* Returns the number of sequences of rank r that have to complete. */
 int32_t tutti_world_nrunning(const tutti_world *w, int32_t r);
-void tutti_run_reset(tutti_run *run); /* resets the run to the beginning */
+void tutti_run_reset(tutti_run *run); /* resets the run to the beginning and frees the messages that are under way */
 
 /* ---- actions (interpret_act.c) ---- */
 /* OVER: the actor has nothing left to do */
