@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_regions.c: regions of a device's own memory, and of the host's memory, of which the device is shown each
- * rank's part. */
+/* device_regions.c: makes regions in a device's own memory or in the host's memory. In the second case each rank's part
+ * of a region is enrolled with the device. */
 #include "device_regions.h"
 
 /* ---- regions of the device's own memory ---- */

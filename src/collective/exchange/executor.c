@@ -163,7 +163,8 @@ static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchang
     return st;
 }
 
-/* Compares the notices of all ranks; refused: without the parts, which were not hashed. */
+/* Compares the notices of all ranks. refused: this rank refuses the exchanges; then the parts were not hashed and are
+ * not compared. */
 static tutti_status compare(tutti_exchange *const *x, const tutti_exchange_request *requests, const notice_table *t,
                             bool refused, tutti_failure *err)
 {
@@ -188,7 +189,7 @@ static void fill_part(const tutti_exchange *x, const tutti_exchange_request *q, 
     out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(part, x->nmembers, 0, &x->vector, q->binding.plain) : 0;
 }
 
-/* parts: this rank's own; NULL: this rank refuses the exchanges. */
+/* Fills this rank's notices. parts: this rank's own; NULL: this rank refuses the exchanges. */
 static void fill_notices(tutti_exchange *const *x, const tutti_exchange_request *requests, const tutti_part *parts,
                          int n, exchange_notice *own)
 {
@@ -329,8 +330,8 @@ static void release_parts(tutti_exchange *const *x, tutti_part *parts, int n)
     free(parts);
 }
 
-/* Shows this rank's buffers, because peers place them too: if each rank made the parts of the others for that, the work
- * would grow with the cube of the ranks. */
+/* Writes this rank's list of buffers into shared memory, because peers need to know where they lie. If each rank made
+ * the parts of the others to find that out, the work would grow with the cube of the ranks. */
 static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti_part *parts, int n, tutti_failure *err)
 {
     for (int i = 0; i < n; i++)
@@ -416,7 +417,9 @@ void tutti_exchange_destroy(tutti_exchange *x)
             break;
         }
     for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
-        if (other->first == x) other->first = NULL; /* x ends nothing any more, so `other` no longer follows it */
+        if (other->first == x)
+            other->first = NULL; /* x is destroyed and ends no more invocations, so `other` no longer
+                                                     * follows it */
     for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
         tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);

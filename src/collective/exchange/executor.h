@@ -67,14 +67,15 @@ typedef struct {
      * start. A schedule in which ranks touch memory of others needs a group that can do so (tutti_group_probe_peers);
      * one-shot and two-shot need nothing. */
     bool plain;
-    /* Stores that others read (plain: scratch; regions: every output) bypass the caches, whatever their length. This
-     * pays on machines where a line that another core has just written arrives later than a line from memory. */
+    /* Stores to memory that other ranks read (plain: scratch; regions: every output) bypass the caches, whatever their
+     * length. This pays on machines where a line that another core has just written arrives later than a line from
+     * memory. */
     bool past_caches;
-    /* The device of inputs and outputs, which does all work on them here. NULL: the cpu. Exchanges that are made
-     * together have the same device. */
+    /* The device that computes on inputs and outputs on this rank. NULL: the cpu. Exchanges that are made together have
+     * the same device. */
     const tutti_device *device;
-    int priority; /* of the group's exchanges in flight, that with the lowest number goes on first; equal numbers take
-                   * turns */
+    int priority; /* among the group's exchanges in flight, the exchange with the lowest number moves first; exchanges
+                   * with equal numbers take turns */
 } tutti_exchange_binding;
 
 /* Creates an exchange. The schedule must be checked and lowered for the hosts of the members
@@ -112,10 +113,10 @@ void tutti_exchange_call(tutti_exchange *x, uint64_t call);
  * aimed), and the exchange stays in flight. It may not start or destroy exchanges or fail the group. */
 void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
 
-/* Makes x follow `first`: the caller no longer tells x that it is ready. Instead, once an invocation, act is called
- * when `first` has ended its invocation of the same number and all other conditions of x hold; then x is ready. act is
- * called inside the call that drives x, or (`beside`) in the thread that makes progress. It may call no function of the
- * group, and callers that want the wire wait for it. */
+/* Makes x follow `first`: the caller no longer tells x that it is ready. Instead the library calls `act` once an
+ * invocation, when `first` has ended its invocation of the same number and all other conditions of x hold; then x is
+ * ready. `act` runs inside the call that drives x, or (`beside`) in the thread that makes progress. It may call no
+ * function of the group. Callers that want to use the wire wait until `act` has returned. */
 void tutti_exchange_follow(tutti_exchange *x, tutti_exchange *first, void (*act)(void *arg, bool beside), void *arg);
 
 /* Starts x if may(arg) returns true. Callbacks of tutti_exchange_on_done cannot run in between, so both may look at the
@@ -129,8 +130,9 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
 /* Waits until done, the deadline, or a death. The failure names rank, host, exchange, schedule step, peer, bytes
  * missing, and the ranks that have not arrived. Drives the group's other exchanges meanwhile. */
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
-/* Waits as tutti_exchange_wait does, but until *done is set: by an `again` of this exchange, or by
- * tutti_group_gone_flag of a rank that it needs. In the second case it may not be started again. */
+/* Waits as tutti_exchange_wait does, but until *done is set. The callback `again` of this exchange sets it, or
+ * tutti_group_gone_flag when a rank that the exchange needs is gone. In the second case the exchange may not be started
+ * again. */
 tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err);
 /* Drives all exchanges in flight once and never blocks. */
 void tutti_exchange_progress(tutti_group *group);
@@ -157,9 +159,8 @@ typedef struct {
     /* Times (clock_ns) of the last invocation, if it was timed: when the caller last started or told it, and when it
      * was done. */
     int64_t told_ns, done_ns;
-    double
-        met_s; /* summed over timed invocations: all time except before the other ranks had begun, when nothing could be
-                * done */
+    double met_s; /* time summed over timed invocations, without the time before the other ranks had begun, when nothing
+                * could be done */
 } tutti_exchange_stats;
 /* Turns timing of later invocations on or off: each then reads the clock a few times; off at first. */
 void tutti_exchange_time(tutti_exchange *x, bool on);

@@ -61,8 +61,8 @@ static void bind_signal(tutti_binder *b, const tutti_step *step, tutti_op *op)
         op->counter = counter_at(x, step->peer, x->me, step->channel);
 }
 
-/* Numbers the counters: the i-th signal (or wait) on a channel has ordinal i; `each` is their number in an
- * invocation. */
+/* Numbers the steps that signal (or wait): the i-th such step on a channel gets ordinal i. `each` becomes the number of
+ * such steps on the channel in an invocation. */
 static void number_counters(tutti_exchange *x, tutti_step_kind kind)
 {
     int32_t *each = tutti_alloc(sizeof *each * ((size_t)x->group->nranks * (size_t)x->nchannels + 1));
@@ -285,6 +285,6 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     tutti_exchange_point(b, part);
     if (!binding->plain) tutti_stores_choose(x, schedule, binding->past_caches);
     x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->me);
-    b->err = NULL; /* err belongs to the caller */
+    b->err = NULL; /* the binder outlives this call, but `err` is the caller's */
     return TUTTI_OK;
 }

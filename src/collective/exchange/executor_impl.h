@@ -62,8 +62,8 @@ typedef struct {
     const uint8_t *folds;       /* reduce: number of folds after each input */
     int64_t n, cursor;          /* elements of the step, and the number of them that are done */
     size_t in_bytes, out_bytes; /* bytes of an element of the step's inputs, and of its outputs */
-    bool shows;                 /* plain: the step stores memory that peers will read */
-    int32_t first_peer, npeers; /* plain: range in the peers' pointers */
+    bool shows;                 /* plain: the step stores into memory that peers will read */
+    int32_t first_peer, npeers; /* plain: the step's range in the array `peers` of tutti_plain */
     tutti_counter *counter;     /* signal: counter in the peer's memory; wait: counter in this rank's */
     tutti_wire *wire;           /* the wire of a put or signal to a far peer; else NULL */
     uint64_t far;               /* signal over a wire: address of the counter, as the peer sees it */
@@ -82,7 +82,7 @@ typedef struct {
 
 typedef struct tutti_plain tutti_plain;
 
-/* Regions: stores that bypass the caches (executor_stores.c). */
+/* For exchanges on regions: whether stores bypass the caches, and the trials that decide it (executor_stores.c). */
 typedef struct {
     bool past;
     int left;          /* number of trial invocations still to come */
@@ -113,7 +113,7 @@ struct tutti_exchange {
     tutti_sequence *sequences;
     int32_t nsequences;
     tutti_dtype type, sent; /* type of outputs; type of scratch */
-    bool rounds;            /* ... and whether sent values are rounded to that type */
+    bool rounds;            /* values are rounded to the type `sent` before they are sent */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* pointers of the ops; invocation e uses set e mod nsets */
@@ -126,8 +126,8 @@ struct tutti_exchange {
     unsigned when;
     int32_t remaining; /* ops of this invocation that are not done */
     bool timed;
-    int64_t began_ns, met_ns; /* timed: beginning of this invocation; time of its first move after a wait, 0 = none
-                               * yet */
+    int64_t began_ns, met_ns; /* timed: when this invocation began, and when it first moved anything after a wait (0 =
+                               * not yet) */
     double worked_s;          /* stats.work_s when this invocation began */
     bool has_waited;
     tutti_stores stores;
@@ -276,7 +276,8 @@ struct tutti_plain {
     bool stream, shown_past; /* stream: outputs bypass the caches in this invocation; shown_past: so do stores that
                               * peers read */
     size_t average;          /* offset in out of the elements that this rank divides */
-    char *bounce;            /* NULL: peers' memory can be used like this rank's own */
+    char *bounce;            /* buffer for pieces of peers' memory; NULL: peers' memory can be used like this rank's
+                              * own */
     size_t bounce_bytes;     /* bytes of `bounce` for each operand */
 };
 
@@ -292,13 +293,13 @@ void tutti_plain_find_peers(const tutti_exchange *x, const tutti_op *op);
  * Returns false if that fails now (a peer has died) or for good (the group has failed). */
 bool tutti_peer_move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n);
 
-/* Returns the elements before slice point k of `of`: floor(k * n / of) without overflow. */
+/* Returns the number of elements before point k of `of` equal slices: floor(k * n / of) without overflow. */
 static inline int64_t tutti_slice_point(int64_t k, int64_t n, int64_t of)
 {
     return n / of * k + n % of * k / of;
 }
 
-/* Returns the elements before slice point k of `of` (executor.h). */
+/* Returns the number of elements before point k of `of` slices, also if blocks are uneven (executor.h). */
 static inline int64_t tutti_vector_point(const tutti_vector *v, int64_t k, int64_t of)
 {
     if (!v->first) return tutti_slice_point(k, v->n, of);
@@ -328,7 +329,7 @@ int64_t tutti_exchange_missing(const tutti_exchange *x);
 /* Wakes the threads in tutti_exchange_wait_any, so that they look again. The caller holds the lock. */
 void tutti_exchange_wake_sleepers(tutti_group *g);
 
-/* Drives one exchange, or all that are active, once; true if anything moved. */
+/* Drive one exchange, or all that are active, once; return true if there was any progress. */
 bool tutti_exchange_advance(tutti_exchange *x);
 bool tutti_exchange_advance_all(tutti_group *group);
 

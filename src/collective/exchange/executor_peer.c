@@ -38,7 +38,7 @@ static char *take_bounce(piece *p)
 
 /* --- failures --- */
 
-/* Returns true if the piece exists at the peer's end, so that the missing memory must be this rank's. */
+/* Returns true if the peer's memory of the piece exists, so that the missing memory must be this rank's. */
 static bool is_there(const piece *p, int32_t k)
 {
     char byte;

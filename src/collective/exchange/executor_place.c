@@ -21,7 +21,8 @@ static size_t window_bytes(const tutti_buffer *b, const tutti_vector *v)
            tutti_buffer_element(v, b);
 }
 
-/* Plain memory: with a shorter vector, floor(f*n) may make a window one element longer. */
+/* Returns the bytes of one bank. In plain memory the vector may become shorter later, and floor(f*n) may then make a
+ * window one element longer. */
 static size_t bank_bytes(const tutti_buffer *b, const tutti_vector *v, bool plain)
 {
     return (window_bytes(b, v) + (plain ? v->bytes : 0) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
@@ -135,7 +136,8 @@ static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *b
     memcpy(r->buffers, buffers, sizeof *buffers * (size_t)n);
 }
 
-/* A near member has shown its buffers; those of a far one are found by making its part, which costs its steps. */
+/* The buffers of a near member are read from its list in shared memory. Those of a far member are found by making its
+ * part, which costs time for each of its steps. */
 void tutti_binder_need(tutti_binder *b, int32_t member)
 {
     tutti_part part;

@@ -97,8 +97,8 @@ void tutti_plain_release(tutti_plain *p)
     free(p->bounce);
 }
 
-/* Cuts the same steps for a vector of another length. Only lengths change; everything that could be refused was checked
- * at binding. */
+/* Binds the same steps for a vector of another length. Only lengths change; everything that could be refused was
+ * checked at binding. */
 static void cut(tutti_exchange *x, int64_t n)
 {
     tutti_plain *p = x->plain;

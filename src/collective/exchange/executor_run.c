@@ -74,7 +74,8 @@ static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 
 typedef enum { STEP_DONE, STEP_GOES_ON, STEP_HELD } step_progress;
 
-/* The time before the first move was this rank's own work, and waiting until the others began. */
+/* Notes the first move of the invocation after a wait. Of the time before, met_s counts only this rank's own work: the
+ * rest was waiting until the other ranks began. */
 static void note_meeting(tutti_exchange *x)
 {
     x->met_ns = tutti_clock_ns();
@@ -88,7 +89,8 @@ static void settle(const tutti_exchange *x)
     if (x->nmembers > 1) x->device->finish(x->device);
 }
 
-/* Work in this thread goes in blocks, so that other exchanges get turns; a card's queue takes all at once. */
+/* Returns true if the step is done in blocks. Work in this thread is, so that other exchanges get turns; a card's queue
+ * takes all the work at once. */
 static bool goes_in_blocks(const tutti_exchange *x, const tutti_op *op)
 {
     return x->device->shares_host && op->nins + op->nouts <= MOST_MOVED;
@@ -274,7 +276,7 @@ static void end(const tutti_exchange *x)
     if (x->sleeper) pthread_cond_signal(x->sleeper);
 }
 
-/* Makes x ready when its act has been called; returns true if that happened now. */
+/* Calls the act of x if x follows another exchange, and makes x ready; returns true if that happened now. */
 static bool follow(tutti_exchange *x)
 {
     const unsigned others = TUTTI_WHEN_FREE;
@@ -326,8 +328,8 @@ bool tutti_exchange_advance(tutti_exchange *x)
     return moved;
 }
 
-/* Gives as many turns as exchanges are active. Those of one priority take one each; while that moves something, the
- * exchanges behind them give their turns away. */
+/* Gives as many turns as exchanges are active. Exchanges of equal priority take one turn each. While these move
+ * anything, the exchanges of lower priority give their turns away. */
 bool tutti_exchange_advance_all(tutti_group *group)
 {
     bool moved = group->wire && group->wire->row->progress(group->wire);

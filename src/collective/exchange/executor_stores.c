@@ -29,7 +29,8 @@ void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool
         char *const *at = x->pointers[0] + op->first;
         op->stream = true;
         for (int32_t k = 0; k < op->nins; k++)
-            for (int32_t o = 0; o < op->nouts; o++) /* the line has been read, so this core has it already */
+            for (int32_t o = 0; o < op->nouts; o++) /* an input has the same address as the output, so this core has
+                                                     * read the output's lines already */
                 if (at[k] == at[op->nins + o]) op->stream = false;
     }
 }

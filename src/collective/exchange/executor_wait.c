@@ -15,7 +15,8 @@
 #include "executor_impl.h"
 
 enum { AWAKE_NS = 50000, LOOKS_PER_CLOCK = 32, SHORT_BYTES = 1 << 17 };
-static const int64_t GRACE_NS = 1000000000; /* time by which a goodbye may overtake signals */
+static const int64_t GRACE_NS = 1000000000; /* a goodbye may arrive this much earlier than signals that were sent before
+                                             * it */
 
 /* Tells the core that this thread only waits, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
@@ -68,7 +69,7 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
     return x->group->failed;
 }
 
-/* A peer is in another call: the group's callback may know which. */
+/* Fails the wait because a peer is in another call. The group's callback may know which call that is. */
 static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
 {
     tutti_group *g = x->group;
@@ -104,8 +105,8 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* Advances once more at news of a failure, and returns true if the exchange is complete, which is no failure: the rank
- * that told of it had given its signals before. */
+/* Returns true if the exchange is complete after one more advance. Called at news of a failure: the rank that told of
+ * it may have given all its signals before, and then this exchange has not failed. */
 static bool is_whole(const tutti_exchange *x)
 {
     while (x->active && advance(x->group)) continue;
@@ -301,7 +302,8 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }
 
-/* Registers the sleeper, so that only it is woken when one of the exchanges ends. */
+/* Registers the condition of a waiting thread with the exchanges, so that only this thread is woken when one of them
+ * ends. */
 static void say_who_sleeps(tutti_exchange *const x[], int n, pthread_cond_t *called)
 {
     for (int i = 0; i < n; i++) x[i]->sleeper = called;

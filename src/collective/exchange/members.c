@@ -12,7 +12,7 @@ tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t 
     if (members.n != nplaces)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the schedule is for %d ranks, and %d are its members", what,
                           nplaces, members.n);
-    /* for each rank: 1 + index in the list; 0: not a member so far */
+    /* for each rank of the group: 1 + its index in the list of members; 0: the rank was not in the list so far */
     int32_t *place_of = tutti_alloc(sizeof *place_of * (size_t)g->nranks);
     tutti_status st = TUTTI_OK;
     for (int32_t i = 0; i < members.n && !st; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote.c: writes, signals and reads of another rank's memory, without a schedule.
  *
- * The wait is a small form of the executor's: look, yield, sleep on the doorbell and the wire's descriptor. The owner
- * drives meanwhile. */
+ * A wait here is a small form of the executor's: it polls, yields, and then sleeps on the doorbell and the wire's
+ * descriptor. The thread that waits drives the group meanwhile. */
 #include "remote.h"
 
 #include <sched.h>
@@ -36,7 +36,7 @@ static void keep(tutti_writes *writes, tutti_put *put)
     writes->head = f;
 }
 
-/* Wakes the thread, unless the descriptor on which it sleeps reports everything under way. */
+/* Wakes the thread that makes progress, unless the descriptor on which it sleeps reports everything under way. */
 static void kick(tutti_group *g)
 {
     if (!(g->wire->row->can & TUTTI_WIRE_TELLS_ALL)) tutti_driver_kick(g);

@@ -31,7 +31,7 @@ void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, s
  * given up that region. After TUTTI_ERR_PEER the wire is halted: nothing more is written to `to`. */
 tutti_status tutti_remote_read(tutti_group *g, const tutti_remote_place *from, void *to, size_t nbytes,
                                tutti_failure *err);
-/* Waits until *word >= at_least, the deadline, or a death. Drives the group's exchanges meanwhile. */
+/* Waits until *word >= at_least; fails at the deadline or a death. Drives the group's exchanges meanwhile. */
 tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t at_least, tutti_failure *err);
 /* Returns when the sources of all writes may be changed. */
 tutti_status tutti_remote_flush(tutti_group *g, tutti_writes *writes, tutti_failure *err);
