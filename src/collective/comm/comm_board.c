@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_board.c: a board on which each rank shows which call it has made, so that calls that differ are refused.
  *
- * A ring of the last calls of a rank: number and notice. The writer stores the number last, and the reader looks at it
- * before and after, so it skips a notice that is being overwritten: a rank that is so far ahead has got its answers.
- * Posting costs two cache lines of this rank. Others read them when they have waited in vain for a while, or have met a
- * rank that marks the invocation with another call number. */
+ * The board of a rank is a ring of its last calls: number and notice. The writer stores the number last. The reader
+ * looks at the number before and after it reads, and skips a notice that is being overwritten: a rank that is so far
+ * ahead has got its answers. Posting costs two cache lines of this rank. Other ranks read them after they have waited
+ * in vain for a while, or when a peer marks the invocation with another call number. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static void look(void *arg)
         if (!tutti_board_compare(comm, number)) return;
 }
 
-/* Makes all ranks choose among the same ways through memory. */
+/* Sets comm->crowded on all ranks if any rank has no core of its own, so that all choose among the same ways through
+ * memory. */
 static tutti_status look_at_cores(tutti_comm *comm, tutti_failure *err)
 {
     const uint64_t own = !tutti_group_has_cores(comm->group);

@@ -334,8 +334,8 @@ tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_
         free(q);
         return st;
     }
-    q->call.counts = NULL, q->call.algorithm = NULL; /* the caller owns these arrays, and they are not needed any
-                                                      * more */
+    q->call.counts = NULL, q->call.algorithm = NULL; /* the caller owns these two arrays; the request does not need them
+                                                      * any more */
     q->notice.preparing = 0;
     list(q);
     *out = q;
@@ -383,7 +383,7 @@ static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
     if (q->active && !st && atomic_load(&q->done)) {
         q->active = false;
     }
-    if (st && q->active) { /* the request is over, but not done */
+    if (st && q->active) { /* the request has ended without a result */
         tutti_call_queue_drop(q->queue);
         q->active = false;
     }

@@ -2,12 +2,12 @@
 /* comm_choice.c: chooses the way through memory for the next call of a class, by the times that rank 0 measured
  * (comm_way.h).
  *
- * Each way is tried in several calls in a row, because the time of a call depends on the one before it. The first call
+ * Each way is tried in several calls in a row, because the time of a call depends on the call before it. The first call
  * finds cold memory and does not count. If ranks take turns on a core, one call is short because another was long.
  *
- * If they do not, a long call takes its own time, or up to 3 ms more if another process had the core for a time slice.
- * The shortest of a few calls says which of two ways is faster; their mean would say which of them another process
- * disturbed. */
+ * If each rank has a core, a long call takes its own time, or up to 3 ms more if another process had the core for a
+ * time slice. The shortest of a few calls says which of two ways is faster; their mean would say which of them another
+ * process disturbed. */
 #include "comm_way.h"
 
 /* Trying a way through memory again may cost this share of the time, and happens after PAUSE calls at the earliest. */
@@ -91,8 +91,8 @@ tutti_way tutti_class_next(tutti_class *c)
     return c->way;
 }
 
-/* A change that makes the best way slower or faster (touched pages, a busy machine) most likely affects all ways. So
- * the others' times move with it, and only a try changes which way is best. */
+/* Scales the times of the other ways with that of the best way. A change that makes the best way slower or faster
+ * (touched pages, a busy machine) most likely affects all ways. So only a try changes which way is best. */
 static void follow(tutti_class *c, tutti_way best, double before)
 {
     const double factor = c->record[best].cost / before;

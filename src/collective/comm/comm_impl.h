@@ -30,8 +30,8 @@ typedef struct {
     int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the vector that the exchange moves */
     int64_t in, out;            /* places of input and output; mapped: allocation << 48 | offset; other paths: 0 */
-    uint64_t counts, algorithm; /* hashes of both; counts 0: equal blocks, or staged (which takes any counts); algorithm
-                                 * 0: auto */
+    uint64_t counts, algorithm; /* hashes of the counts and of the algorithm's name; counts 0: equal blocks, or staged
+                                 * (which takes any counts); algorithm 0: auto */
 } tutti_call_key;
 _Static_assert(sizeof(tutti_call_key) == 64, "no padding: keys are compared byte by byte");
 
@@ -67,11 +67,11 @@ typedef struct {
 } tutti_call_block;
 
 struct tutti_request {
-    tutti_comm *comm;                            /* NULL: the communicator is destroyed, and with it what the request
-                                                  * was prepared on */
+    tutti_comm *comm;                            /* NULL: the communicator is destroyed, and with it the queue of this
+                                                  * request */
     tutti_call_queue *queue;                     /* NULL: the allocation that the queue used has been freed */
     tutti_request *next;                         /* the next request of the queue */
-    tutti_request *next_prepared, **prepared_at; /* list of the communicator's prepared requests */
+    tutti_request *next_prepared, **prepared_at; /* links of the list of the communicator's prepared requests */
     tutti_call call;
     tutti_notice notice;
     size_t bytes;               /* bytes of an element */
@@ -129,7 +129,7 @@ struct tutti_comm {
     int rank, nranks;
     tutti_call_queue *queues; /* the queue that was used last is first */
     tutti_last last;
-    bool has_last; /* `last` is valid: no memory has been made or freed since */
+    bool has_last; /* `last` is valid: since then no memory was allocated, enrolled or freed */
     tutti_class *classes;
     int nclasses;
     tutti_allocation *allocations;
@@ -138,12 +138,12 @@ struct tutti_comm {
     tutti_made_schedule *made;     /* schedules that the library made */
     tutti_request *prepared;       /* all requests that have not been freed */
     tutti_region *board;
-    bool crowded;        /* ranks share cores, as this rank sees it: then the time depends on the work of all ranks
-                          * together */
+    bool crowded;        /* some rank shares its core with another rank; then the time of a call depends on the work of
+                          * all ranks together */
     uint64_t calls;      /* number of the last call; calls count from 1 */
     tutti_writes writes; /* writes of tutti/transfer.h in flight */
     struct tutti_launched *from; /* the launch environment from which the communicator was made; else NULL */
-    struct tutti_home *home;     /* the process that made the communicator */
+    struct tutti_home *home;     /* tells the process that made the communicator from its children by fork */
     atomic_bool in_use;          /* a call is running */
     int64_t timed_ns;            /* when the last timed call ended */
     tutti_topology *here;        /* the hosts of the ranks as a topology; NULL: not needed yet */
@@ -183,7 +183,7 @@ void tutti_made_schedules_destroy(tutti_comm *comm);
 /* --- requests in a queue: comm_queue.c --- */
 /* Called when an invocation is complete; arg is the queue. Returns true if the next one begins. */
 bool tutti_call_queue_turn(void *arg);
-/* Queues the request; it begins at once if nothing is before it. */
+/* Queues the request. It begins at once if no other request is before it. */
 void tutti_call_queue_push(tutti_request *q);
 /* Ends all requests of the queue after a failure of the group. */
 void tutti_call_queue_drop(tutti_call_queue *queue);

@@ -61,7 +61,7 @@ static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_
     return TUTTI_OK;
 }
 
-/* All ranks hear that one rank refused, so that none waits for it. */
+/* Compares the size on all ranks, and tells all ranks if one of them refused, so that none waits for that rank. */
 static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, tutti_failure *err)
 {
     struct {

@@ -204,8 +204,8 @@ static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_
     if (bytes >= CHOICE_BYTES && can_reach(comm)) plan->ways |= bit(TUTTI_WAY_REACHED);
 }
 
-/* Lists the ways of collectives other than allreduce. If a rank may end before another has begun, calls cannot try
- * ways. */
+/* Lists the ways of collectives other than allreduce. Calls of a collective in which a rank may end before another has
+ * begun try no ways. */
 static void ways_of_others(const tutti_comm *comm, const tutti_call *call, int64_t bytes, tutti_call_plan *plan)
 {
     const bool far = tutti_group_nhosts(comm->group) > 1;
@@ -280,7 +280,8 @@ tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, cons
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
     tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
-    /* staged: copies come in between. reached, rooted: ranks reach into the root's memory, in place or not */
+    /* staged is never in place, because copies come in between; nor is reached with a root, because ranks reach into
+     * the root's memory, in place or not */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
                  !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
     k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total

@@ -55,7 +55,7 @@ bool tutti_call_queue_turn(void *arg)
     if (q->at >= q->length) {
         l->head = q->next;
         if (!l->head) l->tail = NULL;
-        atomic_store(&q->done, true); /* from here on the request belongs to its owner */
+        atomic_store(&q->done, true); /* from here on only the owner may touch the request */
     }
     if (!l->head) return false;
     load(l);

@@ -135,7 +135,8 @@ static tutti_place place_at(const tutti_comm *comm, int64_t token)
     return (tutti_place){a ? a->region : NULL, (size_t)(token & (((int64_t)1 << 48) - 1))};
 }
 
-/* Sets where the exchange finds its memory. In place it is in the whole vector, otherwise blocks lie alone. */
+/* Sets where the exchange finds its memory. In place, the blocks lie in the whole vector; otherwise input and output
+ * hold only their own blocks. */
 static void bind_places(const tutti_call_queue *l, const tutti_call *call, tutti_place *in, tutti_exchange_binding *b)
 {
     const tutti_collective c = call->collective;

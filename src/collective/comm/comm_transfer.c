@@ -4,8 +4,8 @@
 
 #include "comm_impl.h"
 
-/* Finds the allocation; NULL and words: [at, at + nbytes) of this rank's part is not all in one allocation, or there is
- * no such rank. */
+/* Finds the allocation that holds [at, at + nbytes) of this rank's part. Returns NULL and sets the failure if not all
+ * of it is in one allocation, or if there is no such rank. */
 static const tutti_allocation *find(const tutti_comm *comm, int rank, const void *at, size_t nbytes, size_t *offset,
                                     tutti_failure *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_way.c: the table of ways through memory: in regions, staged, through scratch, through the system. */
+/* comm_way.c: the table of ways through memory: in regions, staged through copies, through scratch, or by the system's
+ * copies between processes. */
 #include "comm_way.h"
 
 #include <assert.h>

@@ -42,7 +42,8 @@ typedef struct {
                             * figures of this host */
     bool past_caches;      /* memory that peers read is stored past the caches */
     int32_t piece;         /* bytes of all blocks together that one invocation moves ... */
-    bool shared;           /* ... divided by the number of ranks, because each rank reads the pieces of all */
+    bool shared;           /* `piece` is divided by the number of ranks, because each rank reads the pieces of all
+                            * ranks */
     const char *words;
 } tutti_way_row;
 const tutti_way_row *tutti_way_at(tutti_way way);
@@ -62,7 +63,7 @@ typedef struct {
 typedef struct {
     int left, n; /* left: calls still to come in the burst; n: calls that count */
     bool begun;
-    double sum, least, most; /* seconds a byte */
+    double sum, least, most; /* sum, least and most of the times of the calls that count, in seconds a byte */
 } tutti_way_burst;
 
 typedef struct {
@@ -83,7 +84,7 @@ struct tutti_class {
     int64_t calls;    /* calls of the class that have begun */
     double credit;    /* seconds that may be spent on trying */
     tutti_way way;    /* the way through memory of the current calls ... */
-    int left;         /* ... and how many of them follow without a choice */
+    int left;         /* number of further calls that go this way before the next choice */
     tutti_way_record record[TUTTI_NWAYS];
 };
 
