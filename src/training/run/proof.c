@@ -67,8 +67,8 @@ static bool is_kept(const tutti_train_config *c, const char *text)
     return kept;
 }
 
-/* A run does not fail because its proof cannot be kept. The file behind a link belongs to somebody else and is not
- * written. */
+/* Writes the proof's file. A failure is ignored, because the run can do without. A file behind a link belongs to
+ * somebody else and is not written. */
 static void keep(const tutti_train_config *c, const char *text)
 {
     tutti_failure why = {0};
@@ -95,8 +95,8 @@ static void say(const tutti_train_config *c, bool was_kept, double seconds)
     tutti_start_say(c, TUTTI_TRAIN_PROVED, words);
 }
 
-/* A wrong plan is refused like a wrong job, because nothing has begun. *text: the proof to keep, NULL = none; the
- * caller frees it. */
+/* Proves the plan on rank 0. A wrong plan is refused like a wrong job, because no step has begun. *text: the proof to
+ * keep, NULL = none; the caller frees it. */
 static tutti_status judge(tutti_group *g, const tutti_train_config *c, uint64_t common, uint64_t *loops, char **text,
                           tutti_failure *err)
 {

@@ -22,7 +22,7 @@
 #include "tell/tracing.h"
 #include "visit/visit.h"
 
-static const double LOOK_S = 1; /* seconds within which the folder is looked at again */
+static const double LOOK_S = 1; /* after this many seconds the run checks again that its folder is still in place */
 
 typedef struct {
     tutti_group *group;
@@ -87,7 +87,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     telling->eval_seconds += tutti_clock_s() - began;
     tutti_did(&s->account, TUTTI_DID_EVALUATE, 0);
     if (st) return st;
-    if (sum.stopped) { /* half a test has no meaning */
+    if (sum.stopped) { /* results of a test that was stopped early are not used */
         s->my_signal = s->my_signal ? s->my_signal : own;
         s->asked_to_stop = true;
         return TUTTI_OK;
@@ -112,8 +112,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     if (!st && !is_bad) st = tutti_saving_write(&t->keeping, s, &saving, err);
     if (!st && !is_bad) tutti_report_saved(&t->telling);
     tutti_saving_end(s, &saving);
-    if (!st && s->visits)
-        st = tutti_group_barrier(t->group, "checkpoint", err); /* with visits, all ranks change what is being written */
+    if (!st && s->visits) /* in a run with visits any rank may change the vectors that are being written, so all wait */
+        st = tutti_group_barrier(t->group, "checkpoint", err);
     s->asked_to_save = false;
     t->keeping.saved_s = tutti_clock_s();
     tutti_did(&s->account, TUTTI_DID_SAVE, 0);
@@ -140,7 +140,8 @@ static tutti_status check_memory(const tutti_stepping *s, tutti_failure *err)
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
-    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) /* a checkpoint needs a copy */
+    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) /* rank 0's host needs memory for a copy of the
+                                                                     * checkpoint */
         saving = tutti_plan_memory_bytes(&p->memories[tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0)]);
     return tutti_memory_check(nbytes + saving, what, "use a smaller model or batch, or fewer ranks a host", err);
 }
@@ -192,7 +193,8 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_TEST, err);
     tutti_telling_tick(&t->telling);
     if (!st && tests) st = evaluate(t, true, err);
-    if (!st && tutti_saving_is_due(s, s->step)) st = save(t, err); /* a test that was stopped makes a checkpoint due */
+    /* if a test was stopped by a signal, a checkpoint is due now */
+    if (!st && tutti_saving_is_due(s, s->step)) st = save(t, err);
     tutti_telling_resume(&t->telling);
     return st;
 }
@@ -266,8 +268,8 @@ typedef struct {
     tutti_replaced replaced;
 } last_words;
 
-/* Rank 0: while its thread is at the centre for a worker of another host, that worker waits for the result. Returns the
- * seconds. */
+/* Rank 0: while its thread is at the centre for a worker of another host, that worker waits for the result. Moves this
+ * time in that worker's costs from exchanges to centre and updates. Returns the seconds. */
 static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_NCOSTS])
 {
     static const tutti_cost_part parts[] = {TUTTI_COST_CENTRE, TUTTI_COST_UPDATE};
@@ -281,7 +283,8 @@ static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_N
     return seconds;
 }
 
-/* cost: mean seconds over all remaining ranks; *served: seconds of it that rank 0 spent for others, in sum. */
+/* Exchanges the ranks' results at the end. cost: mean seconds over all remaining ranks; *served: the sum of the seconds
+ * that rank 0 spent for workers of other hosts. */
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
                                         double *served, tutti_failure *err)
 {
@@ -319,7 +322,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     tutti_telling *telling = &t->telling;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_TEST, err);
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
-    /* After this call all ranks are here: no rank leaves before rank 0 has saved. */
+    /* This call waits for all ranks, so no rank leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, &served, err);
     if (!st) st = tutti_async_report(&t->async, s, telling, err);
     if (!st) tutti_lost_sum_up(&t->async, telling);
@@ -357,8 +360,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_status st = tutti_train_begin(group, config, &t.keeping.start, &own);
     if (!st) {
         st = train(&t, &result, &own);
-        /* A failure of this rank alone ends the others too, with its message; a lost peer is known to all already. A
-         * rank that may resign does nothing any more when the others hear of it. */
+        /* A failure of this rank alone ends the other ranks too, with its message; of a lost peer all ranks know
+         * already. If the others can go on without this rank, it resigns instead, after its memory is released. */
         const bool alone = st && st != TUTTI_ERR_PEER && !(t.telling.has_diverged && !config->outlives_nan),
                    resigns = alone && tutti_lost_resigns(group, st);
         if (alone && !resigns) tutti_group_abort(group, own.text);

@@ -4,7 +4,7 @@
  * It names no algorithm and no model, and prints nothing: the caller gets events (on_event). The folder DIR holds
  *   lock                      held while a run uses the folder; a second run is refused
  *   job.yaml                  the resolved job
- *   plan.proof                that the plan is proved, see proof.c
+ *   plan.proof                says that the plan was proved, see proof.c
  *   checkpoints/              see checkpoint.h
  *   trace.json, layers.txt    see tracing.h
  *   metrics.jsonl, events.out.tfevents.*    see docs/metrics.md
@@ -29,13 +29,13 @@ typedef enum {
     TUTTI_TRAIN_PROVED, /* text: how long the proof of the plan took, or that it was kept */
     TUTTI_TRAIN_PLAN,   /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,  /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_BEARS,  /* from now on the run goes on if another rank is lost */
-    TUTTI_TRAIN_STEP,   /* after each step; logged: the interval's figures are new */
+    TUTTI_TRAIN_BEARS,  /* from this event on the run continues if another rank is lost */
+    TUTTI_TRAIN_STEP,   /* after each step; logged: true if the interval's figures were computed anew */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
     TUTTI_TRAIN_TRACED, /* text: the traced steps, and the files */
     TUTTI_TRAIN_COST,   /* at the end; text: a table of how the time was spent */
-    /* at the end, where ranks took steps of their own; text: how stale the centre was that they saw */
+    /* at the end, where ranks took steps of their own; text: how stale the centre was when workers visited it */
     TUTTI_TRAIN_VISITS,
 } tutti_train_event_kind;
 
@@ -44,7 +44,8 @@ typedef struct {
     int64_t step, nsteps; /* steps done, and steps of the whole run */
     double epoch;         /* passes over the training set that are done */
     double loss, lr;
-    /* images per second; milliseconds of a step, and of its exchanges that nothing hid; means of the interval */
+    /* images per second; milliseconds of a step; milliseconds of a step's exchanges during which nothing was computed;
+     * means of the interval */
     double ips, step_ms, comm_ms;
     double loss_scale;
     int64_t skipped; /* steps skipped because gradients were not finite */
@@ -60,7 +61,7 @@ typedef struct {
     int64_t stall_step;
 } tutti_handicap;
 
-/* How long the kernels of a layer wait in a run that only waits. */
+/* For a run that only pretends to compute: how long the kernels of a layer wait. */
 typedef struct {
     double forward_s, params_s, data_s, sum_s;
 } tutti_pretended_layer;
@@ -92,13 +93,13 @@ typedef struct {
     const char *dir; /* folder for results, seen by all ranks; NULL = nothing is kept */
     const char *job_text, *model_text;
     const tutti_method_row *method; /* the method of the plan; NULL = the method is not reported */
-    /* identity of the data (data/identity.h), the text of rank 0. NULL: data are not compared with those of a
+    /* identity of the data (data/identity.h), as text, from rank 0. NULL: the data are not compared with those of a
      * checkpoint */
     const char *data_text;
     const char *bound;            /* how ranks were bound to cores and memory, for people; NULL = they were not bound */
     const char *const *free_keys; /* keys of the job that may differ from a checkpoint's; ends with NULL */
-    /* Returns the job of an earlier version as this version would print it (the caller frees it), NULL = the text is no
-     * such job; may be NULL. */
+    /* Returns the job of an earlier version as this version would print it (the caller frees it). Returns NULL if the
+     * text is no such job. The pointer may be NULL. */
     char *(*renew_job)(const char *text);
     /* For ranks that take steps of their own and visit one at a time. record: a file that is written at the end, with
      * the rank that took each share and the rank of each visit. replay: such a file to follow, which gives the same
@@ -109,8 +110,8 @@ typedef struct {
      * learned, losses are NaN, nothing is saved; a folder with checkpoints is refused. `test` is NULL then. NULL =
      * kernels compute. */
     const tutti_pretended_layer *pretended;
-    /* outlives_nan: the run goes on when its loss or weights are not finite any more. if_diverged: what else a person
-     * could do then, NULL = nothing. */
+    /* outlives_nan: the run goes on when its loss or weights are not finite any more. if_diverged: advice for the
+     * message about a run that has diverged, NULL = none. */
     bool outlives_nan;
     const char *if_diverged;
     bool fresh; /* do not resume: remove what an earlier run left in the folder */
@@ -152,8 +153,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
  * that the model has. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
-/* Packed weights, borrowed. `like`: a graph of the model. The weights lie in its orders of parameters; param_offset
- * goes by its indices; its engine, threads and precision compute. */
+/* Packed weights, borrowed. `like`: a graph of the model. The weights lie in its orders of parameters, param_offset is
+ * indexed by its parameters, and its engine, threads and precision are used to compute. */
 typedef struct {
     const tutti_graph *like;
     const float *weights;

@@ -134,8 +134,8 @@ static const tutti_cuda_step *step_of(tutti_cuda *c)
 
 /* ---- helpers of launches ---- */
 
-/* Returns by how many elements all these vectors lie past a multiple of 16 bytes; -1: the vectors differ in this. NULLs
- * are ignored. */
+/* Returns by how many elements all these vectors lie past a multiple of 16 bytes; -1 if this number differs between the
+ * vectors. NULL vectors are ignored. */
 static int32_t skew_of(const void *const *vectors, int n)
 {
     const uintptr_t first = (uintptr_t)vectors[0] % QUAD_BYTES;
@@ -332,8 +332,8 @@ static void finite_work(const tutti_device *d, const void *finite_work, const vo
     run_dealt(c, step_of(c)->are_finite, &blocks, (void *[]){&v, &w.squares, &w.bad});
 }
 
-/* Sums the squares of the weights and of what the rule compares them with. If the rule compares the weights with
- * something else than gradients, also looks whether the gradients are finite. */
+/* Sums the squares of the weights and of the vector that the rule compares with them. If that vector is not the
+ * gradients, also checks whether the gradients are finite. */
 static void norms_work(const tutti_device *d, const void *norms_work, const void *varying)
 {
     tutti_norms_work w = *(const tutti_norms_work *)norms_work;

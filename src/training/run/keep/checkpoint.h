@@ -32,8 +32,8 @@ typedef struct {
 
 enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
 typedef struct {
-    tutti_headway headway; /* gets reports how far reading and writing are, in bytes of the current file; may be
-                            * zeroed */
+    tutti_headway headway; /* receives progress reports of reading and writing, in bytes of the current file; all zeros
+                            * = no reports */
     int64_t step;          /* steps done */
     int64_t cursor;        /* samples done, over all ranks */
     double loss;           /* loss of the last step, for people; NaN = unknown */
@@ -71,18 +71,18 @@ tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint 
                                         tutti_failure *err);
 tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, const tutti_checkpoint_file *files,
                                     int nfiles, int keep, tutti_failure *err);
-/* How often a reader tries again if the run removes what it reads. */
+/* Most attempts of a reader: the run may remove a checkpoint while it is being read. */
 enum { TUTTI_CHECKPOINT_LOOKS = 100 };
 bool tutti_checkpoint_is_gone(const char *path);
-/* Call it when a list was empty: the last checkpoint may have been removed as the next one came. Waits for 1 ms and
- * returns true, at most ten times for one *nempty, which begins at 0. */
+/* Call this function after a list of checkpoints was empty: the last checkpoint may have been removed just before the
+ * next one appeared. Waits for 1 ms and returns true, at most ten times for one counter *nempty, which begins at 0. */
 bool tutti_checkpoint_look_again(int *nempty);
 /* Finds the newest complete checkpoint under the run's folder: *path, or NULL if there is none (the caller frees it).
  * Torn checkpoints are skipped and named in *notes, a line each, NULL if there are none (the caller frees it; notes
  * itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Do the same as the functions without `_told`, and report to headway how far they are, in bytes of the current file,
- * because they can take longer than other ranks wait. headway may be NULL. */
+/* These do the same as the functions without `_told`, and report their progress to headway, in bytes of the current
+ * file: they may take longer than the other ranks wait without a report. headway may be NULL. */
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
                                           tutti_failure *err);
 tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err);
@@ -99,8 +99,8 @@ tutti_status tutti_checkpoint_read_file(const char *path, const char *file, cons
 /* Reads one file of the checkpoint as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The
  * caller frees it. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
-/* Reads which data it was trained on. *found is false, and nothing is written, if the checkpoint is of an earlier
- * version and does not say. */
+/* Reads the identity of the data that the run was trained on. If the checkpoint is of an earlier version, which does
+ * not store it, *found is false and nothing is written. */
 tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *out, bool *found, tutti_failure *err);
 /* Decides whether a checkpoint is complete; no other code does. Checks the manifest, the folder's name, sizes and
  * checksums of every file, that tensors can be read, that the job is YAML and the model is a model.

@@ -7,7 +7,7 @@
 
 #include "checkpoint_impl.h"
 
-/* True if no element has all exponent bits set. Without a branch, so that the loop vectorises. */
+/* True if no element has all exponent bits set. The loop has no branch, so that the compiler vectorises it. */
 bool tutti_all_finite(const float *x, int64_t n)
 {
     static const uint32_t EXPONENT = 0x7f800000U;

@@ -2,8 +2,8 @@
 /* checkpoint_read.c: reads and verifies checkpoints. A checkpoint is not trusted: each file must have the manifest's
  * size and xxh3 before it is parsed, each tensor the name and shape that the model requires, and the weights the hash
  * that was printed when they were saved. One function, tutti_checkpoint_verify, decides whether a checkpoint is
- * complete, for resuming, evaluating and listing alike. It does not know the order of parameters, by which the weights
- * are hashed. */
+ * complete, for resuming, evaluating and listing alike. It does not check the hash of the weights, because it does not
+ * know the order of parameters in which they are hashed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -171,7 +171,7 @@ static tutti_status check_text(const char *name, const char *bytes, size_t nbyte
                                                   : tutti_yaml_parse(name, bytes, nbytes, &yaml, err);
     tutti_yaml_destroy(yaml);
     tutti_model_destroy(model);
-    if (st && err) err->status = TUTTI_ERR_DATA; /* the user wrote neither the job nor the model in it */
+    if (st && err) err->status = TUTTI_ERR_DATA; /* not a user's mistake: the program wrote both texts */
     return st ? TUTTI_ERR_DATA : TUTTI_OK;
 }
 

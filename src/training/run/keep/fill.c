@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.c: fills the weights that a run begins with: random, from elsewhere (init_start.c), or from its own checkpoint.
- * */
+/* fill.c: fills the weights that a run begins with: with random values, with weights of other files (init_start.c), or
+ * from the run's own checkpoint. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@ static void init_new(const tutti_stepping *s, float *weights)
     }
 }
 
-/* A memory that all ranks touch is filled by rank 0. Other ranks fill their own weights, which begin equal. A rank's
- * own states that no checkpoint holds may be filled from elsewhere, too. */
+/* Makes c name the vectors that this rank fills. If the answer's memory is common, rank 0 fills it, and another rank
+ * fills only its own weights, which begin equal. In a new run, states that no checkpoint holds may be filled too. */
 static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *c)
 {
     const bool is_anothers = s->rank != 0 && s->plan->memories[s->plan->answer].is_common;
@@ -31,8 +31,8 @@ static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *
     }
 }
 
-/* If the number of workers is the same, they continue as they were; otherwise they begin at the plan's answer, with
- * states of zeros. */
+/* If the number of workers is the same, each continues with its own vectors. Otherwise each begins at the plan's answer
+ * (the weights that are tested and saved), with states of zeros. */
 static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_checkpoint *there, tutti_failure *err)
 {
     bool found = true;

@@ -136,7 +136,8 @@ static tutti_status read_states(tutti_init *x, tutti_failure *err)
 
 /* ---- opening the source ---- */
 
-/* A message that does not yet begin with a key's place is about the source. */
+/* Puts the place of the key `init.from` before a message that does not begin with any key's place: such a message is
+ * about the source. */
 static tutti_status blame(const tutti_init_config *c, tutti_status st, tutti_failure *err)
 {
     const char *said[] = {c->said.from, c->said.skip, c->said.map, c->said.state};
@@ -160,7 +161,7 @@ static float *widened(const tutti_init *x, const tutti_init_tensor *t, int p)
     return plain;
 }
 
-/* One element that is not finite makes all weights so. */
+/* Fails if an element is not finite: one such element would soon make all weights so. */
 static tutti_status check_finite(const tutti_init *x, int vector, tutti_failure *err)
 {
     for (int p = 0; p < x->wanted->nparams; p++) {

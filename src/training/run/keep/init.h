@@ -21,14 +21,15 @@ typedef struct {
     /* names in the source and in the model alternate: whole names, or what stands before a dot; "" = nothing */
     tutti_texts map;
     bool takes_states;            /* takes the rule's states too */
-    const tutti_headway *headway; /* gets reports how far the reading is, in bytes of the current file; NULL = nobody */
-    struct {                      /* where the job gave each key; error messages begin with it: "job.yaml: line 4:
-                                   * init.skip" */
+    const tutti_headway *headway; /* receives progress reports of the reading, in bytes of the current file; NULL = no
+                                   * reports */
+    struct {                      /* where the job gave each key, such as "job.yaml: line 4: init.skip"; error messages
+                                   * begin with this text */
         const char *from, *skip, *map, *state;
     } said;
 } tutti_init_config;
 
-/* What must be filled: params without '@', and vectors beside them. */
+/* The vectors to fill: the parameters without '@', and the rule's states. */
 typedef struct {
     const tutti_param *params;
     int nparams;

@@ -23,12 +23,13 @@ typedef struct {
     int nfiles;
     tutti_init_tensor *tensors;
     int ntensors, nunlisted;      /* nunlisted: tensors that their index does not name, or names in another file */
-    const tutti_headway *headway; /* gets reports about files that are read from now on; NULL = nobody */
+    const tutti_headway *headway; /* receives progress reports about files that are read from now on; NULL = no
+                                   * reports */
 } tutti_init_source;
 
 tutti_status tutti_init_source_read(const char *path, tutti_init_source *out, tutti_failure *err);
 tutti_status tutti_init_source_read_index(const char *path, tutti_init_source *out, tutti_failure *err);
-/* name: the file of a vector, checked against the manifest. */
+/* Reads one vector of a checkpoint. name: the file of the vector, which is checked against the manifest. */
 tutti_status tutti_init_source_read_checkpoint(const char *path, const char *name, tutti_init_source *out,
                                                tutti_failure *err);
 void tutti_init_source_release(tutti_init_source *s);
@@ -40,11 +41,12 @@ typedef struct {
     int *tensor_of;                              /* per param: index of the source's tensor, or TUTTI_INIT_FRESH */
     bool *is_stored;                             /* per param: this vector (the weights, or a state) has elements for
                                                   * it */
-    bool *is_taken;                              /* per tensor: a parameter gets it */
+    bool *is_taken;                              /* per tensor: true if a parameter gets its values */
     int nstored, nloaded, nconverted, nnarrowed; /* nconverted, nnarrowed: loaded from 16 bits, from 64 bits */
 } tutti_init_match;
 
-/* like: the match of the weights; a state is taken only if its weights are. NULL = this is the match of the weights. */
+/* like: the match of the weights, if a state is matched: a parameter's state is taken only if its weights are. NULL =
+ * the weights are matched. */
 tutti_status tutti_init_match_make(const tutti_init_config *config, const tutti_init_wanted *wanted,
                                    const tutti_init_source *source, const tutti_init_match *like, tutti_init_match *out,
                                    tutti_failure *err);

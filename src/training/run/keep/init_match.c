@@ -152,7 +152,7 @@ static tutti_status offer(matching *m, int tensor, int entry, int p, tutti_failu
     return TUTTI_OK;
 }
 
-/* Offers all tensors. is_weights: every entry of the map must be used. */
+/* Offers all tensors to the parameters. is_weights: true for the weights, where every entry of the map must be used. */
 static tutti_status offer_all(matching *m, bool is_weights, tutti_failure *err)
 {
     const tutti_texts *map = &m->config->map;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_start.c: starts a run from weights from elsewhere, and says which tensors it took. Rank 0 looks first and
- * reports what fits. Then every rank reads what rank 0 has found, as when a run resumes, and the hashes of what they
- * have read are compared: a file that differs on another host is refused with its name. */
+/* init_start.c: starts a run from weights of other files, and says which tensors it took. Rank 0 looks first and
+ * reports which tensors fit. Then every rank reads the source that rank 0 has found, and the ranks compare hashes of
+ * what they have read: a file that differs on another host is refused with its name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static tutti_status check_apart(const tutti_train_config *c, const char *source,
     return st;
 }
 
-/* Everything is checked now, before --fresh removes anything; rank 0 keeps what it read. */
+/* Everything is checked before --fresh removes an earlier run's files. Rank 0 keeps the opened source in s. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err)
 {
     if (!c->init.from || s->init) return TUTTI_OK;

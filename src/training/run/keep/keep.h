@@ -20,7 +20,7 @@
 typedef struct {
     int lock_fd;           /* descriptor of the lock file; -1 = none */
     char *path;            /* checkpoint to continue from, NULL = begin at step 0 */
-    tutti_headway headway; /* gets reports how far reading is */
+    tutti_headway headway; /* receives progress reports of reading */
     char *init_path;       /* at step 0: the source that was found for config->init, NULL = the job asks for none */
     tutti_init_wanted wanted;
     tutti_init *init; /* the source, opened, if rank 0 has opened it already; the other ranks have NULL */
@@ -28,18 +28,20 @@ typedef struct {
 
 typedef struct {
     tutti_start start;
-    double saved_s, looked_s; /* times: when all ranks last saved, or began; when this rank last looked at the folder */
+    double saved_s, looked_s; /* times: saved_s: when all ranks last saved, or began; looked_s: when this rank last
+                               * looked at the folder */
 } tutti_keeping;
 
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err);
-/* Reports an event before there is a run to report. */
+/* Reports an event while the run is not set up yet. */
 void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text);
 /* Rank 0, when nothing is resumed: opens and checks all that config->init asks for, and keeps it in s; a second call
  * does nothing. */
 tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
 void tutti_start_say_init(const tutti_train_config *c,
-                          const tutti_start *s);          /* reports what config->init gave; nothing without it */
+                          const tutti_start *s);          /* reports the weights that config->init gave; does nothing if
+                                                           * the job has no init */
 void tutti_start_say_unread(const tutti_train_config *c); /* reports that config->init is not read, because the run is
                                                            * resumed */
 /* At step 0: fills the weights of c, and those states that the job asks for, equally on every rank, or fails. Releases

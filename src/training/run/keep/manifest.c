@@ -84,8 +84,8 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* True for the name of a rule's state, of what is kept beside a centre, and of a rank's own vector: "exp_avg",
- * "exp_avg@3", "weights@12" */
+/* True if the name is that of a rule's state, of a vector that is kept beside a centre, or of a rank's own vector:
+ * "exp_avg", "exp_avg@3", "weights@12". */
 static bool is_vector(const char *name, size_t n)
 {
     const char *at = memchr(name, '@', n);
@@ -118,7 +118,7 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     return good;
 }
 
-/* Reads in which passes layers skip zeros, "" if in none; false: the text is not valid. */
+/* Reads the text that says in which passes layers skip zeros; it is "" if none does. False: the text is not valid. */
 static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "skips");
@@ -130,7 +130,7 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     return true;
 }
 
-/* Reads the device; false: it is not valid. A manifest without one was written by the cpu. */
+/* Reads the kind of device; false: it is not valid. A manifest without a device was written by the cpu. */
 static bool get_device(const cJSON *root, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "device");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resume.c: resumes a run: finds what is in its folder, locks it, and compares the job with the one before. Rank 0
- * looks and decides, and tells the other ranks: two ranks that look at a file system at different times may see
- * different things.
+/* resume.c: resumes a run: finds what is in its folder, locks it, and compares the job with the checkpoint's job. Rank
+ * 0 looks into the folder, decides, and tells the other ranks: two ranks that look at a file system at different times
+ * may see different things.
  *
  * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because continuing it
  * would give weights that no job describes. */
@@ -67,7 +67,7 @@ static void compare_maps(comparison *c, const char *prefix, const tutti_yaml_nod
         const tutti_yaml_node *map = side ? there : here, *other = side ? here : there;
         for (const tutti_yaml_node *n = map ? map->child : NULL; n; n = n->next) {
             const tutti_yaml_node *twin = other ? tutti_yaml_get(other, n->key) : NULL;
-            if (side && twin) continue; /* compared already */
+            if (side && twin) continue; /* this key was compared in the first pass */
             char *key = tutti_checkpoint_path("%s%s%s", prefix, prefix[0] ? "." : "", n->key);
             if (n->kind == TUTTI_YAML_MAP && (!twin || twin->kind == TUTTI_YAML_MAP))
                 compare_maps(c, key, side ? n : twin, side ? twin : n);
@@ -94,7 +94,8 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
 
 /* ---- the folder ---- */
 
-/* Fails: another process holds the lock; names its number if it has written it already. */
+/* Fails because another process holds the lock. The message names the process's number if it is in the lock file
+ * already. */
 static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
 {
     char pid[24];
@@ -222,8 +223,8 @@ static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
     return true;
 }
 
-/* Other ranks, threads, buckets or algorithms are allowed; their effect is reported. Canonical sums do not depend on
- * them. */
+/* Reports differences to the checkpoint's plan that are allowed: in ranks, threads, buckets or algorithms. Canonical
+ * sums do not depend on them. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;
@@ -247,7 +248,8 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
 
 /* ---- rank 0 looks at the folder ---- */
 
-/* When kernels only wait, nothing is learned: existing checkpoints stay, and the run must not continue from them. */
+/* Refuses a folder with checkpoints if kernels only wait: such a run learns nothing, so it must neither replace these
+ * checkpoints nor continue from them. */
 static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure *err)
 {
     char *path = NULL, *notes = NULL;

@@ -24,7 +24,7 @@ static const double MAX_EXACT = 9007199254740992.0; /* 2^53: integers above are 
 typedef struct {
     const cJSON *entry;
     tutti_shape shape;
-    const char *type; /* dtype; with more than four dimensions also their number */
+    const char *type; /* dtype as text; for more than four dimensions the text also says how many */
     int64_t begin, end;
 } entry_range;
 
@@ -59,7 +59,7 @@ static bool whole_number(const cJSON *item, int64_t *out)
     return (double)*out == item->valuedouble;
 }
 
-/* A file that is read: its name, for messages, and what was found in it. */
+/* A file that is being read: its name, for messages, and the parts found in it. */
 typedef struct {
     const char *name;
     tutti_safetensors *found;
@@ -234,7 +234,8 @@ static void take_tensors(tutti_safetensors *found, const char *data, size_t nbyt
     }
 }
 
-/* Converts elements that lie where the file has them, perhaps at an odd address: in blocks, through aligned memory. */
+/* Converts elements where they lie in the file, perhaps at an odd address: copies them to aligned memory block by
+ * block. */
 static void widen(tutti_dtype type, const char *from, int64_t n, float *out)
 {
     enum { BLOCK = 1024 };

@@ -56,8 +56,8 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
         s->config->dir, s->step);
 }
 
-/* True if rank 0's clock asks for a checkpoint; the other ranks learn of it as they learn of a signal. If visits are
- * recorded, or follow a record, all ranks meet at steps that the record has. */
+/* True if rank 0's clock asks for a checkpoint. The other ranks learn of it as they learn of a signal. False if visits
+ * are recorded or follow a record: then all ranks must meet at the steps that the record has. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s)
 {
     const tutti_train_config *c = s->config;
@@ -100,8 +100,8 @@ void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
     if (out->writes) tutti_group_long_phase_begin(s->group, "writes a checkpoint", "bytes of a file");
 }
 
-/* The other ranks go on while rank 0 writes: the vectors are rank 0's own, or no rank changes them before rank 0 takes
- * part in the next exchange. */
+/* The other ranks go on while rank 0 writes. This is safe: either the vectors are rank 0's own, or no rank changes them
+ * before rank 0 takes part in the next exchange. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
                                 tutti_failure *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.c: charges all that the trainer does to parts of the cost table, and records its spans. */
+/* account.c: charges the time of each of the trainer's activities to a part of the cost table, and records spans. */
 #include "account.h"
 
 static const tutti_cost_part part_of[TUTTI_NDID] = {
@@ -15,7 +15,8 @@ static const tutti_cost_part part_of[TUTTI_NDID] = {
     [TUTTI_DID_HELD_UP] = TUTTI_COST_COMPUTE,
 };
 
-/* Shorter looks at exchanges between kernels are charged but not recorded: they would be half of all spans. */
+/* Shorter work on exchanges between kernels (TUTTI_DID_EXCHANGE) is charged but not recorded: it would be half of all
+ * spans. */
 static const int64_t SHORTEST_DRAWN_NS = 1000;
 
 void tutti_account_begin(tutti_account *a, int64_t now_ns)

@@ -13,7 +13,7 @@ static tutti_status load_next(tutti_stepping *s)
 {
     tutti_ahead *a = &s->ahead;
     const tutti_batch *batch = NULL;
-    s->device->brought(s->device); /* the loader may overwrite the batch before */
+    s->device->brought(s->device); /* after this call the loader may overwrite the previous batch */
     a->status = tutti_step_load(s, &batch, &a->why);
     a->is_there = !a->status;
     if (a->status) return a->status;
@@ -53,7 +53,7 @@ tutti_status tutti_ahead_take(tutti_stepping *s, tutti_batch *out, const float *
         const tutti_status st = tutti_step_load(s, &batch, err);
         if (st) return st;
         *out = *batch;
-        tutti_step_sync(s); /* launched work still reads the batch before */
+        tutti_step_sync(s); /* launched work still reads the previous batch */
         tutti_staging_show(&s->staging, batch->samples, batch->labels, s->plan->my_nsamples, samples_at, labels_at);
         return TUTTI_OK;
     }

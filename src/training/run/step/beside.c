@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beside.c: updates buckets as soon as their exchange has ended: plays the parts of the plan's loop TUTTI_EACH_END. The
- * thread that moves bytes plays a part as soon as its exchange has ended: the wire's thread, or this one while it
- * waits.
+ * thread that moves an exchange's bytes plays the part that follows it: the wire's thread, or the rank's own thread
+ * while it waits.
  *
  * A part waits for one exchange, then until another exchange has been told that it is free; it changes weights; then it
  * tells that other exchange that it is ready. The executor knows this shape (tutti_exchange_follow), so that no thread
- * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. The numbers are
- * stored before the exchange is started, and not again until its next start, which comes after the second exchange was
- * waited for: that is proved with the plan. */
+ * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. They are stored
+ * before the exchange is started, and are not overwritten before its next start. That start comes after the wait for
+ * the exchange that the part tells, which is proved with the plan. */
 #include <stdlib.h>
 
 #include "../../../base/clock.h"
@@ -19,7 +19,7 @@ typedef struct {
     int nactions;
     int awaited, told; /* the exchange that the part waits for; the exchange that it tells */
     tutti_update_step update;
-    bool beside; /* the part was played last by the wire's thread; when that began and ended */
+    bool beside; /* beside: the wire's thread was the last to play the part; the times at which that began and ended */
     int64_t began_ns, ended_ns;
 } part;
 
@@ -41,7 +41,8 @@ static void play(void *arg, bool beside)
     if (!beside) tutti_did(&p->s->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
 }
 
-/* Reads the part that begins with action `at`; false if it has another shape than above. */
+/* Reads the part that begins with action `at`; false if it does not have the shape described at the top of this
+ * file. */
 static bool read_part(const tutti_loop *l, int *at, part *out)
 {
     const tutti_action *a = &l->actions[*at], *end = l->actions + l->nactions;

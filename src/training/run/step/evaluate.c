@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: tests a model: accuracy and loss on a test set, forward only.
  *
- * The set is cut into blocks, with fewer samples if samples are large; the last block may be smaller and has its own
- * kernels. Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so
- * the results do not depend on the number of ranks. */
+ * The set is cut into blocks of MOST_SAMPLES samples, or fewer if samples are large. The last block may be smaller and
+ * has its own kernels. Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added
+ * in double, so the results do not depend on the number of ranks. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +31,12 @@ struct tutti_evaluator {
     int (*stop_asked)(void *arg); /* asks whether to end the test early; may be NULL */
     void *stop_arg;
     tutti_headway headway;
-    int64_t wanted;                 /* samples of the current run */
+    int64_t wanted;                 /* number of samples that the current run tests */
     tutti_answer_listener listener; /* take may be NULL */
     float *probability;             /* probabilities for one block, if there is a listener */
     tutti_relus relus;
-    int64_t *zeros, *counted; /* per ReLU: zeros of the current run, in the device's memory; zeros of the last run */
+    int64_t *zeros, *counted; /* per ReLU: zeros: zeros of the current run, in the device's memory; counted: zeros of
+                               * the last run */
 };
 
 static int64_t samples_of_a_block(const tutti_shape *sample)
@@ -176,7 +177,7 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const tutti_pac
         float *sample = e->samples + i * sample_floats;
         tutti_status st = tutti_reader_read(e->reader, (tutti_pass){0}, first + i, sample, &e->labels[i], err);
         if (st) return st;
-        /* called here because a sample may be a large picture */
+        /* reported after each block, because a sample may be a large picture */
         (void)tutti_headway_tell(&e->headway, sum->nsamples, e->wanted);
     }
     float loss = 0;

@@ -2,8 +2,8 @@
 /* exchanges.c: allocates the memories of a plan, and creates its exchanges on them. Nothing is copied in order to be
  * sent.
  *
- * Memories of numbers, and of data that ranks of shared layers send each other, lie together in one region, and so do
- * seats: each region costs all ranks a round. */
+ * All memories of numbers, and of data that ranks of shared layers send each other, lie in one region; all seats lie in
+ * another. Fewer regions are better, because each region costs all ranks a round of messages. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -30,8 +30,8 @@ static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failur
     return st;
 }
 
-/* True for memories that share a region: seats: the seats, which are all at rank 0; else numbers, and data that ranks
- * of shared layers exchange. */
+/* True if the memory shares a region with others. seats true: asks about the region of the seats, which are all at rank
+ * 0. seats false: asks about the region of numbers and of data that ranks of shared layers exchange. */
 static bool is_together(const tutti_plan_memory *m, bool seats)
 {
     const bool is_seat = m->role == TUTTI_ROLE_SEAT;
@@ -62,8 +62,8 @@ static tutti_status create_together(tutti_shared *s, bool seats, tutti_failure *
     return st;
 }
 
-/* False for a common memory, which only rank 0 has; but a rank of another host has the memory that is tested, because
- * it gets the values to test. */
+/* True if this rank holds the memory itself. Only rank 0 holds a common memory; but a rank of another host also holds
+ * the memory that is tested, because it gets the values to test. */
 static bool has_own(const tutti_shared *s, int m)
 {
     const int rank = rank_of(s);
@@ -113,7 +113,8 @@ static void want(order *o, const tutti_shared *s, int exchange)
     const tutti_plan_memory *in = &plan->memories[x->in.memory], *out = &plan->memories[x->out.memory];
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
     const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
-    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* blocks of the matrix of all ranks' blocks */
+    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* for an all-to-all: the rank's blocks in the matrix of all
+                                                             * ranks' blocks */
     const bool moves = tutti_schedule_head(plan->schedules[x->schedule].lowered)->in_place &&
                        (x->in.memory != x->out.memory || x->in.copy != x->out.copy);
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;

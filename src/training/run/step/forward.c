@@ -65,7 +65,7 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
     const tutti_device *d = staging->device;
     tutti_event last = {0};
     for (int t = 0; t < f->graph->nnodes; t++) {
-        if (f->graph->nodes[t].layer < 0) continue; /* the load node */
+        if (f->graph->nodes[t].layer < 0) continue; /* this node loads samples and has no layer */
         tutti_kernel_work w = {.kernel = &f->graph->kernels[f->graph->nodes[t].layer],
                                .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
         fill(f, a, t, &w.args);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pretend.c: kernels that only wait, for runs that pretend to compute, each for a given time. Everything else is as in
+/* pretend.c: kernels that only wait for a given time, for runs that only pretend to compute. Everything else is as in
  * any run: the plan, its exchanges, visits, updates. So a few cores are enough to see how links behave with more ranks
  * than the cores could compute for.
  *

@@ -56,8 +56,8 @@ static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_
     return 0;
 }
 
-/* Returns the fraction of the gradient of a layer's output that is zero, at least. A merged ReLU masks the gradient. If
- * only max pools read the output, each of their outputs that is not zero leaves at most one gradient that is not
+/* Returns a lower bound of the fraction of zeros in the gradient of a layer's output. A merged ReLU masks the gradient.
+ * If only max pools read the output, each of their outputs that is not zero leaves at most one gradient that is not
  * zero. */
 static double gradient_sparsity(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
                                 int layer)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c: brings samples, labels and losses to and from the device. The figures of a loss have one line of the
- * device's memory; samples and labels are copied only to a device that cannot read the host's memory. */
+/* staging.c: brings samples, labels and losses to and from the device. The loss and the count of right answers share
+ * one line of the device's memory; samples and labels are copied only to a device that cannot read the host's
+ * memory. */
 #include "staging.h"
 
 enum { FIGURES = 64 }; /* bytes for a loss and a count */

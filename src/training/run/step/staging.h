@@ -15,7 +15,8 @@ typedef struct {
     int32_t *correct; /* right answers that the loss has counted */
     float *samples;   /* the device's copy of the samples; NULL = the device reads the host's memory */
     int32_t *labels;
-    float *next_samples; /* a batch that is brought while another batch is computed; NULL = none is */
+    float *next_samples; /* the next batch, which is brought while the current batch is computed; NULL = batches are not
+                          * brought ahead */
     int32_t *next_labels;
     int64_t nsamples, sample_floats;
 } tutti_staging;

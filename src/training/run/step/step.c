@@ -97,7 +97,7 @@ static void move_all(tutti_stepping *s, const tutti_step_common *play, const tut
     if (!row->statistics) move_elements(s, &(tutti_elements){.loop = row->loop}, a, a->first, a->first + a->count);
 }
 
-/* Other ranks may touch a common memory as soon as this action ends. */
+/* The step waits for the device before this action ends, because other ranks may then touch a common memory. */
 static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_plan_memory *memories = s->plan->memories;
@@ -123,7 +123,7 @@ static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, con
     return TUTTI_OK;
 }
 
-/* ---- visits ---- */
+/* ---- visits to the centre ---- */
 
 /* Returns the updates of the rule's states: they lie with the centre and have seen all visits, or they are the rank's
  * own. */
@@ -144,7 +144,7 @@ static tutti_status play_pace(tutti_stepping *s, tutti_step_common *play, const 
     return st;
 }
 
-/* A worker that is let in learns how often the centre's states were updated before. */
+/* A worker that is let in to the centre learns how many updates the centre's states have seen. */
 static tutti_status play_enter(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     (void)a;
@@ -242,7 +242,7 @@ static double sum_losses(const tutti_stepping *s, const float *losses)
     return sum;
 }
 
-/* Returns the sum over the share's samples; its forward passes must be done. */
+/* Returns the sum of the losses of this rank's samples; their forward passes must be done. */
 double tutti_step_own_loss(const tutti_stepping *s)
 {
     tutti_step_sync(s);
@@ -333,7 +333,7 @@ tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, 
                               .ends_period = ends_period(s, s->local_steps),
                               .arena = activations(s)};
     const int64_t computed_ns = s->account.cost.ns[TUTTI_COST_COMPUTE];
-    tutti_step_sync(s); /* launched work still reads the batch before */
+    tutti_step_sync(s); /* launched work still reads the previous batch */
     tutti_staging_show(&s->staging, batch->samples, batch->labels, s->plan->my_nsamples, &play.samples, &play.labels);
     const tutti_status st = play_loop(s, TUTTI_EACH_STEP, &play, err);
     if (st) return st;
@@ -381,7 +381,7 @@ tutti_status tutti_step_play_between(tutti_stepping *s, tutti_loop_driver driver
     return play_loop(s, driver, &(tutti_step_common){.ends_period = ends_period(s, s->step)}, err);
 }
 
-/* The step's last action has waited for the sums over all samples of the batch. */
+/* This needs no wait: the step's last action has waited for the sums over all samples of the batch. */
 tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err)
 {
     tutti_step_sync(s);

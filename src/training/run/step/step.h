@@ -70,7 +70,7 @@ typedef struct {
     int64_t step;            /* steps done */
     double last_loss;
     int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
-    bool skipped_at_least;    /* the last skipped step was at the smallest loss scale */
+    bool skipped_at_least;    /* the last skipped step used the smallest loss scale already */
     int my_signal;            /* signal that asks this rank to end; 0 = none */
     /* all ranks stop, or save, after this step: some rank was signalled, or rank 0's clock asked */
     bool asked_to_stop, asked_to_save;
@@ -93,7 +93,7 @@ void tutti_stepping_release(tutti_stepping *s); /* releases the stepping's visit
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);
 
 /* Waits for all work that this thread has put on the device's queue. Needed before an exchange is started or told
- * something, a look, a loop on the device, a borrowing, and the end of a visit. */
+ * something, the host reads results or borrows vectors, a loop runs on the device, and a visit ends. */
 static inline void tutti_step_sync(const tutti_stepping *s)
 {
     s->device->wait(s->device, s->launched);
@@ -121,7 +121,7 @@ double tutti_step_own_loss(const tutti_stepping *s);
  * failed. */
 tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err);
 tutti_status tutti_step_wait_all(tutti_stepping *s, tutti_failure *err);
-/* Returns the weights that are tested, saved and handed on, on the device. */
+/* Returns the weights on the device that are tested, saved and given to the caller. */
 float *tutti_step_answer(const tutti_stepping *s);
 
 #endif

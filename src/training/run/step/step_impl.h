@@ -33,9 +33,10 @@ float *tutti_step_value(const tutti_stepping *s, int param);
 void tutti_step_run_node(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
 void tutti_step_fold(tutti_stepping *s, const tutti_action *a);
 
-/* step_update.c: looks at a bucket's sums, for a verdict and for norms. */
+/* step_update.c: checks a bucket's sums: finds elements that are not finite, and sums squares for norms. */
 void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
-/* Returns the first number of a verdict: how many vectors are not finite. */
+/* Returns the first number of a verdict (the memory with the results of these checks): how many vectors are not
+ * finite. */
 int64_t tutti_step_count_bad(const tutti_stepping *s, int memory);
 double tutti_step_clip(const tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
 /* Applies the rule to elements of a bucket; gradients are multiplied by clip. Threads: any, if no other thread has the
@@ -66,7 +67,8 @@ tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err);
 void tutti_beside_destroy(tutti_stepping *s); /* call it after tutti_shared_destroy */
 /* Call it before an exchange is started: the part that follows the exchange uses the numbers `update`. */
 void tutti_beside_starts(tutti_stepping *s, int exchange, const tutti_update_step *update);
-/* Call it when an exchange was waited for, and with it the exchange that its part waited for. */
+/* Call it when `exchange` was waited for. If a part tells this exchange that it is ready, the exchange that the part
+ * waits for has ended too. */
 void tutti_beside_ended(tutti_stepping *s, int exchange);
 
 /* handicap.c: delays this rank as its handicap says, after a step. computed_ns: time of all its computing so far. */

@@ -63,7 +63,7 @@ static void fill_values(const tutti_stepping *s, const tutti_step_common *play, 
     args->scratch = place(play, plan->scratch_offset, a->node);
 }
 
-/* Writes the control numbers with the main loss: it counts right answers; @stop is written at the same time. */
+/* Writes the control numbers after the main loss: the number of right answers, and this rank's summand of @stop. */
 static void finish_loss(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_control_work w = {.correct = s->staging.correct,
@@ -82,7 +82,7 @@ static void compute(tutti_stepping *s, tutti_node_kind kind, const tutti_kernel_
     }
 }
 
-/* A loss that was not computed is NaN. */
+/* Waits instead of running the node's kernel. A loss that was not computed becomes NaN. */
 static void pretend(tutti_stepping *s, const tutti_node *node, float *loss)
 {
     tutti_pretend(s, node);
@@ -127,7 +127,7 @@ static void sum_gradients(tutti_stepping *s, const tutti_step_common *play, cons
     const int layer = node->layer;
     const tutti_plan *plan = s->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
-    tutti_sum_work w = {0}; /* zeroed: sequences of work are compared byte by byte */
+    tutti_sum_work w = {0}; /* zeroed, because a device compares sequences of launches byte by byte, padding included */
     w.value = &plan->graph->kernels[layer].out;
     w.out = place(play, plan->grad_offset, own->out);
     w.nparts = own->nparts;

@@ -10,7 +10,7 @@
 #include "step_work.h"
 
 #define TUTTI_STEP_FIXED(kind, name, type) [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), 0, 0},
-/* `bytes` bytes of the arguments, from the member `first` on, vary. */
+/* A row in which `bytes` bytes of the arguments, from the member `first` on, differ from step to step. */
 #define TUTTI_STEP_VARYING(kind, name, type, first, bytes)                                                             \
     [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), offsetof(type, first), bytes},
 

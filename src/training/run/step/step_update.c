@@ -8,7 +8,7 @@
 #include "../../../tensor/squares.h"
 #include "step_impl.h"
 
-/* ---- results of looks at gradients ---- */
+/* ---- results of checks of gradients ---- */
 
 static void look_at_numbers(const tutti_stepping *s, const int64_t *at, int n, int64_t *numbers)
 {
@@ -52,7 +52,7 @@ static tutti_update rule_of(const tutti_stepping *s, int p)
     return u;
 }
 
-/* ---- looks at gradients and weights ---- */
+/* ---- checks and norms of gradients and weights ---- */
 
 static void look_at_tensor(tutti_stepping *s, const tutti_update_step *update, const tutti_action *a, int p,
                            int64_t first, int64_t n)
@@ -94,7 +94,7 @@ static void look_at_vector(tutti_stepping *s, tutti_finite_work *w, const float 
     if (w->nvectors == TUTTI_WORK_TOGETHER) launch_looks(s, w);
 }
 
-/* Statistics are looked at like gradients: an overflow in running averages would never go away. */
+/* Running statistics are checked like gradients: an overflow in running averages would never go away. */
 void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_plan *plan = s->plan;

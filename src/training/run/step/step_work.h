@@ -82,7 +82,8 @@ typedef struct {
 /* Parameters are many, and mostly short, so one launch takes several. Entries behind the last one are zero. */
 enum { TUTTI_WORK_TOGETHER = 16 };
 
-/* The rule, on elements of parameters that do not overlap; and what running statistics have instead. */
+/* Arguments of an update: the rule, on elements of parameters that do not overlap. For running statistics
+ * tutti_statistic_work takes its place. */
 typedef struct {
     const tutti_rule_row *rule;
     int nslices;
@@ -104,7 +105,8 @@ typedef struct {
     tutti_statistic_slice slices[TUTTI_WORK_TOGETHER];
 } tutti_statistic_work;
 
-/* Looks at vectors: *bad counts those that are not finite; squares are added to `squares`. */
+/* Checks vectors and sums their squares: *bad counts the vectors that are not finite; squares are added to
+ * `squares`. */
 typedef struct {
     int nvectors;
     const float *x[TUTTI_WORK_TOGETHER];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diverge.c: ends a run that diverges: loss or weights are not finite any more.
+/* diverge.c: ends a run that diverges: its loss or weights are not finite any more.
  *
- * All ranks notice it after the same step. The loss and the verdicts over gradients are numbers of all ranks already,
- * and test results are summed. Weights are looked at before they are saved, and the ranks tell each other the result.
- * The loss of workers that take steps of their own is on their board. Only a run that has diverged spends more: it
- * finds out on which ranks it happened. */
+ * All ranks notice it after the same step. The loss and the verdicts over gradients are the same on all ranks already,
+ * and test results are summed over them. Weights are checked before they are saved, and the ranks tell each other the
+ * result. Workers that take steps of their own write their losses on the board of visits. Only a run that has diverged
+ * exchanges more: it finds out on which ranks it happened. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,9 @@
 
 enum { MOST_SKIPPED = 32 }; /* skipped steps in a row that end a run with a fixed scale */
 
-/* A checkpoint's numbers are finite, or it would not exist. Only the step after it shows whether it was good, so a
- * checkpoint with no step after it is skipped if there is another. */
+/* Adds the last good checkpoint to the message. A checkpoint's numbers are finite, or it would not have been saved.
+ * Only the step after it shows whether it was good, so a checkpoint with no step after it is not named if there is
+ * another. */
 static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;
@@ -119,7 +120,7 @@ typedef struct {
     char what[120];
 } finding;
 
-/* mine: what this rank has found. *is_bad: some rank has found something. */
+/* Tells all ranks what each has found. mine: this rank's finding. *is_bad: true if some rank has found bad weights. */
 static tutti_status agree(tutti_telling *t, const char *before, const finding *mine, bool *is_bad, tutti_failure *err)
 {
     finding *all = tutti_alloc(sizeof *all * (size_t)t->run->nranks);

@@ -113,7 +113,7 @@ tutti_status tutti_predictions_find(const char *path, const tutti_predictions_fo
 tutti_status tutti_predictions_begin(const tutti_predictions_form *form, int64_t nsamples, int nclasses,
                                      tutti_predictions *out, tutti_failure *err)
 {
-    /* A buffer that grows exists twice for a moment. */
+    /* three times the size: while a buffer grows, its old and new memory both exist */
     const double need = 3.0 * (double)nsamples * ((double)nclasses * form->number_bytes + form->row_bytes);
     tutti_status st = tutti_memory_check(need < 9e18 ? (int64_t)need : INT64_MAX, "the predictions",
                                          "--data test_samples=N asks for fewer, .npy is the smallest file", err);

@@ -43,7 +43,7 @@ void tutti_report_note(const tutti_telling *t, const char *text)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
-/* Says that the following lines were written by another process than those before. */
+/* Writes a line that says that another process wrote the lines before it: the run was resumed. */
 static tutti_status report_resume(const tutti_telling *t, tutti_failure *err)
 {
     return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->run->step)}, 1, err);
@@ -65,9 +65,9 @@ static tutti_status report_pretended(const tutti_telling *t, tutti_failure *err)
     return put(t, "pretended", line, 2, err);
 }
 
-/* ---- open and close ---- */
+/* ---- opening and closing the files ---- */
 
-/* Files beside metrics.jsonl belong to the run that it reports. */
+/* Removes files of an earlier run beside metrics.jsonl, because all files in the folder must be of one run. */
 static tutti_status remove_earlier(const char *dir, tutti_failure *err)
 {
     tutti_status st = tutti_tensorboard_remove(dir, err);
@@ -139,7 +139,7 @@ tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bo
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }
 
-/* Reports the plan that is played, once nothing can refuse it any more. */
+/* Reports the plan that is played. Called once no check can refuse the plan any more. */
 static tutti_status report_plan(const tutti_telling *t, tutti_failure *err)
 {
     tutti_strbuf words = {0};
@@ -206,7 +206,8 @@ void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)
     tutti_strbuf_release(&text);
 }
 
-/* Returns the seconds in exchanges, or waiting to visit and for other ranks where all meet. */
+/* Returns the seconds of exchanges. In a run with visits: of waiting to visit, and for other ranks where all meet,
+ * too. */
 static double exchanged_seconds(const tutti_telling *t)
 {
     return t->run->visits ? 1e-9 * (double)t->run->account.cost.ns[TUTTI_COST_EXCHANGE]
@@ -256,7 +257,7 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
                                         {"speed/comm_ms", e.comm_ms},
                                         {"train/loss_scale", t->run->scale.scale},
                                         {"train/skipped", (double)t->run->scale.skipped}};
-        /* without only_finite, the last two numbers have no meaning */
+        /* without only_finite, the line's last two numbers have no meaning and are left out */
         const int told = t->run->plan->config.only_finite ? 2 : 0;
         st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
         if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
@@ -266,8 +267,8 @@ tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
 }
 
 /* Sums the bytes that were sent between ranks since this process began, each byte once; on rank 0. Collective where
- * ranks step together. A visit brings a vector and takes one along, on one host as between two; the centre is rank 0's,
- * whose own visits move nothing. */
+ * ranks step together. A visit brings a vector to the centre and takes a vector back, within a host as between hosts.
+ * The centre lies in rank 0's memory, so rank 0's own visits move nothing. */
 static tutti_status sum_crossed(const tutti_telling *t, int64_t *sum, tutti_failure *err)
 {
     *sum = 0;

@@ -23,7 +23,7 @@ typedef struct {
     tutti_tensorboard *tensorboard; /* NULL = off */
     struct tutti_tracing *tracing;  /* NULL = off */
     double seconds, resumed_at;     /* seconds of training only; resumed_at: start of the running stretch */
-    /* seconds of tests; metrics report the sum of both: the time it takes to know an accuracy */
+    /* seconds of tests; metrics report the sum of `seconds` and this: the time it takes to know an accuracy */
     double eval_seconds;
     double logged_seconds, logged_exchange_seconds;
     int64_t logged_step;
@@ -80,12 +80,13 @@ bool tutti_distance_is_told(const tutti_stepping *s);
  * the centre and one for each rank. */
 tutti_status tutti_distance_tell(const tutti_telling *t, tutti_stepping *s, tutti_failure *err);
 
-/* diverge.c: all ranks find after the same step that the run has diverged, report it once and, unless the run goes on,
- * fail: rank 0 with a message, the other ranks without one. Nothing needs to be reported then (t->has_diverged). The
- * functions do nothing if the run has not diverged. */
+/* diverge.c: each function finds on all ranks after the same step whether the run has diverged, and does nothing if it
+ * has not. Otherwise it reports that once and, unless the job says that the run goes on, fails: rank 0 with a message,
+ * the other ranks without one. The caller need not report the failure again (t->has_diverged). */
 tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err);
-/* Collective. lent: what would be saved, where the host can read it. *is_bad: it must not be saved. */
+/* Collective. lent: the checkpoint that would be saved, with vectors that the host can read. *is_bad: true if it must
+ * not be saved. */
 tutti_status tutti_diverge_before_saving(tutti_telling *t, const tutti_checkpoint *lent, bool *is_bad,
                                          tutti_failure *err);
 

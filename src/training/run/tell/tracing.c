@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracing.c: traces some steps: labels of spans, the window of steps, and gathering the spans on rank 0.
+/* tracing.c: traces some steps: makes labels of spans, records during the window of traced steps, and gathers the spans
+ * on rank 0.
  *
  * Labels follow from graph and plan, so they are the same on all ranks and need not be sent. Spans are sent over the
- * control plane, after the last traced step, so that the traced steps contain nothing of it. */
+ * control plane after the last traced step, so that sending them does not disturb the traced steps. */
 #include "tracing.h"
 
 #include <math.h>
@@ -85,7 +86,8 @@ static int count_of(const tutti_plan *p, tutti_doing what)
     return 1;
 }
 
-/* Describes an exchange. A rank's elements are all elements, or its slice if it gives or gets only that. */
+/* Describes an exchange in words. Its elements are counted for one rank: all of them, or the slice that the rank gives
+ * or gets. */
 static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label *label)
 {
     const tutti_plan_exchange *x = &p->exchanges[exchange];
@@ -133,8 +135,8 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 
 /* ---- create and destroy ---- */
 
-/* Each action is followed by at most one look at exchanges; the end of the step may wait for an exchange too, which is
- * another span. */
+/* Returns an upper bound of the spans of a step: each action is followed by at most one span of exchanges, and the end
+ * of the step may wait for an exchange, which is one span more. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
     return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions +
@@ -295,7 +297,7 @@ static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti
 }
 
 /* Finds the time of kernels in each step of each rank, divided by the mean of all. Updates do not count: some belong to
- * a period's last step, and a rank for which others wait may do those of one step in the next. */
+ * the last step of a period, and a rank that others wait for may do a step's updates in the next step. */
 static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const tutti_rank_spans *ranks,
                         tutti_step_spread *out)
 {
@@ -316,7 +318,7 @@ static void find_spread(const tutti_tracing *tr, const tutti_stepping *s, const 
 }
 
 /* Returns the elements that a rank updates in a step, in units of the 20 bytes that a rule with one state moves for an
- * element. NaN: the same spans contain looks at gradients, or some updates are not in every step. */
+ * element. NaN: the spans of updates also contain checks of gradients, or some updates are not in every step. */
 static double count_updated(const tutti_plan *p)
 {
     double n = 0;

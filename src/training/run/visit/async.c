@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async.c: plays steps of asynchronous methods, from one stop, where all ranks take part in something, to the next.
- * Shares that a rank was dealt beyond the stop wait until all have met there. */
+/* async.c: plays steps of asynchronous methods, from one stop (where all ranks meet) to the next. If a rank was dealt
+ * shares beyond the stop, it plays them only after all ranks have met. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../../base/text/strbuf.h"
 #include "visit.h"
 
-/* Rank 0 knows which rank it waits for when it waits for a worker's turn, so the worker itself gives up later. */
+/* The deadline of a worker of another host is longer by this factor. So rank 0, which knows the rank that holds up the
+ * worker's turn, gives up first and names that rank. */
 static const double LONGER = 1.25;
 
 tutti_status tutti_async_create(tutti_async *a, tutti_stepping *s, tutti_failure *err)
@@ -50,8 +51,8 @@ static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_t
     return st;
 }
 
-/* Asks whether the share of `batch` may begin; NULL: no batch is left. A rank that finds the centre free each time
- * never waits, so it must check here whether the group has ended. */
+/* Asks whether the share of `batch` may begin; NULL: no batch is left. Also checks whether the group has ended: a rank
+ * that always finds the centre free never waits, and would notice it nowhere else. */
 static tutti_status begin(tutti_stepping *s, const tutti_batch *batch, bool *may, tutti_failure *err)
 {
     const int64_t share = batch ? batch->step * s->nranks + batch->first / s->plan->my_nsamples : -1;
@@ -98,7 +99,7 @@ tutti_status tutti_async_play(tutti_async *a, tutti_stepping *s, const tutti_kee
     if (is_far) tutti_group_set_deadline(s->group, deadline);
     tutti_did(&s->account, TUTTI_DID_OTHER, 0);
     if (!st) st = tutti_visits_come(s->visits, err);
-    /* after this, the weights to be tested do not change any more */
+    /* after this call, the weights to be tested do not change any more */
     if (!st) st = tutti_serve_rest(a->serve, s->group, err);
     if (!st) st = tutti_visits_meet(s->visits, &s->step, &s->asked_to_stop, err);
     tutti_did(&s->account, TUTTI_DID_VISIT, 0);

@@ -33,7 +33,7 @@ typedef struct {
     tutti_loop part;
     int before;   /* actions of the part that are done before the worker begins its step */
     bool hears;   /* the worker's next ask may arrive */
-    int64_t turn; /* the worker's turn to send its vector; -1 = none */
+    int64_t turn; /* the worker's turn to send its vector (bringing.h); -1 = none */
     pthread_t thread;
 } stand_in;
 
@@ -43,7 +43,8 @@ struct tutti_serve {
     int64_t nopened; /* number of stops that were opened */
     int nresting;
     atomic_bool ends;
-    tutti_bringing *bringing; /* turns by arrival; NULL: workers bring as they come, or in rank order (visits.h) */
+    tutti_bringing *bringing; /* turns of sending in order of arrival; NULL: workers send as soon as they are ready, or
+                               * in rank order (visits.h) */
     stand_in *all;
     int n;
     tutti_arena arena;
@@ -95,7 +96,7 @@ static bool may_wait_for(const tutti_action *a)
     return a->exchange >= 0;
 }
 
-/* Lets the worker's next ask arrive; it is read later. False: the worker is gone. */
+/* Starts the exchange that brings the worker's next ask, which is read later. False: the worker is gone. */
 static bool hear(stand_in *s)
 {
     if (has_lost_its_worker(s)) return false;
@@ -140,8 +141,8 @@ static bool has_ended(const void *arg)
     return tutti_group_is_over(s->own.group) || atomic_load(&s->serve->ends);
 }
 
-/* Takes a turn when the worker is ready to bring, which is when it asks for its next share. False: the run has ended,
- * or the worker is gone. */
+/* Takes a turn for the worker when it is ready to send its vector, which is when it asks for its next share. False: the
+ * run has ended, or the worker is gone. */
 static bool bring_begin(stand_in *s)
 {
     if (tutti_visits_bring_begin(s->own.visits, NULL)) return false;
@@ -157,8 +158,8 @@ static void end_turn(stand_in *s)
     s->turn = -1;
 }
 
-/* Plays the part from where it takes what was brought; false: the run has ended, or the worker is gone. The worker may
- * write its vector here once the exchange has been started on this side. */
+/* Plays the part from the action that takes the worker's vector. The worker may write its vector here once the exchange
+ * has been started on this side. False: the run has ended, or the worker is gone. */
 static bool play_actions(stand_in *s, const tutti_update_step *update)
 {
     tutti_stepping *own = &s->own;
@@ -229,7 +230,7 @@ static void prepare(stand_in *s, tutti_serve *serve, const tutti_stepping *of, i
     while (s->before < s->part.nactions && s->part.actions[s->before].exchange < 0) s->before++;
 }
 
-/* Signals are handled by the main thread. */
+/* Starts the thread with signals blocked: the main thread handles them. */
 static tutti_status start(stand_in *s, tutti_failure *err)
 {
     sigset_t before;
@@ -298,7 +299,7 @@ int64_t tutti_serve_spent(const tutti_serve *serve, int worker, tutti_cost_part 
     return 0;
 }
 
-/* The workers of the threads have been answered, or are gone, so this takes only moments. */
+/* Waits until all threads rest. Their workers have been answered, or are gone, so this takes only moments. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err)
 {
     static const double NAP_S = 50e-6;

@@ -27,8 +27,8 @@ typedef struct {
 typedef struct {
     tutti_serve *serve;      /* rank 0: stand-ins for workers of other hosts; NULL = there are none */
     const tutti_batch *held; /* the batch that was dealt and not played yet */
-    int64_t told_shares;     /* shares in the last line that was reported */
-    double told_loss;        /* sum of losses up to that line */
+    int64_t told_shares;     /* number of shares that the last reported line covers */
+    double told_loss;        /* sum of the losses of these shares */
     tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = none may be lost */
     int nlost;               /* lost ranks that were reported */
     double lost_from;        /* the time from which on workers may be lost */

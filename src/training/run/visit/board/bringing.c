@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bringing.c: gives turns to workers of other hosts that bring their vectors. */
+/* bringing.c: makes workers of other hosts send their vectors to rank 0 one after the other. */
 #include "bringing.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ struct tutti_bringing {
     pthread_cond_t changed;
     int64_t ndrawn, turn; /* turns that were drawn; the current turn */
     int64_t since_ns;     /* the time at which the current turn came */
-    int64_t longest_ns;   /* how long the longest turn before was */
+    int64_t longest_ns;   /* length of the longest turn so far */
 };
 
 tutti_bringing *tutti_bringing_create(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bringing.h: turns in which workers of other hosts send to rank 0, if workers visit in order of arrival. One worker
- * sends its vector at a time, in the order in which workers become ready. So the port into rank 0's host has one
- * sender, and the first vector is there as soon as possible. (For rank order: visits.h.)
+ * sends its vector at a time, in the order in which workers become ready. So the link into rank 0's host serves one
+ * sender at a time, and the first vector arrives as soon as possible. (For visits in rank order see visits.h.)
  *
  * A turn is not a lock: if a turn lasts a second longer than twice the longest turn before, the next worker goes on.
  * Then several workers send at a time. Threads: shared. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visitor.c: asks rank 0 for shares, for a worker of another host. Asks and answers lie in one region, two lines for
- * each worker at the same place on every rank, so that an exchange is in place. */
+/* visitor.c: asks rank 0 for shares, for a worker of another host. Asks and answers lie in one region. Each worker has
+ * two lines in it, at the same place on every rank, so that the exchanges can work in place. */
 #include "visitor.h"
 
 #include <assert.h>
@@ -127,7 +127,7 @@ struct tutti_visitor {
     pthread_mutex_t lock; /* guards the next three members */
     int64_t stock[TUTTI_SHARES_AHEAD];
     int64_t given, taken;
-    /* for the owner only: shares begun; the next share is in `stock`, and stays there until it has begun */
+    /* for the owner only: number of shares begun; the next share stays in `stock` until it has begun */
     int64_t begun;
     bool is_asked;             /* the next share has been asked for already */
     bool has_ended, wants_end; /* for the owner only: what the next ask says */
@@ -151,8 +151,8 @@ void tutti_visitor_destroy(tutti_visitor *v)
     free(v);
 }
 
-/* The loader asks for share n + TUTTI_LOADER_AHEAD when n shares have been taken from it, and the answer for each share
- * taken before has brought another share: so `stock` always has one. */
+/* `stock` is never empty here: the loader takes share n + TUTTI_LOADER_AHEAD only when n shares have been taken from
+ * it, and the answer for each of these shares has brought another share. */
 int64_t tutti_visitor_deal(tutti_visitor *v)
 {
     pthread_mutex_lock(&v->lock);
@@ -204,7 +204,7 @@ tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tut
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
-    if (v->is_asked) return; /* the ask that was sent ahead has said this already */
+    if (v->is_asked) return; /* the ask for the next share has been sent already, and it has said this */
     v->has_ended = true;
     v->loss = loss;
 }

@@ -3,14 +3,14 @@
  * worker asks rank 0 once in each local step and gets an answer. Ask and answer are two exchanges of a few numbers
  * between the two ranks, by schedules that the plan has proved.
  *
- * An ask says which share the worker wants to begin, whether the one before has ended and with which loss, and whether
- * the worker was asked to end the run. An answer says whether the share may begin, and which share the worker is dealt
- * after those that it has. A worker begins with as many shares as its loader takes ahead, and one more.
+ * An ask says which share the worker wants to begin, whether the share before has ended and with which loss, and
+ * whether the worker was asked to end the run. An answer says whether the share may begin, and which share the worker
+ * is dealt after those that it has. A worker begins with as many shares as its loader takes ahead, and one more.
  *
- * The ask for the next share is sent as soon as all its contents are known: together with what the worker brings to the
- * centre, so that rank 0, which takes that first, can answer directly after the result; in a step without a visit,
- * after the forward pass. Rank 0 does the same things in the same order as if it were asked when the next share begins;
- * only the time of a round trip is saved.
+ * The ask for the next share is sent as soon as all its contents are known. In a step with a visit it is sent together
+ * with the vector that the worker brings to the centre: rank 0 takes the vector first, and can answer directly after
+ * the visit's result. In a step without a visit it is sent after the forward pass. Rank 0 does the same things in the
+ * same order as if it were asked when the next share begins; only the time of a round trip is saved.
  *
  * Threads: owner, except tutti_visitor_deal: any one thread at a time. */
 #ifndef TUTTI_VISITOR_H
@@ -39,7 +39,7 @@ typedef struct tutti_asks tutti_asks;
 /* Collective: makes the exchanges. */
 tutti_status tutti_asks_create(tutti_group *group, const tutti_plan *plan, tutti_asks **out, tutti_failure *err);
 void tutti_asks_destroy(tutti_asks *a); /* NULL is accepted */
-/* Return the exchanges of this worker as this rank has them; this rank is that worker or rank 0. */
+/* Return the ask and answer exchange of a worker, as this rank has them. This rank must be that worker or rank 0. */
 tutti_exchange *tutti_asks_ask(const tutti_asks *a, int worker);
 tutti_exchange *tutti_asks_answer(const tutti_asks *a, int worker);
 tutti_share_question *tutti_asks_asked(const tutti_asks *a, int worker);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits.c: deals shares of batches to asynchronous workers and counts their visits. The board lies in the memory of
- * rank 0, and all ranks of its host map it; ranks of other hosts ask.
+ * rank 0, and all ranks of its host map it; ranks of other hosts ask rank 0 (visitor.h).
  *
  * Each line of the board is written by one rank, or by atomic operations alone. The stop and the number of shares begun
- * are halves of one word, counted from the first share of the stretch: so a rank that begins a share and a rank that
- * moves the stop agree which of them was first. The record lies on the board too; a run that follows a record has lists
- * of its own shares and turns (visits_order.h). A ticket lock that survives the death of its holder admits visits
- * (visits_turns.h): tickets are in order of arrival; in rank order a rank knows its tickets (visits_enter.c). */
+ * are halves of one word, counted from the first share of the stretch between two stops: so a rank that begins a share
+ * and a rank that moves the stop agree which of them was first. The record lies on the board too; a run that follows a
+ * record has lists of its own shares and turns (visits_order.h). A ticket lock that survives the death of its holder
+ * admits visits (visits_turns.h): tickets are in order of arrival; in rank order a rank knows its tickets
+ * (visits_enter.c). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 /* ---- following a record ---- */
 
-/* Returns the places at which a rank stands in a list of ranks. */
+/* Returns the indices at which a rank occurs in a list of ranks. */
 static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
 {
     int64_t *out = tutti_alloc(sizeof *out * ((size_t)n + 1)), found = 0;
@@ -77,7 +78,8 @@ static tutti_visits *make_stand_in(const tutti_visits *v, int rank)
     return s;
 }
 
-/* A worker that asks must have been dealt its first shares before any rank plays. Collective. */
+/* Connects ranks of other hosts. Collective. A worker that asks must have been dealt its first shares before any rank
+ * plays. */
 static tutti_status connect_others(tutti_visits *v, tutti_failure *err)
 {
     const size_t n = (size_t)v->nranks * TUTTI_SHARES_AHEAD;
@@ -161,7 +163,8 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .stretch = config->first_step * nranks,
                         .left_at = -1};
     *out = v; /* *out is set in any case, so that the caller can destroy it */
-    /* for a rank of another host rank 0 follows the record, and the file may be missing here */
+    /* a rank of another host does not read the record: rank 0 follows it for that rank, and the file may be missing
+     * here */
     const bool is_far = tutti_plan_is_far(plan, rank);
     tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;
     const size_t nbytes = lines + turns + changes + 2 * sizeof(int32_t) * nshares;
@@ -222,8 +225,8 @@ static int64_t begun_of(uint64_t open)
     return (int64_t)(open & UINT32_MAX);
 }
 
-/* Shares and visits follow a record only if ranks meet at the same steps as then: otherwise one rank could wait for
- * another that waits at a stop. */
+/* Notes a stop, and refuses it if a record is followed that has another one: then one rank could wait for another rank
+ * that waits at a stop. */
 static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     tutti_visits_order *o = &v->order;
@@ -241,7 +244,8 @@ static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* A rank that asked to end before this word was written has moved the stop of the stretch before. */
+/* A rank that asked to end before this call writes the new stop has moved the old one, so its request is repeated
+ * here. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     const tutti_status st = note_stop(v, stop, err);
@@ -262,7 +266,7 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
     do {
         *may = share >= 0 && at < stop_of(open);
         if (!*may) {
-            if (v->of) tutti_turns_rest(&v->turns, true); /* the stand-in's worker goes to where all meet */
+            if (v->of) tutti_turns_rest(&v->turns, true); /* the stand-in's worker has come to the stop */
             return TUTTI_OK;
         }
         v->current = share;
@@ -318,7 +322,8 @@ bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank)
     return v->told_bad > 0;
 }
 
-/* When all are here, only a rank that asks to end can move the stop, and all ranks use what rank 0 sees then. */
+/* When all ranks are at the stop, only a rank that asks to end can still move it. All ranks then use the stop that rank
+ * 0 sees. */
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {

@@ -39,8 +39,8 @@ void tutti_visits_destroy(tutti_visits *v); /* call it before the group is left;
 /* Rank 0: returns the visits that rank 0 makes for a worker of another host. NULL: the worker is on this host, or this
  * is not rank 0. It takes the same calls except open, meet and write, which concern all ranks. Valid as long as v. */
 tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
-/* For a stand-in whose worker is gone: afterwards it may only be destroyed. Other workers do what it would have done,
- * or nobody does. */
+/* Call it for a stand-in whose worker is gone; afterwards the stand-in's visits may only be destroyed. Other workers
+ * get the shares that are left, or nobody plays them. */
 void tutti_visits_retire(tutti_visits *v);
 /* Returns the exchanges by which workers of other hosts ask. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
@@ -51,8 +51,8 @@ int64_t tutti_visits_deal(void *arg);
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err);
 /* Sets *may to true if this rank may play the share now; false: the share is behind the stop, or there is none (-1). */
 tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err);
-/* On another host: asks for the next share, when all but the visit has been computed; loss: the sum of the losses.
- * Elsewhere it does nothing. */
+/* On another host than rank 0's: asks for the next share, once all of this step but the visit has been computed; loss:
+ * the sum of the losses. On rank 0's host it does nothing. */
 void tutti_visits_ask_ahead(const tutti_visits *v, double loss);
 /* Says that the share begun last has ended, with this sum of the losses of its samples. */
 void tutti_visits_end(tutti_visits *v, double loss);
@@ -88,13 +88,14 @@ const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange);
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
 void tutti_visits_leave(tutti_visits *v);
-/* For a stand-in: call the first function before its worker's vector is sent, and the second when it has arrived. In
- * rank order one worker of another host sends after the other, so that the first has the links of rank 0 to itself and
- * arrives as soon as possible. Waits for the worker's turn. */
+/* For a stand-in: call tutti_visits_bring_begin before its worker's vector is sent, and tutti_visits_bring_end when the
+ * vector has arrived. In rank order tutti_visits_bring_begin waits for the worker's turn: workers of other hosts send
+ * one after the other, so that the first has the links of rank 0 to itself and its vector arrives as soon as
+ * possible. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
 void tutti_visits_bring_end(const tutti_visits *v);
-/* Call them around a change of a bucket of the centre: they count changes that came in between, of which one is
- * lost. */
+/* Call them around a change of a bucket of the centre. They count changes by other ranks during this change: one of two
+ * such changes is lost. */
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
 

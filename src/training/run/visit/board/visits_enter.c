@@ -33,7 +33,8 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 
-/* Waits for the rank that `awaited` returns. what NULL: other waits check the deadline. */
+/* Waits as long as `awaited` returns a rank. what: words for the message if the deadline passes. NULL: no deadline is
+ * checked, because other waits check it. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
     tutti_group_wait wait = {0};
@@ -60,7 +61,8 @@ static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const ch
     return TUTTI_OK;
 }
 
-/* Returns the slowest rank. A rank that plays nothing more before the stop is not waited for here. */
+/* Returns a rank that is too far behind this rank; -1 = none. A rank that plays nothing more before the stop does not
+ * count. */
 static int slowest_behind(const tutti_visits *v)
 {
     for (int r = 0; r < v->nranks; r++)
@@ -81,7 +83,7 @@ static int who_is_in(const tutti_visits *v)
     return tutti_turns_awaited(&v->turns, v->ticket);
 }
 
-/* While no rank is gone it does not matter which rank has which ticket. */
+/* Returns some rank as long as the centre is not free; while no rank is gone it does not matter which. */
 static int somebody_is_in(const tutti_visits *v)
 {
     if (tutti_group_ngone(v->group)) return tutti_turns_drawn_by(&v->turns, v->ticket);

@@ -23,8 +23,8 @@ typedef struct {
     _Atomic bool saves;                     /* ranks meet before the stop, because rank 0 wants to save */
     _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
     _Atomic int holder;                     /* the rank that was let in last */
-    _Alignas(64) tutti_visits_line ranks[]; /* behind it lie: turns; for each bucket the number of its changes; the
-                                             * record */
+    _Alignas(64) tutti_visits_line ranks[]; /* behind the lines of the ranks lie: the turns; the number of changes of
+                                             * each bucket; the record */
 } tutti_visits_board;
 
 /* True if this worker uses the board and the centre no more: it is gone, and its stand-in has ended. */

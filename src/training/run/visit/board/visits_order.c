@@ -181,7 +181,8 @@ static tutti_status contradict(const walk *w, const char *words)
     return tutti_fail(w->err, TUTTI_ERR_DATA, "%s: is not a record that a run can have made: %s", w->name, words);
 }
 
-/* If the plan deals shares in order, each share of a rank is P behind its last. */
+/* Counts each rank's shares before share `end`. Fails if the plan deals shares in rank order and the record does
+ * not. */
 static tutti_status walk_shares(walk *w, int64_t end)
 {
     char words[120];
@@ -203,8 +204,8 @@ static int64_t visits_of(const walk *w, int rank)
     return ends * w->each[rank][1] + (n - ends) * w->each[rank][0];
 }
 
-/* Returns the rank that would wait for the slowest, which comes only after it; -1 = none. A rank that has no more
- * visits before the stop is not waited for. */
+/* Returns a rank for which this rank's visit would wait because it is the slowest, although the record has its visits
+ * later; -1 = none. A rank that has no more visits before the stop is not waited for. */
 static int slowest(const walk *w, int rank)
 {
     if (!w->plan->is_paced || w->plan->config.period != 1 || w->each[rank][1] != 1) return -1;

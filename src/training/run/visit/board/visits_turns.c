@@ -34,7 +34,7 @@ static int64_t next_of(const tutti_turns *t, int rank)
     return head + (rank - head % t->nranks + t->nranks) % t->nranks;
 }
 
-/* The turn of a rank that lives and does not rest is not passed on, so the head stays before it. */
+/* The head cannot pass the turn of a rank that lives and does not rest. */
 int64_t tutti_turns_next(const tutti_turns *t)
 {
     return next_of(t, t->rank);
@@ -87,7 +87,7 @@ void tutti_turns_leave(const tutti_turns *t, int64_t ticket)
 }
 
 /* True if the rank's vector, for a turn before this ticket, is still to come. The worker with the lowest ticket waits
- * for none, and once it has brought its vector the next one goes on: so all go on. */
+ * for nobody, and each worker goes on once the worker before it has brought its vector: so no worker waits for ever. */
 bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket)
 {
     const int64_t its = next_of(t, rank);
@@ -141,8 +141,8 @@ static bool can_others_take(const tutti_turns *t, int64_t share)
     return false;
 }
 
-/* Returns the first remaining share of a closed column that this worker can take; `end` = none. *left: how many were
- * dealt before it. */
+/* Returns the first remaining share of a closed column that this worker can take; `end` = none. *left: how many shares
+ * of the column were dealt after it was closed and before this share. */
 static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t end, int64_t *left)
 {
     tutti_turns_line *line = &t->board->workers[column];

@@ -28,8 +28,8 @@ typedef struct {
     _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to itself, while no worker is
                                          * gone */
     _Atomic int64_t left;               /* shares of the worker's column that were dealt since a worker is gone */
-    _Atomic int64_t behind;             /* 1 + the last share that the worker was dealt: it gets no share below that any
-                                         * more */
+    _Atomic int64_t behind;             /* 1 + the last share that the worker was dealt; it is dealt no share below this
+                                         * number any more */
 } tutti_turns_line;
 
 typedef struct {
