@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_names.c: the words for enums, used by the text form, failures and the command line. */
+/* schedule_names.c: the words for collectives, kinds of steps and other enums, for the text form and messages; and
+ * what each collective gives a rank: the whole result or a slice. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_tell.c: passes the trainer's events, and words about the start, to the caller of a run. */
+/* run_tell.c: passes the trainer's events to the caller of a run. At the start it reports the data, the memory, and an
+ * update rule that the method's paper does not use. */
 #include <inttypes.h>
 #include <stdlib.h>
 
