@@ -18,7 +18,7 @@ typedef struct {
     double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved problems */
     double work, all;                 /* kernel values that were computed, and those that a training without elimination
                                        * would compute */
-    double spent_s[TUTTI_SVM_NWORKS]; /* over all subproblems */
+    double spent_s[TUTTI_SVM_NWORKS]; /* seconds of each kind of work, over all subproblems */
     double collectives, bytes, rounds;
 } svm_run;
 

@@ -20,7 +20,7 @@ enum { MOST_BYTES = 1 << 30 };
 typedef struct {
     const char *key;
     enum { IS_INT, IS_LONG, IS_REAL } kind;
-    size_t at; /* offset in the event */
+    size_t at; /* offset of the field in tutti_svm_event */
 } field;
 
 #define FIELD(name, kind)                                                                                              \
@@ -83,7 +83,7 @@ bool tutti_svm_trace_is(const char *path)
     char begin[sizeof first_words - 1];
     int fd;
     if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
-    const ssize_t n = pread(fd, begin, sizeof begin, 0); /* a pipe stays unread */
+    const ssize_t n = pread(fd, begin, sizeof begin, 0); /* pread fails for a pipe, so nothing of a pipe is lost */
     close(fd);
     return n == sizeof begin && !memcmp(begin, first_words, sizeof begin);
 }
@@ -122,7 +122,7 @@ static const char *take_event(const cJSON *line, tutti_svm_event *out)
     return NULL;
 }
 
-/* Returns the key that is wrong, or NULL. */
+/* Reads the line with ranks and threads. Returns the key that is wrong, or NULL. */
 static const char *take_beginning(const cJSON *line, tutti_svm_trace *out)
 {
     double ranks, threads;

@@ -13,7 +13,7 @@ typedef struct {
     const tutti_svm_data *data;
     const tutti_svm_config *config;
     tutti_svm_context *context;
-    int solved, nproblems; /* for events */
+    int solved, nproblems; /* number of solved problems, and of all problems, for events */
 } tutti_svm_training;
 
 /* Checks the configuration, finds the classes (at least two), makes the context. After a failure there is nothing to
@@ -34,7 +34,7 @@ typedef struct {
 tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes *classes, int i, int j,
                                   tutti_svm_part *out, tutti_failure *err);
 void tutti_svm_part_release(tutti_svm_part *part);
-/* Writes decision[ntargets] of own rows by a part: sum of y alpha K - rho. */
+/* Writes decision[ntargets], the decisions of a solved part for own rows: sum of y alpha K - rho. */
 tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *part, int64_t ntargets,
                                    const int32_t *target, double *decision, tutti_failure *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint.c: saves an SVM training and resumes it. Samples of a class lie on the ranks in the order of their
- * numbers, so two gathers, one a class, bring what belongs to samples into that order, and each rank finds its own
- * there by counting. */
+/* svm_checkpoint.c: saves an SVM training and resumes it. The samples of a class lie on the ranks in the order of their
+ * numbers. So one gather for each of the two classes brings the samples' values into that order, and each rank finds
+ * the values of its own samples by counting. */
 #include "svm_checkpoint.h"
 
 #include <math.h>
@@ -21,12 +21,12 @@ enum { WORD = TUTTI_SVM_CHECKPOINT_WORD };
 struct tutti_svm_checkpoint {
     const char *path;
     double saved; /* time of the last save */
-    /* fields of rank 0 */
+    /* the following fields are used on rank 0 only */
     tutti_strbuf image;    /* head, identity, entries */
-    int64_t nentries;      /* number of entries in it */
-    size_t folds_at;       /* offset at which the folds of a sigmoid begin */
-    int64_t folds_entries; /* number of entries before them */
-    /* fields of all ranks */
+    int64_t nentries;      /* number of entries in `image` */
+    size_t folds_at;       /* offset in `image` at which the folds of a sigmoid begin */
+    int64_t folds_entries; /* number of entries before that offset */
+    /* the following fields are used on all ranks */
     char *file; /* the part of the file that is still to be used; NULL if nothing is */
     tutti_svm_checkpoint_view left;
 };
@@ -59,7 +59,7 @@ static tutti_status number(tutti_svm_context *e, const tutti_svm_problem *p, num
     return st;
 }
 
-/* Gathers value[n] of own samples into all[samples] on rank 0, by number. Collective. */
+/* Gathers value[n] of this rank's samples into all[samples] on rank 0, ordered by the samples' numbers. Collective. */
 static tutti_status gather(tutti_svm_context *e, const numbering *k, const tutti_svm_problem *p, const double *value,
                            double *all, tutti_failure *err)
 {
@@ -81,7 +81,7 @@ static tutti_status gather(tutti_svm_context *e, const numbering *k, const tutti
     return st;
 }
 
-/* Takes the own part of all[samples]. */
+/* Copies the values of this rank's samples from all[samples] into value[n]. */
 static void deal(const numbering *k, const tutti_svm_problem *p, const double *all, double *value)
 {
     int64_t from[2] = {k->before[0], k->all[0] + k->before[1]};
@@ -97,7 +97,7 @@ static tutti_status check_alphas(const tutti_svm_checkpoint *c, const numbering 
                 : tutti_fail(err, TUTTI_ERR_DATA, "%s: does not fit the problem; remove it to begin anew", c->path);
 }
 
-/* --- the file --- */
+/* --- reading and writing the file --- */
 
 /* Gives all ranks the status that rank 0 found. */
 static tutti_status agree(tutti_svm_context *e, tutti_status st, tutti_failure *err)
@@ -112,7 +112,7 @@ static tutti_status agree(tutti_svm_context *e, tutti_status st, tutti_failure *
     return said.status;
 }
 
-/* Writes the image, and then cuts it back to its first `length` bytes. Rank 0 only. */
+/* Writes the image to the file, then cuts the image back to its first `length` bytes. Rank 0 only. */
 static tutti_status write_image(tutti_svm_checkpoint *c, size_t length, bool solving, tutti_failure *err)
 {
     tutti_strbuf *b = &c->image;
@@ -199,7 +199,7 @@ void tutti_svm_checkpoint_close(tutti_svm_context *e)
     e->checkpoint = NULL;
 }
 
-/* --- solved problems --- */
+/* --- entries of solved problems --- */
 
 static void add_entry(tutti_svm_context *e, const tutti_svm_checkpoint_entry *entry, const double *alpha)
 {
@@ -279,7 +279,7 @@ void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *e, double a, double b)
     add_entry(e, &entry, NULL);
 }
 
-/* --- the problem that is being solved --- */
+/* --- saving and resuming the problem that is being solved --- */
 
 int tutti_svm_checkpoint_wish(const tutti_svm_context *e)
 {
@@ -366,7 +366,8 @@ static void place_samples(tutti_svm_solver *s, const tutti_svm_checkpoint_view *
     }
 }
 
-/* Makes picks of the members. The ranks tell each other who owns them and how long their rows are. Collective. */
+/* Makes a pick of each member of the working set in the checkpoint. The ranks tell each other which rank owns a member
+ * and how long its row is. Collective. */
 static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v, tutti_failure *err)
 {
     const tutti_svm_state *state = &s->state;

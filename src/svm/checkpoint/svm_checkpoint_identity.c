@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_checkpoint_identity.c: the identity of a training: data and settings. The hash of a set is the sum of its rows'
- * hashes, each with the row's number: a sum of whole numbers is the same however the rows are dealt out. */
+/* svm_checkpoint_identity.c: the identity of a training: data and settings. The hash of a data set is the sum of its
+ * rows' hashes; a row's hash includes the row's number. A sum of whole numbers is the same however the rows are
+ * distributed over ranks. */
 #include "svm_checkpoint_identity.h"
 
 #include <stdio.h>

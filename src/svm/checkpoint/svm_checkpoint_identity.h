@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_checkpoint_identity.h: the identity of a training: all that its result depends on, in lines "name: value", data
- * first. Not: ranks, threads, cache, where and how often it is saved. Threads: owner. */
+ * first. Ranks, threads, the cache, and where and how often checkpoints are saved do not belong to it. Threads:
+ * owner. */
 #ifndef TUTTI_SVM_CHECKPOINT_IDENTITY_H
 #define TUTTI_SVM_CHECKPOINT_IDENTITY_H
 

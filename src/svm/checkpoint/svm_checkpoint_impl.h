@@ -3,13 +3,14 @@
  *
  *   head      the words below
  *   identity  lines "name: value": data and options that the result depends on; zeros up to a whole word
- *   entries   problems solved so far, in the order in which a training solves them, each followed by alpha[n]; of the
- *             folds that made a sigmoid only the sigmoid is left
- *   state     of the problem that is being solved, where one is: svm_state.h by the samples' numbers
+ *   entries   problems solved so far, in the order in which a training solves them, each followed by alpha[n]; the
+ *             entries of a sigmoid's folds are replaced by one entry of the sigmoid
+ *   state     of the problem that is being solved, if there is one: svm_state.h by the samples' numbers
  *   checksum  of all before
  *
- * All are words of eight bytes in the machine's order: the magic number tells a machine of the other one. What belongs
- * to samples lies by their numbers in the problem (svm_state.h), so the file knows nothing of ranks.
+ * All are words of eight bytes in the machine's byte order; the magic number shows a file of the other byte order.
+ * Values of samples are stored in the order of the samples' numbers in the problem (svm_state.h), so the file does not
+ * depend on ranks.
  *
  * Pure. Threads: shared. */
 #ifndef TUTTI_SVM_CHECKPOINT_IMPL_H
@@ -29,7 +30,7 @@ typedef struct {
 
 typedef struct {
     int64_t n;   /* samples of the problem; 0 for a sigmoid */
-    double a, b; /* of the sigmoid */
+    double a, b; /* parameters of the sigmoid */
     tutti_svm_pair_result result;
 } tutti_svm_checkpoint_entry; /* alpha[n] follows */
 
@@ -37,7 +38,7 @@ typedef struct {
     int64_t n, nmembers, next;
     int64_t round, iterations, since, delta, active, eliminated, reconstructed, kernel_rows, cached_rows, stalled;
     double lowered;
-} tutti_svm_checkpoint_state; /* member[nmembers], alpha[n], gamma[n] (NaN: dropped) follow */
+} tutti_svm_checkpoint_state; /* member[nmembers], alpha[n], gamma[n] follow; gamma is NaN for dropped samples */
 
 _Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WORD &&
                    sizeof(tutti_svm_checkpoint_entry) == 10 * TUTTI_SVM_CHECKPOINT_WORD &&
@@ -47,7 +48,7 @@ _Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WOR
 /* A file that was checked; the fields point into its bytes. */
 typedef struct {
     const char *identity;
-    size_t identity_bytes; /* without the zeros */
+    size_t identity_bytes; /* length without the zeros behind the identity */
     int64_t nentries;
     const tutti_svm_checkpoint_entry *entry;
     const tutti_svm_checkpoint_state *state; /* NULL if the file was saved between two problems */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_checkpoint_parse.c: checks and parses the bytes of an SVM checkpoint, and compares identities. The checksum finds
- * what storage did to them; the rest sees to it that bytes with a right checksum can do no harm either. */
+ * damage by storage. The other checks make sure that bytes with a right checksum do no harm either. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 
 enum { WORD = TUTTI_SVM_CHECKPOINT_WORD };
 
-/* The rest that is still to be read. */
+/* The bytes that are still to be read. */
 typedef struct {
     const char *at;
     size_t left;
 } reader;
 
-/* Returns the next n pieces of `bytes` bytes, or NULL if they are not there. */
+/* Returns the next n pieces of `bytes` bytes, or NULL if fewer are left. */
 static const void *take(reader *r, int64_t n, size_t bytes)
 {
     if (n < 0 || (uint64_t)n > r->left / bytes) return NULL;
@@ -134,7 +134,7 @@ tutti_status tutti_svm_checkpoint_parse(const char *name, const char *bytes, siz
     return TUTTI_OK;
 }
 
-/* --- identity --- */
+/* --- comparing identities --- */
 
 static int line_length(const char *line)
 {

@@ -91,9 +91,9 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
     return TUTTI_OK;
 }
 
-/* --- the verdict --- */
+/* --- agreeing on the first error of the file --- */
 
-enum { OF_THE_WHOLE = -1 }; /* in place of a bad line: words that need no line and no rank */
+enum { OF_THE_WHOLE = -1 }; /* in place of a line's number: the message names no line and no rank */
 
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err)
 {
@@ -191,7 +191,7 @@ tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_
     return TUTTI_OK;
 }
 
-/* --- a text in memory --- */
+/* --- reading a text in memory --- */
 
 /* Scans the last line, which no '\n' ends. */
 static tutti_status scan_rest(tutti_svm_scan *scan, const char *line, size_t nbytes, tutti_failure *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_data_impl.h: declarations that the files of the reader share: lines to rows, and the verdict over all parts of a
- * file.
+/* svm_data_impl.h: declarations that the files of the reader share: turning lines into rows, and agreeing on the first
+ * error over all parts of a file.
  *
- * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count within the part, from
- * 1; only the parts before say what they are in the file. A line that begins with '#' is a comment, as scikit-learn
- * writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later one: until then it
- * is pending.
+ * A rank scans the lines of its part, one after the other, until one is bad. Line numbers count from 1 within the part;
+ * the numbers of lines in the parts before give the line number in the file. A line that begins with '#' is a comment,
+ * as scikit-learn writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later
+ * one: until then it is pending.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_DATA_IMPL_H
@@ -33,8 +33,8 @@ typedef struct {
 
 /* Makes a report. st and err: how scanning ended. */
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err);
-/* Collective (comm NULL: one rank alone). Hands out the rows of the scan; or releases them, and names the first error
- * of the file on every rank. */
+/* Collective (comm NULL: one rank alone). Hands out the rows of the scan if no rank found an error. Otherwise releases
+ * the rows and names the first error of the file on every rank. */
 tutti_status tutti_svm_data_agree(tutti_comm *comm, const char *name, tutti_svm_scan *scan, tutti_svm_report *own,
                                   tutti_svm_data *out, tutti_failure *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_data_read.c: reads a LIBSVM file by all ranks together, a range of bytes each.
  *
- * Of S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its first byte.
- * So a rank looks for the first line that begins in its range, and reads the last one to its end, wherever that is. All
- * ranks then exchange one report each, and all come to the same verdict. A pipe (standard input, `<(zcat set.gz)`)
- * has no ranges: it is read by one rank alone. */
+ * If the file has S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its
+ * first byte. So a rank looks for the first line that begins in its range, and reads the last such line to its end,
+ * even beyond the range. All ranks then exchange one report each, and find the same first error. A pipe (standard
+ * input, `<(zcat set.gz)`) has no ranges: it is read by one rank alone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,18 +78,18 @@ static tutti_status next_line(source *s, char **line, int64_t *nbytes, tutti_fai
     }
 }
 
-/* Moves to the first line that begins at `from` or later; s->position - (s->end - s->begin) is its place. */
+/* Moves to the first line that begins at `from` or later; s->position - (s->end - s->begin) is the line's offset. */
 static tutti_status skip_to_line(source *s, int64_t from, int64_t until, tutti_failure *err)
 {
     if (from == 0) return TUTTI_OK;
-    s->position = from - 1; /* if that byte is a '\n', a line begins at `from` */
+    s->position = from - 1; /* if the byte before `from` is a '\n', a line begins at `from` */
     while (!s->over && s->position - (s->end - s->begin) < until) {
         char *newline = s->end > s->begin ? memchr(s->bytes + s->begin, '\n', (size_t)(s->end - s->begin)) : NULL;
         if (newline) {
             s->begin = newline + 1 - s->bytes;
             return TUTTI_OK;
         }
-        s->begin = s->end; /* all of it belongs to an earlier line */
+        s->begin = s->end; /* all bytes in the buffer belong to an earlier line */
         tutti_status st = source_fill(s, err);
         if (st) return st;
     }

@@ -57,7 +57,7 @@ static double scale(uint64_t m, int e)
 /* Calls strtod for the C locale. strtod would skip blanks and line ends in front, so the first byte is tested. */
 static const char *read_hard(const char *p, double *out)
 {
-    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* this includes the byte 0 */
+    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* strchr also finds the byte 0 */
     char *end;
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     *out = c ? strtod_l(p, &end, c) : strtod(p, &end);
@@ -131,7 +131,7 @@ tutti_svm_word tutti_svm_word_at(const char *p)
     return word;
 }
 
-/* --- rows --- */
+/* --- building rows --- */
 
 /* Makes room for `need` elements in an array that has room for `room`. */
 static tutti_status grow(void **array, int64_t need, int64_t room, size_t element_bytes, tutti_failure *err)
@@ -166,7 +166,7 @@ tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tut
     return st;
 }
 
-/* Says why the entry at p is refused for its index. */
+/* Writes into err why the index of the entry at p is refused. */
 static tutti_status refuse_index(const char *p, int64_t index, const char *after, int64_t last, tutti_failure *err)
 {
     const tutti_svm_word word = tutti_svm_word_at(p);
@@ -180,7 +180,7 @@ static tutti_status refuse_index(const char *p, int64_t index, const char *after
                       (long long)last);
 }
 
-/* Judges the value at p, which ends at `after` (NULL if it is none), and says why it is refused. */
+/* Checks the value at p, which ends at `after` (NULL if p has no number), and writes into err why it is refused. */
 static tutti_status judge_value(const char *p, int64_t index, const char *after, double value,
                                 const tutti_svm_reading *how, tutti_failure *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_text.h: reads numbers and rows of index:value, as LIBSVM's data and model files have them.
  *
- * All of it reads from a pointer into a line that ends in '\n': nothing looks past that. Failures are words alone; the
- * caller puts file and line in front.
+ * All functions read from a pointer into a line that ends in '\n', and never past the '\n'. Their messages name no file
+ * and line; the caller adds these.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_TEXT_H
@@ -17,7 +17,7 @@
  * where it ends, or NULL if there is none at p. Blanks are not skipped. Cost: some nanoseconds for up to 19 digits and
  * exponents within +-27. */
 const char *tutti_svm_number(const char *p, double *out);
-/* Does the same for a whole number within int32. NULL if there is none or if it is out of range. */
+/* Reads a whole number within int32 at p, and returns where it ends. NULL if there is none or if it is out of range. */
 const char *tutti_svm_whole(const char *p, int32_t *out);
 
 static inline const char *tutti_svm_skip_blanks(const char *p)
@@ -44,18 +44,18 @@ typedef struct {
 } tutti_svm_word;
 tutti_svm_word tutti_svm_word_at(const char *p);
 
-/* Rows being built. data holds the finished ones; start[nrows] is where the current row begins; width is that of all
- * rows so far. */
+/* Rows being built. data holds the finished rows; start[nrows] is where the current row begins; width is the width of
+ * all rows so far. */
 typedef struct {
     tutti_svm_data data;
-    int64_t nentries; /* of finished rows and of the current one */
+    int64_t nentries; /* entries of finished rows and of the current row */
     int64_t row_room, entry_room;
 } tutti_svm_growing; /* to be zero-initialised; released by tutti_svm_data_release(&data) */
 
 /* Makes room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED if there is no memory. */
 tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tutti_failure *err);
 /* Adds the entries from p to the end of the line, or to a comment (" # ..."), to the current row, for which room was
- * reserved. After a failure, the entries before the bad one are there. */
+ * reserved. After a failure, the row has the entries before the bad entry. */
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err);
 void tutti_svm_growing_end_row(tutti_svm_growing *g, double label);

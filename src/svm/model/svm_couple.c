@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_couple.c: couples pairwise probabilities of classes into one probability for each class. The p that minimises the
- * sum over pairs of (r_ji p_i - r_ij p_j)^2 on the simplex, r_ij = P(i | i or j): a quadratic form p'Qp, found by the
- * fixed point iteration of Wu, Lin and Weng. A pass costs O(k^2). */
+/* svm_couple.c: couples pairwise probabilities of classes into one probability p_i for each class. p minimises the sum
+ * over pairs of (r_ji p_i - r_ij p_j)^2 on the simplex, with r_ij = P(i | i or j). This sum is a quadratic form p'Qp;
+ * the fixed point iteration of Wu, Lin and Weng finds the minimum. A pass costs O(k^2). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static double apply(int n, const double *q, const double *p, double *qp)
     return form;
 }
 
-/* Moves p along coordinate i to where its condition holds, and scales it back to a sum of 1. */
+/* Moves p along coordinate i to where the optimality condition of p_i holds, and scales p back to a sum of 1. */
 static void move(int n, const double *q, int i, double *p, double *qp, double *form)
 {
     const double by = (*form - qp[i]) / q[i * n + i], scale = 1 / (1 + by);
@@ -49,7 +49,7 @@ static void move(int n, const double *q, int i, double *p, double *qp, double *f
     }
 }
 
-/* Iterates, for three classes or more. */
+/* Computes p by iteration, for three classes or more. */
 static void iterate(int n, const double *pairwise, double *p)
 {
     double *q = tutti_alloc((size_t)n * (size_t)n * sizeof *q), *qp = tutti_alloc((size_t)n * sizeof *qp);
@@ -70,7 +70,7 @@ int tutti_svm_couple(int n, const double *pairwise, double *p)
 {
     if (n > 2) {
         iterate(n, pairwise, p);
-    } else { /* for two classes the pair decides; one class alone is certain */
+    } else { /* two classes: their only pair gives p; one class: its probability is 1 */
         p[0] = n == 2 ? pairwise[0] : 1;
         if (n == 2) p[1] = 1 - p[0];
     }

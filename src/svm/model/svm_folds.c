@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_folds.c: cross validation of an SVM. Who is in which fold is a pure function (a permutation of the class's
- * samples that needs no memory), so ranks agree without a word. */
+/* svm_folds.c: cross validation of an SVM. The fold of a sample is a pure function (a permutation of the class's
+ * samples that needs no memory), so ranks agree on it without a message. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ void tutti_svm_fold_release(tutti_svm_fold *fold)
     *fold = (tutti_svm_fold){0};
 }
 
-/* What the pairs of a fold say about its samples. */
+/* What the models of the pairs of classes predict for the left-out samples of a fold. */
 typedef struct {
     int *votes;       /* [nleft][nclasses] */
     double *pairwise; /* [nleft][npairs] P(i | i or j); only for probabilities */
@@ -119,7 +119,7 @@ static tutti_status run_fold(tutti_svm_training *t, const tutti_svm_fold *f, dou
     const size_t nleft = (size_t)f->nleft + 1;
     ballot b = {.votes = tutti_alloc(nleft * (size_t)n * sizeof *b.votes),
                 .decision = tutti_alloc(nleft * sizeof *b.decision)};
-    bool whole = true; /* coupling needs every pair */
+    bool whole = true; /* coupling needs every pair: each class must have samples outside the fold */
     for (int k = 0; k < n; k++) whole = whole && f->kept.count[k] > 0;
     if (t->config->probability && whole) b.pairwise = tutti_alloc(nleft * (size_t)npairs * sizeof *b.pairwise);
     tutti_status st = TUTTI_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_model.c: prints and writes a model in LIBSVM's format. Coefficients have 17 digits and come back as they were;
- * entries have 8, so a model that is written once and read differs from the one in memory, and from then on no more. */
+/* svm_model.c: prints and writes a model in LIBSVM's format. Coefficients have 17 digits and are read back exactly.
+ * Entries have 8 digits: writing and reading a model changes them once, and not again when it is repeated. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

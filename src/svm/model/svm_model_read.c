@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_model_read.c: reads a model in LIBSVM's format. LIBSVM itself takes a file that was cut anywhere and predicts
+/* svm_model_read.c: reads a model in LIBSVM's format. LIBSVM itself accepts a file that was cut anywhere and predicts
  * nonsense.
  *
- * A line that no '\n' ends was cut. Counts of the header are compared with what the rest of the file can hold before
- * memory is asked for: a lying header costs nothing. */
+ * A last line without '\n' was cut. Counts of the header are compared with what the rest of the file can hold before
+ * memory is asked for: a false header costs nothing. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@ enum { CLASSES_MOST = 46340 /* an int numbers the pairs */ };
 
 typedef struct {
     const char *name;
-    const char *next, *end; /* of the text */
+    const char *next, *end; /* next byte to read of the text, and its end */
     int64_t line;           /* number of the current line, from 1 */
-    const char *line_end;   /* its end, the '\n' */
+    const char *line_end;   /* end of the current line: its '\n' */
     bool lenient;
     bool cut;   /* the current line is the last and has no '\n' (lenient) */
-    char *tail; /* a copy of it with a '\n' */
+    char *tail; /* copy of the cut last line with a '\n' */
     unsigned seen;
     tutti_svm_model model;
     tutti_failure *err;
@@ -66,7 +66,7 @@ static tutti_status next_line(reader *r, const char **line)
     return TUTTI_OK;
 }
 
-/* --- header --- */
+/* --- reading the header --- */
 
 static int64_t npairs_of(const reader *r)
 {
@@ -253,7 +253,7 @@ static tutti_status read_key(reader *r, const char *line)
     return refuse(r, "'%s' is not a key of a c_svc model", word.text);
 }
 
-/* Reduces the numbers of classes until they add up to nsv. */
+/* Reduces the classes' numbers of support vectors until they add up to nsv. */
 static void cut_classes(tutti_svm_model *m)
 {
     int64_t left = m->nsv;
@@ -310,7 +310,7 @@ static tutti_status read_header(reader *r)
     }
 }
 
-/* --- support vectors --- */
+/* --- reading support vectors --- */
 
 /* True if the current row is 0:NUMBER. */
 static bool is_number_of_sample(const tutti_svm_growing *g)
@@ -333,7 +333,7 @@ static tutti_status read_vector(reader *r, const char *line, int64_t v, tutti_sv
     tutti_failure words = {0};
     st = tutti_svm_growing_reserve(rows, r->line_end - p + 1, &words);
     if (!st) st = tutti_svm_growing_entries(rows, p, &how, &words);
-    if (st == TUTTI_ERR_DATA && r->cut) st = TUTTI_OK; /* the part that was read is used */
+    if (st == TUTTI_ERR_DATA && r->cut) st = TUTTI_OK; /* the file is cut: the lines that were read are used */
     if (st) return tutti_fail(r->err, st, "%s: line %lld: %s", r->name, (long long)r->line, words.text);
     if (memchr(p, '#', (size_t)(r->line_end - p))) return refuse(r, "a '#': a model has no comments");
     if (how.precomputed && !is_number_of_sample(rows))
@@ -363,7 +363,7 @@ static tutti_status read_vectors(reader *r, tutti_svm_growing *rows)
         if (!st && line) {
             st = read_vector(r, line, v, rows);
             if (st != TUTTI_ERR_DATA || !r->cut) continue;
-            st = TUTTI_OK; /* the last line is of no use */
+            st = TUTTI_OK; /* the cut last line is not used */
         } else if (!st && !r->lenient) {
             r->line++;
             return refuse(r, "the file was cut: it has %lld support vectors, %lld are promised", (long long)v,

@@ -30,8 +30,8 @@ static tutti_status gather_verdicts(tutti_comm *comm, const verdicts *own, verdi
     return st;
 }
 
-/* Finds the decisions of a fold for its samples of the pair. If one class is missing in the rest, the other one is
- * certain. */
+/* Finds the decisions of a fold for its samples of the pair. If one class has no samples outside the fold, the other
+ * class is certain. */
 static tutti_status ask_fold(tutti_svm_training *t, const tutti_svm_fold *f, const tutti_svm_classes *pair,
                              verdicts *own, tutti_failure *err)
 {
@@ -50,8 +50,7 @@ static tutti_status ask_fold(tutti_svm_training *t, const tutti_svm_fold *f, con
     return st;
 }
 
-/* Sorts into file order, so that sums depend neither on folds nor on ranks. One pass over the folds for each would be
- * slower. */
+/* Sorts the decisions into file order, so that sums depend neither on folds nor on ranks. */
 static void sort_verdicts(verdicts *v, const int32_t *row, int64_t nrows)
 {
     int64_t *at = tutti_alloc((size_t)(nrows + 1) * sizeof *at);

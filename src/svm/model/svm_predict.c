@@ -14,8 +14,9 @@
 #include "svm_probability.h"
 
 enum {
-    BLOCK_MOST = 512,    /* rows: kernel values of a tile and sums of a pair stay in the second-level cache */
-    SUMS_MOST = 1 << 23, /* sums of a block of several rows: bounds memory if there are many classes */
+    BLOCK_MOST = 512,    /* most rows of a block: kernel values of a tile and sums of a pair stay in the second-level
+                          * cache */
+    SUMS_MOST = 1 << 23, /* most sums of a block of several rows: bounds memory if there are many classes */
     LANES_MOST = 64
 };
 
@@ -36,7 +37,7 @@ typedef struct {
     double *sum;        /* [npairs][block] */
     double *pairwise;   /* [npairs] */
     int *votes;         /* [nclasses] */
-    int64_t begin, end; /* rows of its block */
+    int64_t begin, end; /* rows of the thread's current block */
 } workbench;
 
 /* Adds what n support vectors from v on, all of class c, contribute to the rows of the block. */
@@ -44,7 +45,7 @@ static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n)
 {
     const tutti_svm_model *m = x->model;
     const void *row[LANES_MOST];
-    tutti_svm_rows rows = x->rows; /* rows of the block, from 0 */
+    tutti_svm_rows rows = x->rows; /* the rows, numbered from 0 at the beginning of the block */
     const int64_t nrows = b->end - b->begin;
     rows.start += b->begin;
     rows.square += b->begin;
@@ -128,8 +129,9 @@ static void predict_part(void *arg, int64_t part, int64_t end_part)
     }
 }
 
-/* For a precomputed kernel, the value is an entry of the row, whose index is the vector's number: the inner product
- * with a vector that has a one there. The caller releases the vectors. */
+/* Returns unit vectors in place of the support vectors of a precomputed kernel. The kernel value is the row's entry
+ * whose index is the vector's number: the inner product with a vector that has a 1 at that index. The caller releases
+ * the vectors. */
 static tutti_svm_data unit_vectors(const tutti_svm_data *sv)
 {
     const size_t n = (size_t)sv->nrows;

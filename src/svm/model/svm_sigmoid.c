@@ -15,7 +15,7 @@ typedef struct {
     int64_t n;
     const double *f;
     const int8_t *y;
-    double high, low; /* targets of +1 and -1, drawn in from 1 and 0 */
+    double high, low; /* target probabilities of +1 and -1: a little below 1 and above 0 */
 } sigmoid_fit;
 
 static double target_of(const sigmoid_fit *s, int64_t i)
@@ -71,7 +71,7 @@ void tutti_svm_platt_solve(int64_t n, const double *decision, const int8_t *y, d
         const double da = -(d.h22 * d.g1 - d.h21 * d.g2) / det, db = -(-d.h21 * d.g1 + d.h11 * d.g2) / det;
         const double descent = d.g1 * da + d.g2 * db;
         double length = 1, next = 0;
-        for (; length >= 1e-10; length /= 2) { /* until the cost decreases enough */
+        for (; length >= 1e-10; length /= 2) { /* halves the step until the cost decreases enough */
             next = cost_at(&s, *a + length * da, *b + length * db);
             if (next < cost + 1e-4 * length * descent) break;
         }

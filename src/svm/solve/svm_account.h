@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_account.h: accounts the time of a solve on this rank: kinds of work, and what its collectives brought.
+/* svm_account.h: measures how much time of a solve each kind of work takes on this rank, and counts collectives and
+ * their bytes.
  *
- * Every stretch between two looks at the clock is charged to one kind of work, so their sum is the wall time. Some ten
- * looks a round, and one a tile: 25 ns each. Threads: owner. */
+ * The time between two readings of the clock is charged to one kind of work, so the sum over all kinds is the wall
+ * time. A round reads the clock some ten times, and once more for each tile: 25 ns each. Threads: owner. */
 #ifndef TUTTI_SVM_ACCOUNT_H
 #define TUTTI_SVM_ACCOUNT_H
 
@@ -11,8 +12,8 @@
 typedef struct {
     int64_t ns[TUTTI_SVM_NWORKS];
     int64_t charged_ns;    /* time up to which everything is charged */
-    tutti_svm_work adding; /* the work that sums over rows are charged to: updating, or eliminating while gradients are
-                 * recomputed */
+    tutti_svm_work adding; /* kind of work to which sums over rows are charged: updating, or eliminating while gradients
+                            * are recomputed */
     int64_t collectives, bytes, row_bytes; /* the same as in tutti_svm_event */
 } tutti_svm_account;
 
@@ -20,9 +21,9 @@ typedef struct {
 void tutti_svm_account_open(tutti_svm_account *a);
 /* Charges the time since the last charge to this work. */
 void tutti_svm_charge(tutti_svm_account *a, tutti_svm_work work);
-/* Charges a collective with a result of nbytes; the time since the last charge was moving. */
+/* Counts a collective with a result of nbytes, and charges the time since the last charge to moving. */
 void tutti_svm_charge_moving(tutti_svm_account *a, int64_t nbytes);
-/* Fills in the event's fields. */
+/* Copies the times and counts into the event's fields. */
 void tutti_svm_account_tell(const tutti_svm_account *a, tutti_svm_event *event);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_cache.c: the cache of kernel rows (least recently used). A list of rows from the one unused for longest to the
- * one used last, and a place for each key. */
+/* svm_cache.c: the cache of kernel rows (least recently used): a list of rows, from the row unused for longest to the
+ * row used last, and a table that gives the row of each key. */
 #include "svm_cache.h"
 
 #include <assert.h>
@@ -14,14 +14,14 @@ typedef struct row row;
 struct row {
     row *older, *newer;
     void *values;
-    int64_t key, length, turn; /* turn: that of its last use */
+    int64_t key, length, turn; /* turn: the turn of the cache in which the row was last used */
 };
 
 struct tutti_svm_cache {
-    size_t room, used; /* bytes of values: room, and used */
+    size_t room, used; /* bytes for values in all, and bytes in use */
     size_t value_bytes;
     int64_t nkeys, most, turn;
-    row **of_key; /* [nkeys] */
+    row **of_key; /* [nkeys] the row of each key; NULL if it is not kept */
     row *oldest, *newest;
     void *spare; /* [most] values, for permute; NULL until it is needed */
 };
@@ -86,7 +86,7 @@ void *tutti_svm_cache_find(tutti_svm_cache *c, int64_t key, int64_t *length)
     return r ? r->values : NULL;
 }
 
-/* True if there is room for `more` bytes, after dropping rows of earlier turns. */
+/* Drops rows of earlier turns until there is room for `more` bytes. Returns false if there is not enough room. */
 static bool make_room(tutti_svm_cache *c, size_t more)
 {
     if (more > c->room) return false;

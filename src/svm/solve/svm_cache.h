@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_cache.h: rows of the kernel matrix, kept as long as there is room; the one unused for longest goes first.
+/* svm_cache.h: a cache of rows of the kernel matrix; without room, the row unused for longest is dropped first.
  *
  * A row holds values at positions 0 .. length - 1 of the solver's order of its own samples (active ones first). When
- * elimination moves samples behind, permute() moves the values with them, so that rows stay usable; a row that is too
- * short is completed by the solver.
+ * elimination moves samples to the back, permute() moves the values with them, so that rows stay usable. The solver
+ * completes a row that is too short.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_CACHE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_context.c: the context of an SVM training. What a rank keeps for all problems of one training: numbers of the
- * rows in the tile's type, the tile, the threads, requests that every round uses again. */
+/* svm_context.c: the context of an SVM training. It holds what a rank keeps for all problems of one training: numbers
+ * of the rows in the tile's type, the tile, the threads, and requests that every round uses again. */
 #include "svm_context.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
     return b->at;
 }
 
-/* As a target, a row of a precomputed kernel is its number alone: entry number(j) of row i is K(i, j), a linear
- * kernel. */
+/* For a precomputed kernel, makes the targets: the target of row j has a single entry, at number(j). Entry number(j) of
+ * row i is K(i, j), so the kernel is linear. */
 static void make_targets(tutti_svm_context *e)
 {
     const tutti_svm_data *d = e->data;
@@ -38,8 +38,8 @@ static void make_targets(tutti_svm_context *e)
 }
 
 /* Checks the memory that this rank's rows need besides themselves: copies as f32, lengths; in a solver alphas,
- * gradients, places, orders of own samples, and a word for each sample of all ranks; the set's matrix. Rows that travel
- * and the cache come later and can do with less. */
+ * gradients, places, orders of own samples, and a word for each sample of all ranks; the set's matrix. Memory for rows
+ * of other ranks and for the cache is allocated later and can be less. */
 static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
 {
     enum { A_SAMPLE = 96 };
@@ -51,7 +51,7 @@ static tutti_status check_memory(const tutti_svm_context *e, tutti_failure *err)
                               "use more ranks, on more hosts", err);
 }
 
-/* Settles kernel, number type and rows. Collective. */
+/* Determines the kernel's parameters and the number type, and prepares the rows. Collective. */
 static tutti_status settle(tutti_svm_context *e, tutti_failure *err)
 {
     const tutti_svm_data *d = e->data;

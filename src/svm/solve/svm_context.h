@@ -4,9 +4,9 @@
  *   context  rows, tile, threads and buffers of all problems of a training: svm_context.c, svm_travel.c, svm_sum.c
  *   solver   one problem, its state and what is made from it: svm_solve.c, svm_finish.c
  *   set      the working set: members' rows and their kernel matrix: svm_set.c; svm_select.c chooses the members
- *   update   all gradients, from rows that are computed or kept: svm_update.c
- *   rule     when samples are dropped and come back: svm_eliminate.c
- *   file     the state of a solver in a file, and going on from it: svm_checkpoint.c
+ *   update   all gradients, from kernel rows that are computed or cached: svm_update.c
+ *   rule     when samples are dropped and become active again: svm_eliminate.c
+ *   file     saving the state of a solver, and resuming from it: svm_checkpoint.c
  *
  * A rank that is alone calls no collective.
  *
@@ -22,7 +22,7 @@
 #include "svm_solve.h"
 #include "svm_state.h"
 
-/* Memory that grows and is kept. */
+/* A buffer that grows when needed and is reused. */
 typedef struct {
     void *at;
     size_t room;
@@ -33,20 +33,21 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes);
 typedef struct {
     int64_t n;
     tutti_svm_buffer start, index, value, value32, square;
-    tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32; /* if precomputed: the rows as targets */
+    /* for a precomputed kernel: the rows as targets (unit vectors) */
+    tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32;
 } tutti_svm_store;
 
 typedef struct {
     double value;     /* the smaller it is, the worse the violation: gamma on the up side, -gamma on the low side */
-    int64_t number;   /* among equals the highest number comes first */
-    int64_t position; /* position, or place in a list of candidates */
+    int64_t number;   /* number of the sample; among equal values the highest number comes first */
+    int64_t position; /* position of the sample, or index in a list of candidates */
 } tutti_svm_key;
 
 /* A chosen sample. */
 typedef struct {
     tutti_svm_candidate is;
     int32_t rank;
-    int64_t position; /* on its rank */
+    int64_t position; /* position on the rank that owns the sample */
 } tutti_svm_pick;
 
 typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
@@ -59,7 +60,7 @@ struct tutti_svm_context {
     tutti_svm_checkpoint *checkpoint; /* NULL if there is none */
     tutti_svm_kernel kernel;
     tutti_svm_precision precision;
-    size_t value_bytes; /* of a kernel value */
+    size_t value_bytes; /* bytes of a kernel value */
     bool precomputed;
     double mean_entries; /* mean over all ranks of the entries of a target */
     double began;
@@ -71,9 +72,9 @@ struct tutti_svm_context {
     int block; /* most samples of a working set; even */
     tutti_svm_account account;
 
-    tutti_svm_store store;                     /* for svm_sum.c */
-    tutti_svm_buffer packet, arrivals;         /* for svm_travel.c */
-    int64_t *nrows_of, *entries_of, *bytes_of; /* [nranks] */
+    tutti_svm_store store;                     /* rows that svm_sum.c gathers */
+    tutti_svm_buffer packet, arrivals;         /* buffers in which svm_travel.c sends and receives rows */
+    int64_t *nrows_of, *entries_of, *bytes_of; /* [nranks] rows, entries and bytes that each rank sends */
 
     tutti_f64_at extremes[3], agreed[3];
     tutti_request *extremes_request;
@@ -108,7 +109,7 @@ tutti_svm_rows tutti_svm_store_sources(const tutti_svm_store *store);
 tutti_svm_rows tutti_svm_store_targets(const tutti_svm_context *e, tutti_svm_store *store);
 void tutti_svm_store_release(tutti_svm_store *store);
 
-/* --- a problem --- */
+/* --- the solver of one problem --- */
 
 typedef struct {
     tutti_svm_context *e;
@@ -116,8 +117,8 @@ typedef struct {
     tutti_svm_state state;
     tutti_arena arena;
     int64_t total, positives; /* samples over all ranks, and those of class +1 */
-    int64_t *samples_of;      /* [nranks] */
-    int32_t *target;          /* by position: the row */
+    int64_t *samples_of;      /* [nranks] number of samples of each rank */
+    int32_t *target;          /* row of the sample at each position */
     int64_t limit;            /* limit on iterations */
 
     double b_up, b_low;          /* extremes over the active samples */
@@ -130,33 +131,34 @@ typedef struct {
     int npicks;
 
     /* the working set by slots; numbers, alpha and gamma are in the state */
-    int32_t *at;    /* place in the store */
+    int32_t *at;    /* index of the member's row in `store` */
     int32_t *owned; /* own sample, or -1 if it is another rank's */
     double *y, *cost, *diagonal;
     void *matrix; /* row of slot i at i * stride */
     int64_t stride;
     tutti_svm_store store; /* the members' rows, side by side */
-    /* for the duration of a call: one for each slot */
+    /* scratch memory of a call: one number for each slot */
     double *gradient, *before, *weight, *scratch;
-    int32_t *changed, *slots, *mine, *kept; /* kept: two for each slot */
+    int32_t *changed, *slots, *mine, *kept; /* scratch memory of a call: one number for each slot; kept: two */
 
-    /* kept kernel rows, by changed members */
+    /* kept kernel rows of members that changed */
     tutti_svm_cache *cache; /* NULL if rows are not kept */
     void **kept_row, **missing_row;
     int32_t *missing;
 
-    /* for the duration of a call: one for each own sample */
+    /* scratch memory of a call: one number for each own sample */
     int64_t *from;
     double *spare;
 } tutti_svm_solver;
 
 enum {
     TUTTI_SVM_WISH_SAVE = 1,
-    TUTTI_SVM_WISH_STOP = 2 /* and above: 1 + *config->stop */
+    TUTTI_SVM_WISH_STOP = 2 /* this and all numbers above mean "stop": 1 + *config->stop */
 };
 
 /* --- svm_select.c --- */
-/* Collective. Finds b_up, b_low and the strongest wish. TUTTI_ERR_DATA if gradients are not numbers. */
+/* Collective. Finds b_up, b_low and the strongest wish of all ranks (see tutti_svm_checkpoint_wish). TUTTI_ERR_DATA if
+ * gradients are not numbers. */
 tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failure *err);
 /* Collective. Picks up to `want` of the worst violators that are not members, alternately from both sides. */
 tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err);
@@ -173,14 +175,14 @@ static inline int tutti_svm_set_renewal(int block)
 void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
 /* Collective. Adds the picks to the newest `keep` members: their rows travel, and the matrix is completed. */
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
-/* Collective. Restores the members of a checkpoint, which are the picks in the order of the slots: rows travel, the
- * matrix is made. TUTTI_ERR_DATA if there is no such set. */
+/* Collective. Restores the members of a checkpoint, which are the picks in the order of the slots: gathers their rows
+ * and computes the matrix. TUTTI_ERR_DATA if the picks form no valid set. */
 tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err);
 /* Optimises the set until its gap is below `until`, and updates all active gradients. */
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);
 
 /* --- svm_update.c --- */
-/* Makes the cache if it pays. */
+/* Creates the cache of kernel rows if it saves time. */
 void tutti_svm_cache_open(tutti_svm_solver *s);
 /* Adds to gamma of the active samples what the changed members contribute. */
 void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged);
@@ -188,7 +190,7 @@ void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nc
 /* --- svm_eliminate.c --- */
 /* Returns the number of iterations before the first samples are dropped. */
 int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total);
-/* Collective. Drops samples that cannot matter by b_up and b_low. */
+/* Collective. Drops active samples that, judged by b_up and b_low, cannot belong to a violating pair. */
 tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err);
 /* Collective. Recomputes the gradients of dropped samples and makes all samples active. */
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);
@@ -197,7 +199,7 @@ tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);
 /* Collective. Writes alpha and the result, from a state in which all samples are active. */
 tutti_status tutti_svm_finish(tutti_svm_solver *s, double *alpha, tutti_svm_pair_result *result, tutti_failure *err);
 
-/* Returns a sample's sides, without MEMBER. */
+/* Returns the bits TUTTI_SVM_UP and TUTTI_SVM_LOW of a sample. */
 static inline uint8_t tutti_svm_sides(double y, double alpha, double cost)
 {
     const uint8_t below = alpha < cost ? TUTTI_SVM_UP : 0, above = alpha > 0 ? TUTTI_SVM_LOW : 0;

@@ -53,7 +53,7 @@ const tutti_svm_elimination *tutti_svm_eliminations(int *n)
     return rules;
 }
 
-/* --- a rule in words --- */
+/* --- the rule as text --- */
 
 static const tutti_svm_elimination *default_rule(void)
 {
@@ -119,7 +119,7 @@ int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t t
     return n < 1 ? 1 : (int64_t)n;
 }
 
-/* --- dropping --- */
+/* --- dropping samples --- */
 
 enum { FEW = 16 }; /* if fewer than one active sample in FEW could be dropped, moving the others does not pay */
 
@@ -128,7 +128,7 @@ static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
     const tutti_svm_state *state = &s->state;
     if (state->sides[k] == TUTTI_SVM_UP) return state->gamma[k] > s->b_low;
     if (state->sides[k] == TUTTI_SVM_LOW) return state->gamma[k] < s->b_up;
-    return false; /* it is free, or a member */
+    return false; /* a free sample or a member is not dropped */
 }
 
 /* Permutes the first n elements: position i takes what was at from[i]. */
@@ -184,7 +184,7 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* --- coming back --- */
+/* --- making dropped samples active again --- */
 
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err)
 {

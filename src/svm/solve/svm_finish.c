@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_finish.c: computes objective, threshold and counts of a solution, as LIBSVM has them.
+/* svm_finish.c: computes objective, threshold and counts of a solution, as LIBSVM does.
  *
- * Sums run over the samples in the order of the file, whoever holds them: each rank gives its terms, and every rank
- * adds them all. */
+ * Sums run over the samples in the order of the file, whichever rank holds them: each rank sends its terms, and every
+ * rank adds the terms of all ranks. */
 #include "svm_context.h"
 
-/* The terms of a sample. */
+/* What one sample adds to the sums. */
 typedef struct {
     double objective, alpha, free_gamma;
 } term;

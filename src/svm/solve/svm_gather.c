@@ -41,14 +41,14 @@ static bool is_support(const double *coef, int64_t nrows, int ncoefs, int32_t ro
     return false;
 }
 
-/* Returns the entries of a row; for a precomputed kernel the row is its number, one entry. */
+/* Returns the number of entries of a row; a row of a precomputed kernel has one entry, the row's number. */
 static int64_t entries_of(const tutti_svm_training *t, int32_t row)
 {
     const int64_t n = t->data->start[row + 1] - t->data->start[row];
     return t->config->kernel.type == TUTTI_SVM_PRECOMPUTED && n > 1 ? 1 : n;
 }
 
-/* Bundles the own support vectors. sizes: [nclasses] rows, then entries in all. */
+/* Collects this rank's support vectors. sizes: [nclasses] rows of each class, then the number of all entries. */
 static bundle bundle_own(const tutti_svm_training *t, const tutti_svm_classes *c, const double *coef, int64_t *sizes)
 {
     const int64_t nrows = t->data->nrows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_offer.h: the samples that a rank offers for the working set in each round, and how much of it. Threads: shared
- * (pure). */
+/* svm_offer.h: the samples that a rank offers for the working set in each round, and how many it offers. Threads:
+ * shared (pure). */
 #ifndef TUTTI_SVM_OFFER_H
 #define TUTTI_SVM_OFFER_H
 

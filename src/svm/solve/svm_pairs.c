@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs.c: the SMO loop over pairs of a working set. What costs, the looks at all members, is in the rows
- * (svm_pairs_impl.h); here one pair moves. */
+/* svm_pairs.c: the SMO loop over pairs of a working set. This file moves one pair after the other. The costly loops
+ * over all members are in svm_pairs_vector.c, one version for each instruction set. */
 #include "svm_pairs.h"
 
 #include <assert.h>
@@ -13,12 +13,12 @@
 
 enum {
     WIDEST = 8,
-    APART = 40 /* extra room, so that a store does not look like one to the next array, 4 KiB further on */
+    APART = 40 /* extra room: if arrays lie 4 KiB apart, a store to one looks like a store to the next */
 };
 
 TUTTI_ISA_TABLE(tutti_svm_pairs_row, tutti_svm_pairs);
 
-/* Puts a member's gamma into the places that its alpha allows. */
+/* Puts a member's gamma into `up`, `low` or both, as its alpha allows. */
 static void place_member(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double gamma)
 {
     const bool grows = p->alpha[c]<p->cost[c], shrinks = p->alpha[c]> 0, positive = p->y[c] > 0;
@@ -78,8 +78,8 @@ static void shift_pair(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t
     moved[1] = shift(p, s, j, -by, by == room_j);
 }
 
-/* Finds the partner. `least` is the gain of the most violating member if its pair had the curvature of two rows at
- * right angles; mostly that is reached, and else all members are looked at. */
+/* Finds the partner of the pair's first member. `least` is the gain of the most violating member if its pair had the
+ * curvature of two rows at right angles. Mostly some member reaches it; otherwise all members are compared. */
 static int64_t partner_of(const tutti_svm_pairs_row *row, const tutti_svm_set *s, const tutti_svm_extremes *e)
 {
     const double gap = e->low - e->up, diagonal = s->diagonal[e->first];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs.h: sequential minimal optimisation within a working set whose kernel matrix is at hand: pairs by
+/* svm_pairs.h: sequential minimal optimisation within a working set whose kernel matrix is in memory: pairs by
  * second-order selection (Fan, Chen, Lin 2005), until the gap within the set is below `until`.
  *
  * All ranks run it on equal input and get equal bits. Loops over the set run in vector lanes (avx512, avx2, generic:
@@ -22,7 +22,7 @@ typedef struct {
     const void *matrix;     /* K in f32 or f64, row i at i * stride; fastest if rows begin on cache lines (64 bytes) */
     int64_t stride;
     tutti_svm_precision precision;
-    double until;     /* > 0 */
+    double until;     /* gap at which the loop ends, > 0 */
     int64_t most;     /* the most iterations */
     double *alpha;    /* [n] in and out; exactly 0 or cost at the bounds */
     double *gradient; /* [n] in and out: G_i = sum_j y_i y_j K_ij alpha_j - 1; gamma_i = y_i G_i */

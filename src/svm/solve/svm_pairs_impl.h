@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_impl.h: declarations that the files of the SMO loop share: a working set in the form that loops want, and
- * rows of svm_pairs_vector.c, one an instruction set. All rows give equal bits: nothing is fused. */
+/* svm_pairs_impl.h: declarations that the files of the SMO loop share: the working set in the form that the loops need,
+ * and a row of functions for each instruction set (svm_pairs_vector.c). All rows give equal bits, because no
+ * multiply-add is fused. */
 #ifndef TUTTI_SVM_PAIRS_IMPL_H
 #define TUTTI_SVM_PAIRS_IMPL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_vector.c: the loops of every row: DOUBLES members at once.
+/* svm_pairs_vector.c: the loops of every instruction set; they handle DOUBLES members at once.
  *
- * Extremes are found first and their places in a second look; four of each at a time, since one would wait for the one
- * before. */
+ * The extremes are found first, and their indices in a second pass. Four running extremes of each kind are kept at a
+ * time, because each step of a single one would wait for the step before. */
 #include <math.h>
 #include <string.h>
 
@@ -106,10 +106,10 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best so far. A division takes as long as all the rest. It is needed only if the numerator may reach the best
- * quotient times the denominator: `least` is smaller than the best by 2^-40, so that no rounding matters. */
+/* The best partner so far. A division takes as long as all the rest. It is needed only if the numerator may reach the
+ * best quotient times the denominator: `least` is smaller than the best by 2^-40, so that no rounding matters. */
 typedef struct {
-    double gamma, diagonal; /* of the first member of the pair */
+    double gamma, diagonal; /* gamma and K(i, i) of the first member of the pair */
     const void *row;
     double gain;
     doubles least;
@@ -131,7 +131,7 @@ INLINE offer look(const tutti_svm_set *s, const choice *best, int64_t at, int64_
     return (offer){squares, curvature, bits_of_doubles(may_win)};
 }
 
-/* Weighs the same members one by one. This is rare, so it stands apart. */
+/* Compares members [at, end) with the best, one by one. This is rare, so it is a function of its own. */
 static __attribute__((noinline)) void weigh(const tutti_svm_set *s, choice *best, int64_t at, int64_t end)
 {
     for (; at < end; at += DOUBLES) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_select.c: selects the working set: the most violating pair of all ranks and its companions.
+/* svm_select.c: selects the working set: the most violating pair of all ranks and the next worst violators.
  *
- * A violator on the up side has gamma < b_low, on the low side gamma > b_up; a free sample may be both and counts where
- * it is the worse one, so the sides share no sample. Each rank offers its worst of both sides; from the union the worst
- * are taken, exactly: ties go to the highest number, and where all that a rank offered was taken while it has more, all
- * ranks offer twice as many. Selection is linear in the samples: nothing but the chosen few is ever sorted. */
+ * A violator on the up side has gamma < b_low, on the low side gamma > b_up. A free sample may be on both sides and
+ * counts where it is worse, so the sides share no sample. Each rank offers its worst of both sides. From all offers the
+ * worst are taken; ties go to the highest number. If all that a rank offered was taken and it has more, all ranks offer
+ * twice as many, so the choice is exact. Selection is linear in the samples: only the few chosen samples are sorted. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -166,7 +166,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Fills a rank's message: how many violators it has on each side, then its worst of both. */
+/* Fills a rank's message: its number of violators on each side, then its worst violators of both sides. */
 static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offer, int64_t nup, int64_t nlow)
 {
     tutti_svm_key *lows = s->keys + s->state.nactive - nlow;
@@ -178,7 +178,8 @@ static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offe
     for (int64_t i = 0; i < low; i++) block[1 + offer + i] = candidate_of(s, lows[i].position);
 }
 
-/* Takes the n worst of one side of all messages. Returns false if some rank may have more of them. */
+/* Takes the n worst violators of one side from all messages. Returns false if some rank may have more of them than it
+ * offered. */
 static bool merge_side(tutti_svm_solver *s, const tutti_svm_candidate *offers, int offer, bool low, int64_t n)
 {
     const int64_t apart = tutti_svm_offer_length(offer);

@@ -41,7 +41,7 @@ void tutti_svm_set_shrink(tutti_svm_solver *s, int keep)
     }
 }
 
-/* --- the matrix --- */
+/* --- computing the kernel matrix --- */
 
 typedef struct {
     const tutti_svm_solver *s;
@@ -81,8 +81,8 @@ static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int e
                 mirror_f64(s->matrix, s->stride, row, column);
 }
 
-/* Computes rows [first, first + n) against all members, and the other rows in these columns, so that all squares are
- * whole. */
+/* Computes rows [first, first + n) against all members. Columns [first, first + n) of the other rows are their mirror
+ * image. */
 static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
     tutti_svm_context *e = s->e;
@@ -100,7 +100,7 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
     mirror(s, first, n, first + n, members);
 }
 
-/* --- slots and places --- */
+/* --- moving slots and fetching members' rows --- */
 
 /* Drops rows of members that left, and fetches the rows of the picks behind the others, rank by rank. Collective. */
 static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *kept_slots, int nkept, tutti_failure *err)
@@ -119,7 +119,7 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
         if (p->rank == e->rank) s->mine[n++] = s->target[p->position];
     }
     const tutti_status st = tutti_svm_travel(e, &s->store, s->mine, n, err);
-    for (int r = 0; r < e->nranks; r++) { /* from here on: where the next row of the rank is */
+    for (int r = 0; r < e->nranks; r++) { /* from here on nrows_of[r] is the place of the next row of rank r */
         const int64_t many = e->nrows_of[r];
         e->nrows_of[r] = base, base += many;
     }
@@ -210,16 +210,16 @@ tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* --- optimisation --- */
+/* --- optimising the set --- */
 
 /* A round that lowers the objective by less than this part of the whole works on rounding errors: a gap of g is worth
  * about g^2, and doubles resolve gaps to 1e-15. */
 static const double STEP = 1e-26;
 
-/* Lists changes in the order of the slots: slot, place among the sources, y times the step. Returns by how much the
- * objective fell: it is quadratic, so the mean of both gradients gives that exactly. Steps of y alpha sum to zero, so
- * any number may be subtracted from all gammas; after subtracting the middle of the gap, the rest is no larger than the
- * gap, and neither are its rounding errors. */
+/* Lists the members that changed, in the order of the slots: slot, index among the sources, y times the step. Returns
+ * by how much the objective fell: it is quadratic, so the mean of both gradients gives that exactly. Steps of y alpha
+ * sum to zero, so any number may be subtracted from all gammas. After the middle of the gap is subtracted, the rest is
+ * no larger than the gap, and neither are its rounding errors. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
     const tutti_svm_state *state = &s->state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_solve.c: the SVM solver: rounds until the gap over all samples is below eps.
  *
- * What ends a solve otherwise: LIBSVM's limit of iterations, or rounds that bring the objective no further down because
- * steps are smaller than doubles resolve. Then the gap of the result says so. */
+ * A solve also ends at LIBSVM's limit of iterations, or when rounds no longer lower the objective because steps are
+ * smaller than doubles resolve. The gap of the result shows these cases. */
 #include <assert.h>
 
 #include "../../base/clock.h"
@@ -18,7 +18,7 @@ enum {
     ITERATIONS = 100 /* most iterations of a round, for each slot of the set */
 };
 
-/* --- one problem --- */
+/* --- preparing a problem --- */
 
 /* Exchanges how many samples of each class each rank has, and numbers the own samples. */
 static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
@@ -105,7 +105,7 @@ static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failur
     make_samples(s, alpha);
     make_set(s);
     tutti_svm_cache_open(s);
-    s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* as LIBSVM does */
+    s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's limit of iterations */
     state->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
     state->active = s->total;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
@@ -161,7 +161,8 @@ static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
     tutti_status st = tutti_svm_select(s, s->e->block - keep, err);
     if (!st) st = tutti_svm_set_admit(s, keep, err);
     if (st) return st;
-    assert(is_member(state, s->worst_up) && is_member(state, s->worst_low)); /* so each round lowers the objective */
+    /* the worst violators are members, so each round lowers the objective */
+    assert(is_member(state, s->worst_up) && is_member(state, s->worst_low));
     /* a set of all samples need not be more precise for the sake of later rounds */
     const double until = state->nmembers == state->active ? eps : part > eps / 2 ? part : eps / 2;
     state->round++;
@@ -169,7 +170,7 @@ static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
     return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
 }
 
-/* True if dropped samples come back now. The rule `single` does that once, before the end, and drops nothing
+/* True if dropped samples become active again now. The rule `single` does that once, before the end, and drops nothing
  * afterwards. */
 static bool comes_back(tutti_svm_solver *s, double gap)
 {
@@ -180,7 +181,7 @@ static bool comes_back(tutti_svm_solver *s, double gap)
     return s->state.active < s->total;
 }
 
-/* Saves, and ends if that is wished. */
+/* Saves a checkpoint, and ends the solve if a rank wishes to stop. */
 static tutti_status grant_wish(tutti_svm_solver *s, tutti_failure *err)
 {
     const tutti_status st = tutti_svm_checkpoint_save(s, err);

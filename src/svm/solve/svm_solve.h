@@ -30,7 +30,7 @@ typedef struct {
     const int32_t *row; /* [n] rows of the data, ascending */
     const int8_t *y;    /* [n] +1, -1 */
     double cost_positive, cost_negative;
-    int pair, npairs; /* for events */
+    int pair, npairs; /* number of the pair, and number of all pairs, for events */
 } tutti_svm_problem;
 
 /* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the
@@ -38,7 +38,7 @@ typedef struct {
 tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
-/* Rows by number, and the weight of each. */
+/* Weighted rows: numbers of rows, and the weight of each. */
 typedef struct {
     int64_t n;
     const int32_t *row;

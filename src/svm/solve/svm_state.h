@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_state.h: all that an interrupted solve needs to go on with the same bits.
  *
- * Held between rounds. What belongs to samples lies by position: the active ones first, then those that were dropped.
- * Positions are this rank's own affair and leave no trace in the result, so a state may be dealt out anew to any number
- * of ranks by the samples' numbers. A number is a sample's place in the problem's order: the samples of +1 in the order
- * of the file, then those of -1.
+ * The state is complete between rounds. Arrays over samples are ordered by position: the active samples first, then the
+ * dropped ones. Positions are local to a rank and do not change the result, so a state may be distributed anew over any
+ * number of ranks by the samples' numbers. A number is a sample's place in the problem's order: the samples of +1 in
+ * the order of the file, then those of -1.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_STATE_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The sides of a sample. */
+/* Bits of a sample: the sides on which its gamma counts, and membership in the working set. */
 enum {
     TUTTI_SVM_UP = 1,    /* gamma may be b_up: y = +1 with alpha < C, or y = -1 with alpha > 0 */
     TUTTI_SVM_LOW = 2,   /* gamma may be b_low: y = +1 with alpha > 0, or y = -1 with alpha < C */
@@ -21,7 +21,7 @@ enum {
 };
 
 typedef struct {
-    /* own samples, by position */
+    /* number of own samples, and of the active ones among them */
     int64_t n, nactive;
     int64_t *number;
     int32_t *sample; /* index among the problem's own samples */
@@ -34,20 +34,20 @@ typedef struct {
     int64_t *member;
     double *member_alpha, *member_gamma;
 
-    /* equal on all ranks */
+    /* counts that are equal on all ranks */
     int64_t round, iterations;
     int64_t since; /* iterations since samples were dropped, or since the beginning */
-    int64_t delta; /* samples are dropped when `since` reaches it; INT64_MAX: never again */
+    int64_t delta; /* samples are dropped when `since` reaches this; INT64_MAX: never again */
     int64_t active, eliminated, reconstructed;
     double lowered;  /* by how much the objective has fallen since the beginning */
-    int32_t stalled; /* consecutive rounds that did not lower it, up to rounding */
+    int32_t stalled; /* consecutive rounds that did not lower the objective, up to rounding */
 
     /* counts of this rank */
     int64_t kernel_rows, cached_rows;
 
-    /* derived from the above */
-    uint8_t *sides;    /* by position */
-    int64_t *position; /* position of an own sample */
+    /* the following arrays are derived from the fields above */
+    uint8_t *sides;    /* bits TUTTI_SVM_UP and so on, by position */
+    int64_t *position; /* position of each own sample */
 } tutti_svm_state;
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { CHUNK = 1024 }; /* rows; a multiple of a tile's lanes */
 
-/* Gathers the weights of a chunk in the same way as the scalars of its rows. */
+/* Gathers the weights of a chunk's rows from all ranks, in the order of the rows. */
 static tutti_status gather_weights(tutti_svm_context *e, const double *mine, double *all, tutti_failure *err)
 {
     const tutti_call call = {.collective = TUTTI_ALL_GATHER,
@@ -27,8 +27,8 @@ static tutti_status gather_weights(tutti_svm_context *e, const double *mine, dou
     return st;
 }
 
-/* Of the rows [first, first + CHUNK) of the sequence, finds which belong to this rank: `before` rows of lower ranks
- * come before this rank's n rows. */
+/* Finds which of the rows [first, first + CHUNK) of the sequence belong to this rank. `before` rows of lower ranks come
+ * before this rank's n rows. */
 static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin)
 {
     const int64_t low = first > before ? first - before : 0;

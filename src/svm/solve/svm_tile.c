@@ -149,7 +149,7 @@ static void put_number(const tutti_svm_tile *tile, void *to, int64_t at, double 
         ((double *)to)[at] = value;
 }
 
-/* Clears the places of the last sources: number by number, or all if that is less. */
+/* Clears the numbers of the last sources: one by one, or the whole array if that is less work. */
 static void clear_sources(tutti_svm_tile *tile)
 {
     if (tile->nset > tile->nslots)
@@ -183,7 +183,7 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     clear_sources(tile);
     for (int c = 0; c < n; c++) put_source(tile, rows, which ? which[c] : first + c, c);
     tile->n = n;
-    /* finding where strips end pays if they are half full */
+    /* to look for the ends of strips pays if slots are half full */
     tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 

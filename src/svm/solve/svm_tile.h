@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile.h: the inner loop of everything: kernel values between a tile of sources (support vectors, members of a
- * working set) and many target rows, in vector lanes.
+/* svm_tile.h: the innermost loop of training and prediction: kernel values between a tile of sources (support vectors,
+ * members of a working set) and many target rows, in vector lanes.
  *
  * A tile holds up to `lanes` source rows dense and side by side: entry f of source c lies at dense[slot(f) * lanes +
  * c]. A target row then needs one broadcast and a few contiguous multiply-adds for each of its entries: no gathers, no
@@ -20,7 +20,7 @@
 
 #include "tutti/svm.h"
 
-/* Rows as the loops want them: numbers of the tile's type beside the data's indices. */
+/* Rows in the form that the loops need: numbers of the tile's type beside the data's indices. */
 typedef struct {
     const int64_t *start;
     const int32_t *index;
@@ -52,8 +52,8 @@ tutti_status tutti_svm_tile_create(const tutti_svm_kernel *kernel, tutti_svm_pre
 void tutti_svm_tile_destroy(tutti_svm_tile *tile);
 int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* Returns 64 for f32, 32 for f64. */
 
-/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; if which is NULL, rows first .. first + n - 1. The rows may go
- * afterwards. */
+/* Takes the sources rows[which[0 .. n - 1]], n <= lanes; if which is NULL, rows first .. first + n - 1. The rows may be
+ * freed afterwards. */
 void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t first, int n);
 /* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order that c alone determines. */
 void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight,

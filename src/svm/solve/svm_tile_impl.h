@@ -3,10 +3,10 @@
  * set and number type.
  *
  * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has,
- * found by a hash table with linear probing, at most a quarter full; slot 0 is what is not found.
+ * found by a hash table with linear probing, at most a quarter full; a feature that is not found has slot 0.
  *
- * Narrow data that are dense enough and larger than the first cache are walked in strips of slots: a strip serves a
- * batch of targets before the next one is touched, and two targets with the same features load it once. */
+ * Narrow data that are dense enough and larger than the first-level cache are processed in strips of slots: a strip
+ * serves a batch of targets before the next strip is touched, and two targets with the same features load it once. */
 #ifndef TUTTI_SVM_TILE_IMPL_H
 #define TUTTI_SVM_TILE_IMPL_H
 
@@ -51,7 +51,7 @@ struct tutti_svm_tile_row {
     void (*sum)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum);
     void (*values)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
     void (*kept_sum)(const tutti_svm_kept *kept, const double *weight, double *sum);
-    double (*square)(const double *value, int64_t n); /* adds up as the values of a tile do */
+    double (*square)(const double *value, int64_t n); /* returns |row|^2, added up as the values of a tile are */
     /* returns the kernel's value for u'v = |u|^2 = |v|^2 = square */
     double (*diagonal)(const tutti_svm_tile *tile, double square);
 };

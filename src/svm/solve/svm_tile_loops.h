@@ -96,7 +96,8 @@ INLINE void add_entry(const number *dense, const entries *e, int64_t i, block *b
     for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const numbers *)(const void *)(slot + g * EACH), b->of[g]);
 }
 
-/* Adds one target or two together: a chain of multiply-adds waits for itself, and two chains wait less. */
+/* Adds the entries of one target, or of two together: a chain of multiply-adds waits for itself, and two chains wait
+ * less. */
 INLINE void add_entries(const number *dense, const entries *e, int ntargets, block *b)
 {
     const int64_t both = ntargets == 1 ? 0 : e[0].n < e[1].n ? e[0].n : e[1].n;
@@ -121,7 +122,7 @@ typedef struct {
     number value[CHUNK];
 } found;
 
-/* No branch depends on whether an entry is found. */
+/* Finds the entries among the next CHUNK that some source has. No branch depends on whether an entry is found. */
 INLINE entries find(const tutti_svm_tile *tile, const tutti_svm_rows *rows, found *f)
 {
     const number *value = numbers_of(rows);
@@ -203,14 +204,14 @@ INLINE bool are_alike(const entries *e)
     return e[0].n == e[1].n && memcmp(e[0].slot, e[1].slot, (size_t)e[0].n * sizeof *e[0].slot) == 0;
 }
 
-/* The slots below a limit, and how far rows have been added up. */
+/* A strip of slots: those below a limit, whose entries are added to rows. */
 typedef struct {
-    const number *dense; /* of the tile */
+    const number *dense; /* numbers of the tile's sources */
     const tutti_svm_rows *rows;
     int32_t limit;
 } strip;
 
-/* Adds what a strip has for ntargets rows. Returns true if a row goes on behind it. */
+/* Adds the entries of ntargets rows that lie in a strip. Returns true if a row goes on behind the strip. */
 INLINE bool add_strip(const strip *s, const int64_t *row, int64_t *at, int ntargets, block *to)
 {
     const tutti_svm_rows *rows = s->rows;

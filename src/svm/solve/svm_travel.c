@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_travel.c: sends rows of some ranks to all ranks. On one rank too: the kernel matrix of a set is computed in three
- * fifths of the time that it takes from rows scattered over all of the data.
+/* svm_travel.c: sends rows of some ranks to all ranks. A rank that is alone copies its rows, too: with rows side by
+ * side, the kernel matrix of a set takes three fifths of the time that it takes from rows scattered over all of the
+ * data.
  *
  * One all-gather with counts: a rank's packet is the squares, then the values in the tile's type, then the indices of
  * its rows, each part padded to 8 bytes. How many entries each row has follows from a count in front of them. */

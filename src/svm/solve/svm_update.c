@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_update.c: updates the gradients of all active samples after the working set has changed.
  *
- * Rows of the kernel matrix over the active samples may be kept: the missing ones are computed, tiles full, into the
- * cache; then each group of members is added from what is kept, or computed and added at once where there is no room
- * for one of them. Both give the same bits. It pays where rows have many entries and enough of them find room: with
- * 12,000 samples of 32, 64, 128 entries a value took 1.5, 2.0, 5.2 ns when computed and added at once, 0.7 when kept,
- * and when computed in order to be kept 1.25 times as much and 1.4; with room for one row in 6 half of the rows were
- * found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
+ * A cache may keep rows of the kernel matrix over the active samples. Missing rows are computed into the cache, in full
+ * tiles. Then each group of members is added from the cache. A group with a row for which the cache has no room is
+ * computed and added at once. Both give the same bits. The cache pays where rows have many entries and enough of them
+ * find room: with 12,000 samples of 32, 64, 128 entries a value took 1.5, 2.0, 5.2 ns when computed and added at once,
+ * 0.7 when kept, and when computed in order to be kept 1.25 times as much and 1.4; with room for one row in 6 half of
+ * the rows were found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
 #include <string.h>
 
 #include "svm_context.h"
 
 enum {
     ENTRIES = 32,       /* mean entries of a row from which on kernel rows may be kept */
-    WORTH = 12,         /* they are kept if the share of all rows that has room, times the entries of a row, is at least
-                         * this */
+    WORTH = 12,         /* kernel rows are kept if the share of them that has room, times the mean entries of a row, is
+                         * at least this */
     STAGE = 128,        /* number of targets whose values are computed at once */
-    STAGE_BYTES = 32768 /* for the widest tile: 64 floats or 32 doubles for each target; it stays in the first-level
-                         * cache */
+    STAGE_BYTES = 32768 /* bytes for the widest tile: 64 floats or 32 doubles for each target; they stay in the
+                         * first-level cache */
 };
 
 void tutti_svm_cache_open(tutti_svm_solver *s)
@@ -33,7 +33,7 @@ void tutti_svm_cache_open(tutti_svm_solver *s)
     s->missing = TUTTI_ARENA_NEW(&s->arena, int32_t, block);
 }
 
-/* --- rows into the cache --- */
+/* --- computing kernel rows into the cache --- */
 
 typedef struct {
     const tutti_svm_solver *s;
@@ -91,7 +91,7 @@ static void compute_missing(tutti_svm_solver *s, const tutti_svm_rows *sources, 
     }
 }
 
-/* --- sums --- */
+/* --- adding kernel values to the gradients --- */
 
 typedef struct {
     const tutti_svm_solver *s;
