@@ -9,14 +9,15 @@
  * least 50 %. 0 if there is none. */
 int tutti_advice_useful(const tutti_prediction *predicted, int n);
 
-/* One of several ways, and what was predicted for it. */
+/* One of several values of a key, and what was predicted with it. */
 typedef struct {
     const char *value; /* the value of the key */
     bool can;
-    double samples_per_s, step_s; /* set if the way is possible */
-    char refusal[200];            /* set if it is not */
+    double samples_per_s, step_s; /* predictions; set if the value is possible */
+    char refusal[200];            /* why the value is impossible; set only then */
 } tutti_alternative;
-/* Returns the way with the most samples a second, or the first within a thousandth of it; -1 if none is possible. */
+/* Returns the index of the alternative with the most samples a second, or of the first within a thousandth of it; -1 if
+ * none is possible. */
 int tutti_advice_best(const tutti_alternative *list, int n);
 
 /* Finds the least whole x in lo .. hi for which `holds` is true, if it is true for all larger x, too; hi + 1 if it

@@ -8,7 +8,7 @@
 #include "../collective/simulate/events/flows.h"
 
 typedef struct tutti_exchange_line {
-    const tutti_schedule *schedule; /* before lowering */
+    const tutti_schedule *schedule; /* the compiled schedule, before lowering */
     int nmembers;
     const int32_t *members; /* NULL means all ranks */
     tutti_time_line line;
@@ -31,7 +31,7 @@ static tutti_status seat_members(const tutti_topology *t, const tutti_plan_excha
     return TUTTI_OK;
 }
 
-/* True if some members map each other's memory there, by the lowered schedule. */
+/* True if some members map each other's memory on the topology, by the lowered schedule. */
 static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topology *t)
 {
     bool maps = false, agrees = lowered->wire == TUTTI_WIRE_MAPPED || lowered->host_of;
@@ -48,8 +48,8 @@ static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topolo
     return maps && agrees;
 }
 
-/* Returns the schedule that runs there. Members that map no memory of each other run the compiled schedule, which takes
- * as long as the lowered one. */
+/* Returns the schedule that runs on the topology. Members that map no memory of each other run the compiled schedule,
+ * which takes as long as the lowered one. */
 static const tutti_schedule *what_runs(const tutti_prepared *s, const tutti_topology *t)
 {
     if (t->kind == TUTTI_TOPOLOGY_HOST || maps_memory(tutti_schedule_head(s->lowered), t)) return s->lowered;

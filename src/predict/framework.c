@@ -20,7 +20,7 @@ const char *tutti_framework_shipped_at(int i)
     return NULL;
 }
 
-/* ---- keys ---- */
+/* ---- keys of a framework's file ---- */
 
 typedef enum { NUMBER, ANSWER, WORD, BUCKETS, UPDATE } kind;
 
@@ -167,7 +167,7 @@ void tutti_framework_release(tutti_framework *f)
     *f = (tutti_framework){0};
 }
 
-/* ---- a step ---- */
+/* ---- a framework's step: the overrides of the job, and what is added to its prediction ---- */
 
 int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets space)
 {
@@ -224,7 +224,7 @@ void tutti_framework_apply(const tutti_framework *f, double bytes, tutti_predict
     p->samples_per_s = samples / p->step_s;
 }
 
-/* ---- gaps ---- */
+/* ---- the gap between the steps of two frameworks ---- */
 
 static const struct {
     const char *name, *meaning;

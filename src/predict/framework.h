@@ -3,9 +3,10 @@
  * them.
  *
  * A framework is a file of figures with their sources (base/text/sourced.h): src/predict/frameworks/NAME.txt,
- * docs/devices.md has the keys. Its step is made of that of a job whose exchanges are the framework's, on a topology as
- * its transport leaves it, after Shi et al.'s DAG of synchronous SGD (arXiv 1805.03812): what does not overlap is
- * added, what is read and copied ahead takes the step's place where it takes longer. Threads: frozen after open. */
+ * docs/devices.md has the keys. Its step is made from the step of a job with the framework's exchanges, on a topology
+ * that is slowed down to the framework's transport. The parts are put together as in Shi et al.'s DAG of synchronous
+ * SGD (arXiv 1805.03812). Parts that do not overlap are added. Reading and copying ahead determine the step if they
+ * take longer than it. Threads: frozen after open. */
 #ifndef TUTTI_FRAMEWORK_H
 #define TUTTI_FRAMEWORK_H
 
@@ -22,15 +23,17 @@ typedef struct {
     double bucket_bytes;             /* exchange.bucket_bytes; 0 if not given */
     /* transport */
     double transport,
-        most_bytes_per_s;       /* the share of a network's rate that it reaches, and an upper bound (0: none) */
+        most_bytes_per_s;       /* the share of a network's rate that the transport reaches, and an upper bound of its
+                                 * rate (0: none) */
     double message_s;           /* added to the network's latency */
     double checked_bytes_per_s; /* the fastest network on which predicted steps were compared with published ones; 0:
                                  * never */
     /* overlap */
-    bool overlaps_exchange; /* with the backward pass; else all exchanges come after it */
+    bool overlaps_exchange; /* exchanges overlap with the backward pass; else all exchanges come after it */
     /* input */
     bool overlaps_read, overlaps_copy;         /* reading and copying overlap with earlier steps */
-    double read_bytes_per_s, copy_bytes_per_s; /* rates for samples in f32: into memory, and into the device */
+    double read_bytes_per_s, copy_bytes_per_s; /* rates of samples in f32: of reading into memory, and of copying into
+                                                * the device */
 } tutti_framework;
 
 /* Opens a framework that comes with the program, or a file (a name with '/' or '.'). TUTTI_ERR_USAGE if there is none;
@@ -45,18 +48,18 @@ const char *tutti_framework_shipped_at(int i); /* Returns the names of shipped f
 enum { TUTTI_FRAMEWORK_MAX_SETS = 6 };
 typedef char tutti_framework_sets[TUTTI_FRAMEWORK_MAX_SETS][80];
 int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets space);
-/* Slows the network between hosts down to what the transport reaches. */
+/* Lowers the rates and raises the latencies of the network between hosts to those that the transport reaches. */
 void tutti_framework_slow_down(const tutti_framework *f, tutti_topology *t);
 /* Writes a sentence if predicted steps were never compared with published ones on a network as fast as the topology's
  * (before tutti_framework_slow_down); else "". */
 enum { TUTTI_FRAMEWORK_GUARD = 320 };
 void tutti_framework_guard(const tutti_framework *f, const tutti_topology *t, char out[TUTTI_FRAMEWORK_GUARD]);
-/* Turns *p, predicted for a job with the overrides on the slowed topology, into a prediction of the framework: step_s,
- * exposed_s, bounds, samples_per_s. bytes: the samples of one rank and step in f32. speedup and efficiency are left to
- * the caller. */
+/* Turns *p, predicted for a job with the overrides on the slowed topology, into a prediction of the framework: sets
+ * step_s, exposed_s, bounds, samples_per_s. bytes: the samples of one rank and step in f32. The caller sets speedup and
+ * efficiency. */
 void tutti_framework_apply(const tutti_framework *f, double bytes, tutti_prediction *p);
 
-/* The factors in which two frameworks differ, in the order in which they are exchanged. */
+/* The factors in which two frameworks differ, in the order in which tutti_framework_gap's steps replace them. */
 typedef enum {
     TUTTI_FACTOR_EXCHANGE,
     TUTTI_FACTOR_TRANSPORT,
@@ -68,8 +71,9 @@ const char *tutti_factor_name(tutti_factor factor);
 const char *tutti_factor_meaning(tutti_factor factor);
 /* Replaces one factor of `f` by that of another framework. Texts stay those of the file of `f`. */
 void tutti_framework_turn(tutti_framework *f, const tutti_framework *to, tutti_factor factor);
-/* Splits a gap. step_s: the step of the first framework, then with one more factor of the second each time. part_ns[i]
- * becomes the part of factor i in whole nanoseconds, so that the parts add up to the gap exactly. Returns the gap. */
+/* Splits a gap. step_s[0] is the step of the first framework; in each further step one more factor is the second
+ * framework's. part_ns[i] becomes the part of factor i in whole nanoseconds, so that the parts add up to the gap
+ * exactly. Returns the gap. */
 int64_t tutti_framework_gap(const double step_s[TUTTI_NFACTORS + 1], int64_t part_ns[TUTTI_NFACTORS]);
 
 #endif

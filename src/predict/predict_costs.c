@@ -4,7 +4,7 @@
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-/* True if the exchange becomes ready while the backward pass runs, before the rule is applied to anything. */
+/* True if the exchange becomes ready while the backward pass runs, before the update rule is applied to anything. */
 static bool is_early(const tutti_loop *l, int exchange)
 {
     for (int i = 0; i < l->nactions && !tutti_action_updates(&l->actions[i]); i++)
@@ -26,7 +26,7 @@ double tutti_predict_share(const tutti_plan *plan, int exchange)
     return drivers >> TUTTI_EACH_PERIOD & 1 ? 1 / (double)plan->config.period : 0;
 }
 
-/* All buckets travel alike, so the first stands for all. */
+/* True if the exchange is one of the first bucket's. All buckets travel alike, so the first stands for all. */
 static bool is_of_first(const tutti_plan *plan, int exchange)
 {
     const int first = tutti_plan_common_bucket(plan);
@@ -91,7 +91,7 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
     return out;
 }
 
-/* Chooses the sizes at which exchanges are timed: rising, the last one the whole vector. */
+/* Chooses the sizes at which exchanges are timed, in ascending order; the last is the whole vector. */
 static void choose_sizes(int64_t total_bytes, tutti_reals *out)
 {
     for (int64_t bytes = FIRST_BYTES; bytes < total_bytes && out->n < TUTTI_MAX_COST_POINTS - 1; bytes *= GROWTH)

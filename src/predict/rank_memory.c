@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_memory.c: adds up the memory of a rank by what it is for. What an exchange takes for itself is its schedule's
- * buffers of the role scratch, as the executor lays them out: each bank in whole cache lines, elements as they are
- * sent. */
+/* rank_memory.c: adds up the memory of a rank by what it is for. An exchange's own memory is the scratch buffers of its
+ * schedule, as the executor lays them out: each bank in whole cache lines, elements as they are sent. */
 #include "profile/profile.h"
 
 #include "../training/method/rule/rule.h"
 
 enum { LINE = 64 };
 
-/* Returns where a memory of the role is counted. */
+/* Returns the field of *m in which memory of this role is counted. */
 static int64_t *place_of(tutti_rank_memory *m, tutti_memory_role role)
 {
     switch (role) {
@@ -45,13 +44,13 @@ static int64_t scratch_of(const tutti_plan *plan, const tutti_plan_exchange *x, 
     return bytes;
 }
 
-/* Returns the scratch of all exchanges that travel by a schedule. Its part is made once for those in which the rank has
- * one place. */
+/* Returns the scratch of all exchanges that travel by a schedule. Exchanges in which the rank has the same place share
+ * one part of the schedule. */
 static int64_t schedule_scratch(const tutti_plan *plan, int schedule)
 {
     tutti_part part;
     int64_t bytes = 0;
-    int at = -1; /* the rank's place among its members */
+    int at = -1; /* the rank's place among the exchange's members */
     for (int i = 0; i < plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &plan->exchanges[i];
         const int place = tutti_plan_place(x, plan->config.rank);

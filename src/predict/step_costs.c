@@ -13,7 +13,7 @@
 
 enum { GROWTH = 4, EXACT_RANKS = 64, MOST_SERVERS = 65536 };
 
-/* --- how gradients travel --- */
+/* --- reading how gradients travel --- */
 
 static tutti_status read_servers(const char *text, tutti_step_exchange *out, tutti_failure *err)
 {
@@ -48,7 +48,7 @@ tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out
     return TUTTI_OK;
 }
 
-/* --- allreduce --- */
+/* --- the algorithm of an allreduce --- */
 
 /* The number of parameter servers if none is given. */
 static int count_hosts(const tutti_topology *t, int nranks)
@@ -113,7 +113,7 @@ static tutti_status time_allreduces(const tutti_step_exchange *x, const tutti_to
     return st;
 }
 
-/* --- the curve --- */
+/* --- the costs of messages by their sizes --- */
 
 static void choose_sizes(int64_t smallest, int64_t total, tutti_exchange_cost *cost)
 {

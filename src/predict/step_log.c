@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_log.c: logs the stretches of a predicted step, and finds the longest chain of them. The rank's own lane is
- * without gaps but for waits, so the chain is found from its end: what was computed until then, else the exchange that
- * was waited for; that one had waited for the lane, which another exchange left, or for what was computed until it
- * began. */
+/* step_log.c: logs the stretches of a predicted step, and finds the longest chain of them. The rank's compute lane has
+ * no gaps except waits, so the chain is found from its end. Before each moment comes the stretch that was computed
+ * until then, else the exchange that was waited for. Before an exchange comes the exchange that left the lane to it, or
+ * the stretch that was computed until it began. */
 #include "play/timeline.h"
 
 #include <math.h>
@@ -118,14 +118,16 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
     return n;
 }
 
-/* ---- the chain ---- */
+/* ---- the chain of stretches that determines the step's length ---- */
 
-/* Stretches in the order in which a walk from the end of a step to its begin asks for them. A period may have a
+/* Stretches in the order in which the search from the end of a step to its begin needs them. A period may have a
  * million, so each is passed once. */
 typedef struct {
-    const tutti_step_stretch **computing, **sent; /* sorted by begin, then as played; sorted by end, then as played */
+    const tutti_step_stretch **computing, **sent; /* two arrays: stretches of computing sorted by begin, and exchanges
+                                                   * sorted by end; equal ones as they were played */
     double *ends;                                 /* ends of all stretches, ascending */
-    int ncomputing, nsent, nends;                 /* numbers of those that may still be asked for */
+    int ncomputing, nsent, nends;                 /* for each array: number of its first entries that may still be
+                                                   * needed */
 } walk;
 
 static int compare_ends(const void *a, const void *b)
@@ -159,8 +161,8 @@ static void walk_end(walk *w)
     free(w->computing), free(w->sent), free(w->ends);
 }
 
-/* Returns the lane's stretch that ends at t or goes on then, or NULL. t never grows from call to call, here and
- * below. */
+/* Returns the lane's stretch that ends at t or goes on then, or NULL. In this and the next functions, t never grows
+ * from call to call. */
 static const tutti_step_stretch *computing_at(walk *w, double t)
 {
     while (w->ncomputing && w->computing[w->ncomputing - 1]->begin_s >= t) w->ncomputing--;

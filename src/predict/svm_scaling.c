@@ -10,7 +10,7 @@
 #include "tutti/compile.h"
 #include "tutti/types.h"
 
-/* --- what a trace says --- */
+/* --- reading a trace --- */
 
 static void add_problem(tutti_svm_load *l, const tutti_svm_event *last)
 {
@@ -41,9 +41,9 @@ void tutti_svm_load_of(const tutti_svm_trace *t, tutti_svm_load *out)
     *out = l;
 }
 
-/* --- more ranks --- */
+/* --- scaling to more ranks --- */
 
-/* nbytes: bytes of the whole vector. */
+/* Predicts the seconds of a collective; nbytes: bytes of the whole vector. */
 static tutti_status exchange_time(tutti_collective collective, int nranks, int64_t nbytes, const tutti_topology *t,
                                   double *out, tutti_failure *err)
 {

@@ -3,15 +3,15 @@
  *
  * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times
  * change:
- *   choosing, updating, eliminating  divide by the ranks
+ *   choosing, updating, eliminating  are divided by the number of ranks
  *   alike, other, outside of rounds  stay, so they bound the speed-up
  *   moving  what it is on one rank (rows are laid side by side), and an allreduce of three pairs (f64, index) for each
- *           event, one all-gather of candidates a round, one of rows where a round needed rows, at its mean length;
- *           each takes what the simulator says of the algorithm that the chooser takes
- * star and other networks: each rank has the cores of the rank that was traced. host: ranks and their threads take
- * turns where there are more of them than cores.
- * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks'
- * candidates; caches, which hold more of a smaller share; noise. Threads: shared (pure). */
+ *           event, one all-gather of candidates a round, one of rows in each round that needed rows, at their mean
+ *           length; each takes the simulated time of the algorithm that the chooser picks
+ * On a star and other networks, each rank has the cores of the rank that was traced. On a host, ranks and their threads
+ * take turns where there are more of them than cores. Not modelled: active samples that are spread unevenly over the
+ * ranks, and waiting for the slowest; merging the ranks' candidates; caches, which hold more of a smaller share; noise.
+ * Threads: shared (pure). */
 #ifndef TUTTI_SVM_SCALING_H
 #define TUTTI_SVM_SCALING_H
 
@@ -24,24 +24,25 @@ typedef struct {
     int64_t problems, samples; /* samples: those of the largest subproblem */
     int64_t events, rounds;
     int64_t gathers;                  /* all-gathers of rows, if there are several ranks */
-    double pairs, row_bytes;          /* these are whole numbers */
-    double spent_s[TUTTI_SVM_NWORKS]; /* other: includes what lies outside of rounds */
-    double seconds;                   /* their sum, from the beginning to the last event */
+    double pairs, row_bytes;          /* whole numbers, kept as double */
+    double spent_s[TUTTI_SVM_NWORKS]; /* seconds of each kind of work; other: includes what lies outside of rounds */
+    double seconds;                   /* sum of spent_s, from the beginning to the last event */
 } tutti_svm_load;
 void tutti_svm_load_of(const tutti_svm_trace *trace, tutti_svm_load *out);
 
 typedef struct {
     int nranks;
-    double spent_s[TUTTI_SVM_NWORKS], seconds; /* the same for this rank count */
+    double spent_s[TUTTI_SVM_NWORKS], seconds; /* times as in tutti_svm_load, for this rank count */
     double speedup, efficiency;                /* speedup over the trace; efficiency is speedup / nranks */
-    double extremes_s, offers_s, rows_s;       /* of one allreduce, one all-gather of candidates, one of rows */
-    int64_t offers_bytes, gather_bytes;        /* of the last two, for all ranks together */
+    double extremes_s, offers_s, rows_s;       /* seconds of one allreduce of pairs, one all-gather of candidates, one
+                                                * all-gather of rows */
+    int64_t offers_bytes, gather_bytes;        /* bytes of the two all-gathers, for all ranks together */
 } tutti_svm_scaling;
 /* TUTTI_ERR_USAGE if the trace is not of one rank, or if the topology has no room. Cost: three choices of an
  * algorithm. */
 tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t, int nranks, tutti_svm_scaling *out,
                              tutti_failure *err);
-/* Returns the time that no number of ranks can beat: all that is not divided. */
+/* Returns the seconds that no number of ranks can beat: the work that is not divided among ranks. */
 double tutti_svm_scaling_least_s(const tutti_svm_load *one);
 
 #endif

@@ -8,7 +8,7 @@
 #include "../base/arena.h"
 #include "../base/text/options.h"
 
-/* Figures that can be changed: each by its own key, and by the word for its group. */
+/* Figures that can be changed, by their own keys or by the word for their group. */
 static const struct {
     tutti_figure figure;
     const char *word;

@@ -18,17 +18,18 @@ typedef struct {
     bool by_need, early;
 } mode;
 
-/* A way in a mode, and its best plan so far. */
+/* A contestant (an algorithm, and which ranks update) in a mode (order, and when the update runs), with the time of its
+ * best plan so far. */
 typedef struct {
     const tutti_contestant *way;
     mode mode;
-    tutti_plan_costs costs; /* costs of its exchanges; those of layers are the base's */
+    tutti_plan_costs costs; /* costs of the contestant's exchanges; the costs of layers belong to the base plan */
     double step_s;
 } entry;
 
 typedef struct {
     const tutti_choice_question *q;
-    tutti_profile profile; /* without kernels on a host */
+    tutti_profile profile; /* times of nodes; on a host without those of kernels */
     tutti_layer_time *layers;
     tutti_choice_memory *memory;
     tutti_plan *base; /* the plan by the fixed rule, with costs of layers */
@@ -40,7 +41,7 @@ static bool is_host(const tutti_choice_question *q)
     return q->topology->kind == TUTTI_TOPOLOGY_HOST;
 }
 
-/* ---- one plan ---- */
+/* ---- one plan: build it, play it, keep it if it is faster ---- */
 
 static void take(search *s, const tutti_plan *p, double step_s)
 {
@@ -60,7 +61,7 @@ static void take(search *s, const tutti_plan *p, double step_s)
     }
 }
 
-/* Returns the predicted step, or INFINITY if there is no such plan. */
+/* Plays the plan of a configuration. Returns the predicted step, or INFINITY if there is no such plan. */
 static double play(search *s, const tutti_plan_config *config)
 {
     tutti_plan *plan = NULL;
@@ -88,7 +89,7 @@ static tutti_plan_config config_of(const search *s, const entry *e)
     return c;
 }
 
-/* ---- ways and modes ---- */
+/* ---- contestants in their modes: configurations and costs ---- */
 
 static int list_modes(const search *s, bool replicated, mode out[MODES])
 {
@@ -106,7 +107,7 @@ static int list_modes(const search *s, bool replicated, mode out[MODES])
     return n;
 }
 
-/* Finds what the exchanges of an entry cost at sizes up to all, by a plan of it. */
+/* Builds a plan for the entry, and finds what its exchanges cost at sizes up to the whole vector. */
 static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
 {
     tutti_plan_config c = config_of(s, e);
@@ -119,8 +120,8 @@ static tutti_status find_costs(search *s, entry *e, tutti_failure *err)
     return st;
 }
 
-/* Plays plans whose buckets are merged by costs: once with the overlap that the costs say, and once as if all were
- * hidden. */
+/* Plays plans whose buckets are merged by costs: once with the overlap that the costs give, and once as if computing
+ * could hide all exchanges. */
 static void play_merged(search *s, entry *e)
 {
     const double hidden = e->costs.overlap;
@@ -173,7 +174,7 @@ static void play_way(search *s, entry *e, bool rough)
 
 /* ---- the search ---- */
 
-/* Plays every way in every mode roughly, then the best few of them in all sizes. */
+/* Plays every contestant in every mode with a few bucket sizes, then the fastest few with all sizes. */
 static void play_ways(search *s, const tutti_contestants *ways)
 {
     entry entries[TUTTI_MOST_CONTESTANTS * MODES];
@@ -200,8 +201,8 @@ static void play_ways(search *s, const tutti_contestants *ways)
     for (int i = 0; i < n; i++) tutti_plan_costs_release(&entries[i].costs);
 }
 
-/* Takes the profile. On a host, kernels take the same time whatever is chosen, and an update is as fast as a core
- * adds. */
+/* Copies the profile into the search. On a host, kernels take the same time whatever is chosen, so their times are left
+ * out, and an update is as fast as a core adds. */
 static void take_profile(search *s)
 {
     const tutti_choice_question *q = s->q;
@@ -247,7 +248,7 @@ static tutti_status make_base(search *s, tutti_failure *err)
     if (st) return st;
     c.costs = NULL;
     s->out->step_s = INFINITY;
-    (void)play(s, &c); /* infinite if the plan has more messages than are looked at */
+    (void)play(s, &c); /* the step is INFINITY if the plan has more messages than may be simulated */
     return TUTTI_OK;
 }
 
@@ -262,7 +263,8 @@ static tutti_status find(search *s, tutti_failure *err)
     tutti_contestants ways;
     tutti_status st = make_base(s, err);
     const bool is_between_all = !st && tutti_plan_is_between_all(s->base);
-    if (!is_between_all) tutti_exchange_times_release(&s->memory->times); /* the members belong to the plan */
+    /* the kept times refer to lists of members that belong to the plan */
+    if (!is_between_all) tutti_exchange_times_release(&s->memory->times);
     if (!is_between_all || tutti_plan_is_async(s->base)) return st;
     rule = *s->out; /* the rule has no cut */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);

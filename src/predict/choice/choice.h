@@ -2,14 +2,14 @@
 /* choice.h: chooses how a step's exchanges travel by predicted step time: algorithm, buckets, who updates and when, and
  * the order.
  *
- * Every algorithm is simulated once for each collective that the method needs, and what it would take at all sizes lies
- * on lines (collective/simulate/events/flows.h). The few that may be the fastest are put into plans with buckets of
- * several kinds, and each plan is played (timeline.h). The fixed rule of tutti_plan_algorithms with buckets of 1 MiB is
- * always among them, and stays unless another is faster by more than the margin.
+ * Every algorithm is simulated once for each collective that the method needs. Its times at other sizes are read from
+ * lines (collective/simulate/events/flows.h). The few algorithms that may be the fastest are put into plans with
+ * buckets of several kinds, and each plan is played (timeline.h). The fixed rule of tutti_plan_algorithms with buckets
+ * of 1 MiB is always among these plans. It stays unless another plan is faster by more than the margin.
  *
- * Nothing is measured and nothing is random: equal questions have equal answers. On a host, where nothing is hidden,
- * times of kernels do not matter and are left out, so that it makes no difference who measured them. Threads: shared
- * (pure). */
+ * Nothing is measured and nothing is random: equal questions have equal answers. On a host, exchanges hide behind
+ * nothing, so times of kernels do not matter. They are left out, and the answer is the same whoever measured them.
+ * Threads: shared (pure). */
 #ifndef TUTTI_CHOICE_H
 #define TUTTI_CHOICE_H
 
@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
     const tutti_graph *graph;
     const tutti_method_row *method;
-    tutti_plan_config config; /* of the job; open keys have the values of the fixed rule */
+    tutti_plan_config config; /* the job's configuration; open keys have the values of the fixed rule */
     const tutti_profile *profile;
     const tutti_topology *topology;
     tutti_open_keys open;
@@ -59,7 +59,7 @@ typedef struct {
     bool by_need, replicated, early;
     int nbuckets;
     int64_t largest;         /* bytes of the largest bucket */
-    double step_s;           /* the predicted step; without kernels on a host */
+    double step_s;           /* the predicted step; on a host without the time of kernels */
     int nplayed, nsimulated; /* the effort: number of played plans and of simulated schedules */
 } tutti_exchange_choice;
 

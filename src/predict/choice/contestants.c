@@ -14,20 +14,20 @@ enum { FIRST_BYTES = 4096, GROWTH = 4, EACH = 3 };
 typedef struct {
     const tutti_choice_question *q;
     const tutti_plan *base;
-    int64_t n[TUTTI_MAX_COST_POINTS]; /* elements */
+    int64_t n[TUTTI_MAX_COST_POINTS]; /* number of elements of each size */
     int nsizes;
-    double forward_s, update_s; /* of all layers; of one element */
+    double forward_s, update_s; /* seconds of the forward pass of all layers; seconds of updating one element */
     tutti_choice_memory *memory;
     tutti_choice *by[TUTTI_NCOLLECTIVES]; /* one array of nsizes for each collective that was asked for; it belongs to
                                            * the memory */
 } study;
 
-/* What was simulated so far. */
+/* The simulations that were made so far. */
 struct tutti_asked {
     tutti_compile_request request;
     int64_t n[TUTTI_MAX_COST_POINTS];
     int nsizes;
-    tutti_choice *choices; /* one for each size */
+    tutti_choice *choices; /* the algorithm chosen for each size */
 };
 
 static void choose_sizes(study *s)
@@ -131,7 +131,7 @@ static tutti_exchange_cost sum_of(const tutti_exchange_cost *a, const tutti_exch
     return sum;
 }
 
-/* Adds up what the wanted collectives take: those that reduce, or those that do not. Returns false if one is
+/* Adds up the times of the wanted collectives: of those that reduce, or of those that do not. Returns false if one is
  * impossible. */
 static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduces, tutti_exchange_cost *out)
 {
@@ -145,7 +145,7 @@ static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduce
     return true;
 }
 
-/* Returns the score of one algorithm; infinite if it cannot do what is wanted. Collectives that do not reduce
+/* Returns the score of one algorithm; infinite if it cannot do a wanted collective. Collectives that do not reduce
  * distribute weights, behind the forward pass. */
 static double score(study *s, const char *algorithm, bool replicated, unsigned wanted)
 {
@@ -154,7 +154,7 @@ static double score(study *s, const char *algorithm, bool replicated, unsigned w
     double after_s = 0;
     if (!add_up(s, algorithm, wanted, true, &sums) || !add_up(s, algorithm, wanted, false, &weights) || !sums.npoints)
         return INFINITY;
-    if (weights.npoints && !sums.overlap) { /* then nothing is hidden */
+    if (weights.npoints && !sums.overlap) { /* exchanges without overlap are hidden behind nothing */
         sums = sum_of(&sums, &weights);
         weights.npoints = 0;
     }
@@ -181,7 +181,9 @@ static void add_best(study *s, bool replicated, tutti_contestants *out)
     config.replicated = replicated;
     if (s->q->method->accept(&config, NULL)) return;
     const unsigned wanted = s->q->method->collectives(&config);
-    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method that is defined by its tree */
+    if (!wanted || wanted & 1u << TUTTI_REDUCE)
+        return; /* a method with a reduce is defined by its tree, so nothing
+                                                         * else is tried */
     int first = 0;
     while (!(wanted >> first & 1)) first++;
     const tutti_choice *all = ask(s, (tutti_collective)first);

@@ -13,7 +13,7 @@
 enum { MOST_SAMPLES = 1 << 16 };
 static const double ROUNDING = 1e-3; /* smaller gains count as equal */
 
-/* ---- one prediction ---- */
+/* ---- one prediction with other values of keys ---- */
 
 typedef struct {
     const tutti_predict_question *q;
@@ -27,7 +27,7 @@ static tutti_status predict_with(const asker *a, const char *const *more, int nm
     return tutti_predict_with(a->q, &a->options, a->nranks, more, nmore, out, err);
 }
 
-/* An upper bound: numbers of groups that are impossible are not tried. */
+/* Returns an upper bound of the number of values: impossible numbers of groups are counted, but not tried. */
 static int count_values(void)
 {
     enum { WORDS = 10, GROUPS = 6 };
@@ -53,7 +53,7 @@ static void try_value(asker *a, tutti_advised_key *k, const char *value)
     snprintf(it->refusal, sizeof it->refusal, "%.199s", it->can ? "" : why.text);
 }
 
-/* ---- what is tried ---- */
+/* ---- the keys and their values that are tried ---- */
 
 static tutti_advised_key *key_add(tutti_advised *out, const char *key, bool learns)
 {
@@ -116,7 +116,8 @@ static int next_key(const tutti_advised *out, const bool *taken)
     return next;
 }
 
-/* Combines the best keys one by one: each that is compatible with the earlier ones and gains something beside them. */
+/* Combines the best values of keys one by one. A value is taken if it is compatible with those taken before and still
+ * gains something beside them. */
 static void choose(const asker *a, tutti_advised *out)
 {
     bool taken[TUTTI_ADVISE_GROUPS] = {false};
@@ -136,7 +137,7 @@ static void choose(const asker *a, tutti_advised *out)
     }
 }
 
-/* ---- the fewest samples ---- */
+/* ---- the fewest samples of a rank that keep it computing half of the step ---- */
 
 typedef struct {
     asker a;
@@ -186,7 +187,7 @@ tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_p
     return out->samples > 0 ? find_fewest(&a, out, err) : TUTTI_OK;
 }
 
-/* ---- words ---- */
+/* ---- advice in words ---- */
 
 static void print_key(const tutti_advised *a, const tutti_advised_key *k, tutti_strbuf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advise.h: advice: which algorithm, buckets, order, method, rank count and share of samples would be faster, each by
- * predicting it. Threads: owner. */
+/* advise.h: advice for a job: which algorithm, buckets, order, method, rank count and share of samples would be faster.
+ * Each alternative is predicted. Threads: owner. */
 #ifndef TUTTI_PREDICT_ADVISE_H
 #define TUTTI_PREDICT_ADVISE_H
 
@@ -13,24 +13,24 @@ enum { TUTTI_ADVISE_MAX = 32, TUTTI_ADVISE_GROUPS = 7 };
 typedef struct {
     const char *key; /* "exchange.algorithm" */
     bool learns;     /* another value changes what is learned, so it is shown but not recommended */
-    char with[96];   /* an override that the value needs, or "" */
+    char with[96];   /* another override that this value needs, or "" */
     tutti_alternative list[TUTTI_ADVISE_MAX];
-    int n, best; /* best is -1 if no value is possible */
+    int n, best; /* number of values, and the index of the best; best is -1 if no value is possible */
 } tutti_advised_key;
 
 struct tutti_advised {
     int nranks;
-    double step_s, samples_per_s; /* with the job's own values */
+    double step_s, samples_per_s; /* the prediction with the job's own values */
     tutti_advised_key keys[TUTTI_ADVISE_GROUPS];
     int nkeys;
     /* Overrides that are faster than the job's values, "exchange.order=priority". */
     char together[2 * TUTTI_ADVISE_GROUPS][96];
     int ntogether;
     double together_step_s, together_samples_per_s;
-    int64_t samples; /* of a rank */
-    int64_t fewest;  /* the fewest samples of a rank with which half of a step is computing; 0 if the most that was
-                      * tried is not enough */
-    int useful;      /* the useful one among the rank counts that were asked for */
+    int64_t samples; /* samples of a rank in a step */
+    int64_t fewest;  /* the fewest samples of a rank with which it computes for half of a step; 0 if the most samples
+                      * that were tried are not enough */
+    int useful;      /* the largest useful rank count (advice.h) among those that were asked for */
 };
 
 /* Advises at the last of the rank counts. Cost: one prediction for each alternative. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.c: derives from predicted steps: nodes, hours and cost of a whole run, memory that fits. */
+/* answers.c: derives further answers from predicted steps: nodes, hours and cost of a whole run, memory that fits. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -46,7 +46,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
         a->advised = tutti_alloc(sizeof *a->advised);
         st = tutti_predict_advise(q, &options, a->advised, err);
     }
-    options.at = NULL; /* progress is told for advice alone */
+    options.at = NULL; /* progress is reported only while advice is sought */
     if (!st && !a->is_other)
         st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q)->nranks, &a->step, err);
     return st;

@@ -99,7 +99,7 @@ tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err)
         return TUTTI_OK;
     tutti_status st = tutti_framework_open("pytorch-ddp", &f, err);
     if (st) return st;
-    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* a job that it cannot run is not one that it runs faster */
+    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* DDP is not called faster if it cannot run the job */
     if (!st && ddp.step_s < own->step_s * (1 - 1e-3)) {
         add_fixed(q, &fixed);
         snprintf(q->faster, sizeof q->faster,

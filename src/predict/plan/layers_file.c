@@ -71,7 +71,7 @@ static tutti_status predict_ranks(tutti_layers_question *q, tutti_layers_answer 
     return TUTTI_OK;
 }
 
-/* Returns a prediction of a job that holds what tutti_plan_run reads. */
+/* Returns a prediction that holds only the fields that tutti_plan_run reads. */
 static tutti_prediction prediction_of(const tutti_layers_answer *a)
 {
     return (tutti_prediction){
@@ -113,7 +113,7 @@ void tutti_layers_file_release(tutti_layers_question *q)
     free(q->layers);
 }
 
-/* --- answer --- */
+/* --- the answer in words and as JSON --- */
 
 static double ms(int64_t ns)
 {

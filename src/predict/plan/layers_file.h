@@ -15,23 +15,23 @@ typedef struct {
 } tutti_layers_answer;
 
 typedef struct {
-    /* asked */
+    /* the question */
     const char *path, *schedule_name, *exchange_text; /* "wfbp"; "allreduce:ring" */
     tutti_topology topology;
     int64_t batch; /* samples a rank with which the file's times were measured */
     double speed;  /* factor by which computing is faster than in the file */
     int n;
     tutti_layers_answer at[TUTTI_PREDICT_MAX_RANKS];
-    tutti_predict_answers plan; /* answers about a whole run, if they were asked for */
-    /* found */
+    tutti_predict_answers plan; /* questions about a whole run, with their answers */
+    /* the answer */
     const tutti_step_schedule *schedule;
     tutti_step_exchange exchange;
     tutti_step_layer *layers;
     tutti_step_work work;
     int64_t bytes, smallest;
-    tutti_rank_memory memory; /* as far as the file tells: without activations */
+    tutti_rank_memory memory; /* memory of a rank, without that of activations, which the file does not tell */
     char rule[16];
-    bool knows_rule; /* the rule is known, and so its states */
+    bool knows_rule; /* the update rule is known, so its states are counted */
 } tutti_layers_question;
 
 /* Answers the question. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planning.h: answers to planners of a job: steps at several rank counts, a whole run's hours, nodes and cost, memory
- * of a rank, bounds of a step, other machines, other frameworks, advice. This room lies above job, which drives
- * predict, so that it can load a job with other keys and predict it. A command reads flags into the two structs, asks,
- * and prints the text it gets. Threads: owner. */
+ * of a rank, bounds of a step, other machines, other frameworks, advice. This folder lies above `job`, which calls
+ * `predict`, so that it can load a job with other keys and predict it. A command fills the two structs below from its
+ * flags, calls these functions, and prints the text that they return. Threads: owner. */
 #ifndef TUTTI_PREDICT_PLANNING_H
 #define TUTTI_PREDICT_PLANNING_H
 
@@ -15,7 +15,7 @@
 
 enum { TUTTI_PREDICT_MAX_RANKS = 32, TUTTI_PREDICT_MAX_SETS = 64, TUTTI_PREDICT_MAX_CHANGES = 8 };
 
-typedef struct tutti_advised tutti_advised; /* advise.h */
+typedef struct tutti_advised tutti_advised; /* defined in advise.h */
 
 /* Answers on a machine with other figures (--what-if). */
 typedef struct {
@@ -29,12 +29,12 @@ typedef struct {
 typedef struct {
     bool plans;            /* a whole run was asked for */
     tutti_run_plan plan;   /* the plan of that run */
-    bool samples_given;    /* --samples was given; else the number is the job's */
+    bool samples_given;    /* --samples was given; else the number of samples is the job's */
     const char *prices_of; /* the named machine whose prices are used; NULL: --price, or no prices */
     tutti_machine_prices prices;
-    int ranks_per_node;     /* 0 means as the topology has them */
+    int ranks_per_node;     /* 0 means as many as the topology has */
     int64_t device_bytes;   /* memory of a rank's device; 0 if unknown */
-    bool is_other;          /* --framework: the step is not that of the job's own plan */
+    bool is_other;          /* the steps are those of another framework (--framework), not of the job's own plan */
     const char *svg, *html; /* files to draw into; NULL: no drawing */
     tutti_predict_change *changes;
     int nchanges;
@@ -62,11 +62,11 @@ typedef struct {
     double *slowness;               /* one factor for each rank of the largest count; NULL if not asked for */
     tutti_layer_prediction *layers; /* at the last rank count; NULL if not asked for */
     int nlayers;
-    const tutti_predict_answers *answers; /* the planners' questions */
+    const tutti_predict_answers *answers; /* the questions beyond the time of a step */
     char faster[320]; /* what another system does faster at the last rank count, by its model, and why; "" if nothing */
-    char shared[480]; /* what groups of ranks that share a layer would gain there, and why they are not chosen; "" if
-                       * nothing */
-    double shared_step_s; /* the step with such groups; 0 if nothing is said */
+    char shared[480]; /* what groups of ranks that share a layer would gain at the last rank count, and why they are not
+                       * chosen; "" if nothing */
+    double shared_step_s; /* the step with groups that share a layer; 0 if `shared` is "" */
 } tutti_predict_question;
 
 /* ---- before anything is predicted ---- */

@@ -177,7 +177,7 @@ void tutti_predict_add_table(const tutti_predict_question *q, tutti_strbuf *out)
     free(described);
 }
 
-/* After Das et al. 2016, section 3. */
+/* Adds the table of layers, after Das et al. 2016, section 3. */
 void tutti_predict_add_layers(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const int nranks = q->ranks[q->nranks - 1];

@@ -10,7 +10,7 @@ static const char *plural(int n)
     return n == 1 ? "" : "s";
 }
 
-/* ---- a whole run ---- */
+/* ---- sentences about a whole run ---- */
 
 static void add_choice(const char *what, const tutti_run_plan *plan, const tutti_run_row *r, tutti_strbuf *out)
 {
@@ -69,7 +69,7 @@ static void add_knee(const tutti_predict_question *q, tutti_strbuf *out)
         tutti_strbuf_puts(out, "At the largest of these counts the efficiency is still 50 % or more.\n");
 }
 
-/* The table of steps says the same itself. */
+/* Explains efficiencies above 100 %. It is left out where the table of steps is printed, which explains them itself. */
 static void add_above(const tutti_predict_question *q, tutti_strbuf *out)
 {
     double most = 0;
@@ -80,7 +80,7 @@ static void add_above(const tutti_predict_question *q, tutti_strbuf *out)
                       "its share.\n");
 }
 
-/* ---- memory ---- */
+/* ---- sentences about memory ---- */
 
 static void add_parts(const tutti_rank_memory *m, tutti_strbuf *out)
 {
@@ -118,7 +118,7 @@ static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_puts(out, ".\n");
 }
 
-/* ---- a step at the last of the rank counts ---- */
+/* ---- sentences about a step at the last rank count ---- */
 
 static void add_step(const tutti_step_view *v, tutti_strbuf *out)
 {

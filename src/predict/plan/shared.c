@@ -10,7 +10,7 @@
 
 static const double GAIN = 0.02; /* smaller gains are not mentioned */
 
-/* ---- with other keys ---- */
+/* ---- predicting the job with other keys ---- */
 
 static tutti_status play(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                          const double *slowness, void *arg, tutti_failure *err)
@@ -68,17 +68,17 @@ bool tutti_predict_sharable(const tutti_predict_question *q, const tutti_predict
     return !st && dense.nweights > 0;
 }
 
-/* As many groups as ranks would be data parallelism. */
+/* Leaves out the number of groups that equals the number of ranks, which would be data parallelism. */
 const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 {
     static const tutti_groups all[] = {{1, "1"}, {2, "2"}, {4, "4"}, {8, "8"}, {16, "16"}, {32, "32"}};
     return i < (int)(sizeof all / sizeof *all) && all[i].n < nranks ? &all[i] : NULL;
 }
 
-/* ---- what is faster ---- */
+/* ---- groups that are faster than the job's own plan ---- */
 
-/* False for sums other than the job's, which would change more than rounding, and for a job that shares layers
- * already. */
+/* Returns true if groups are to be tried. They are not for sums other than the job's, which would change more than
+ * rounding, nor for a job that shares layers already. */
 static bool is_asked(const tutti_predict_question *q, const tutti_prediction *own)
 {
     return q->topology.kind != TUTTI_TOPOLOGY_HOST && q->options.device && own->nranks > 1 &&

@@ -18,7 +18,7 @@ static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failu
     return st;
 }
 
-/* Reads the run to compare with: the same training, on a rank count of the question. */
+/* Reads the run to compare with. It must be the same training, on one of the question's rank counts. */
 static tutti_status read_check(const char *path, tutti_trace_question *q, tutti_failure *err)
 {
     const tutti_status st = read_load(path, &q->checked, err);
@@ -39,7 +39,7 @@ tutti_status tutti_trace_scaling_predict(tutti_trace_question *q, tutti_failure 
     return !st && q->check ? read_check(q->check, q, err) : st;
 }
 
-/* --- answer --- */
+/* --- the answer in words, as JSON and as a picture --- */
 
 static bool is_checked(const tutti_trace_question *q, int i)
 {

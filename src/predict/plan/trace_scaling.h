@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_scaling.h: a training of an SVM that was traced on one rank, on more ranks: times, where they go, what bounds
- * them; beside the trace of a real run on more ranks. Threads: owner. */
+/* trace_scaling.h: predicts the training of an SVM on more ranks from its trace on one rank: times, the work that they
+ * are spent on, and what bounds them. The trace of a real run on more ranks may be compared. Threads: owner. */
 #ifndef TUTTI_PREDICT_TRACE_SCALING_H
 #define TUTTI_PREDICT_TRACE_SCALING_H
 
@@ -8,11 +8,11 @@
 #include "planning.h"
 
 typedef struct {
-    /* asked */
+    /* the question */
     const char *path, *check; /* check is NULL if there is nothing to compare with */
     tutti_topology topology;
     int n, ranks[TUTTI_PREDICT_MAX_RANKS];
-    /* found */
+    /* the answer */
     tutti_svm_load one, checked; /* checked.nranks is 0 if there is nothing to compare with */
     tutti_svm_scaling at[TUTTI_PREDICT_MAX_RANKS];
 } tutti_trace_question;

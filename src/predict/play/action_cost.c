@@ -22,7 +22,8 @@ static double moving_cost(const tutti_action_costs *p, double bytes)
     return bytes * p->profile->update_s_per_element / 20;
 }
 
-/* Returns the seconds of moving activations into what travels, or back: each element is read and written. */
+/* Returns the seconds of copying activations into the memory that is exchanged, or back: each element is read and
+ * written. */
 static double move_cost(const tutti_action_costs *p, const tutti_node *n)
 {
     const tutti_graph *g = p->plan->graph;
@@ -32,7 +33,7 @@ static double move_cost(const tutti_action_costs *p, const tutti_node *n)
     return moving_cost(p, 2 * (double)sizeof(float) * (double)elements);
 }
 
-/* Waits of several ranks are played in async_run.c. */
+/* Actions that wait for other ranks take no time here; async_run.c plays such waits. */
 double tutti_action_seconds(const tutti_action_costs *p, const tutti_action *a)
 {
     if (a->node < 0) return moving_cost(p, tutti_action_bytes(p->plan, a));

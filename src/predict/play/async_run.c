@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: plays an asynchronous run as events. A heap of events: a worker has computed so far that it comes, what
- * it brings sets out where it had to wait for that, is there, and looked at, its visit is over, what it takes along has
- * arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
+/* async_run.c: plays an asynchronous run as events, which lie in a heap. The events of a worker are, in this order: it
+ * has computed up to its visit; its vector sets out, if it had to wait for that; the vector has arrived at the centre;
+ * rank 0 has checked the vector; the visit has ended; what the worker takes along has arrived; the worker has ended a
+ * step. Messages that travel end between these events (flows.h). */
 #include "async_run.h"
 
 #include <math.h>
@@ -20,24 +21,24 @@ typedef struct {
 
 typedef struct {
     const tutti_async_run *run;
-    tutti_due_heap next; /* events */
+    tutti_due_heap next; /* heap of the events to come */
     int64_t *done;       /* for each worker: local steps done */
     bool *is_held;       /* for each worker: it waits for a worker that is behind */
-    double *held_at;     /* for each worker: since when */
+    double *held_at;     /* for each worker: the time since which it waits */
     event *turns;        /* in rank order: workers that have come and wait for their turn; worker -1 means nobody */
     int64_t nvisits;     /* visits that have begun, in rank order */
-    double free_at;      /* when the centre is free; INFINITY: in rank order, a worker has its turn */
-    event *brings; /* in rank order between hosts: workers that have come and wait until they may bring; worker -1 means
-                    * nobody */
-    int64_t nbrought;     /* turns for which the vector has arrived, or for which there is none */
-    bool is_on_way;       /* the next worker's vector is travelling */
-    double granted_at;    /* since when rank 0 lets the next worker bring */
-    tutti_due_heap ready; /* by arrival between hosts: workers that wait to bring, by when rank 0 knows it */
+    double free_at;      /* time at which the centre gets free; INFINITY: in rank order, a worker has its turn */
+    event *brings;     /* in rank order between hosts: workers that wait until they may send; worker -1 means nobody */
+    int64_t nbrought;  /* number of turns whose vector has arrived or whose worker sends none */
+    bool is_on_way;    /* the next worker's vector is travelling */
+    double granted_at; /* time since which rank 0 lets the next worker send its vector */
+    tutti_due_heap ready; /* by arrival between hosts: workers that wait to send, by the time at which rank 0 knows of
+                           * them */
     double waited_s, travelled_s;
-    tutti_flows *flows; /* on a network: route 2 w goes to the centre, 2 w + 1 back */
-    double *sent_at;    /* for each worker */
+    tutti_flows *flows; /* on a network: route 2 w goes from worker w to the centre, route 2 w + 1 back */
+    double *sent_at;    /* for each worker: the time at which its last message set out */
     int64_t least;      /* local steps that all workers have done */
-    int nleast;         /* number of workers that have done no more than that */
+    int nleast;         /* number of workers that have done no more than `least` steps */
     int64_t most_ahead;
 } play;
 
@@ -64,13 +65,13 @@ static bool is_far(const play *p, int worker)
     return p->run->far && p->run->far->is[worker];
 }
 
-/* Returns what the worker computes in a step, or in a part of one. */
+/* Returns the seconds that the worker computes in a step, or in a part of a step. */
 static double of(const play *p, int worker, double near_s, double far_s)
 {
     return slowness(p, worker) * (is_far(p, worker) ? far_s : near_s);
 }
 
-/* Begins the worker's step now, if it may. */
+/* Begins the worker's step now, unless it must wait for slower workers. */
 static void begin(play *p, int worker, double now)
 {
     const tutti_async_run *r = p->run;
@@ -90,8 +91,8 @@ static bool is_in_rank_order(const play *p)
     return p->run->admission == TUTTI_ADMIT_IN_RANK_ORDER;
 }
 
-/* True if a turn includes both ways. If the plan says who is far, vectors travel before the turn and after it, because
- * rank 0 visits for those workers. */
+/* True if a turn includes travelling to the centre and back. If the plan names far workers, vectors travel before the
+ * turn and after it, because rank 0 visits for those workers. */
 static bool is_turn_whole(const play *p)
 {
     return is_in_rank_order(p) && !p->run->far;
@@ -108,7 +109,7 @@ static bool moves(const play *p, int worker)
     return p->flows && (travels ? travels[worker] : !p->run->far || is_far(p, worker));
 }
 
-/* Sends to the centre, or back. Afterwards the worker does `then`. */
+/* Sends the worker's message to the centre, or back. When it has arrived, the event `then` happens. */
 static void travel(play *p, int worker, double now, want then)
 {
     const bool brings = then == IS_THERE;
@@ -129,7 +130,7 @@ static event arrive(play *p)
     return e;
 }
 
-/* In rank order, lets the worker with the next turn set out, or visit, as soon as the turn before is over. */
+/* In rank order, lets the worker with the next turn send its vector, or visit, as soon as the turn before is over. */
 static void take_turns(play *p, double now)
 {
     event *next = &p->turns[p->nvisits % p->run->nworkers];
@@ -152,15 +153,15 @@ static void wait_for_turn(play *p, const event *e)
     take_turns(p, e->at);
 }
 
-/* True if workers of other hosts bring one after the other, in rank order: rank 0 tells the next one when the vector
- * before has arrived. */
+/* True if workers of other hosts send their vectors one after the other, in rank order: rank 0 tells the next worker
+ * when the vector of the worker before has arrived. */
 static bool brings_in_turn(const play *p, int worker)
 {
     return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
 }
 
-/* True if they bring one after the other, by arrival: workers with large vectors, in the order in which rank 0 heard of
- * them. */
+/* True if workers of other hosts send their vectors one after the other, by arrival: those with large vectors, in the
+ * order in which rank 0 heard of them. */
 static bool brings_by_turns(const play *p, int worker)
 {
     return p->run->brings_by_turns && !is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
@@ -222,7 +223,8 @@ static void visit(play *p, const event *e)
     push(p, (event){in + visit_s, e->worker, LEAVES});
 }
 
-/* Looks at what a worker of another host has brought before its visit; others may visit meanwhile. */
+/* Plays that rank 0 checks the vector of a worker of another host before its visit. Other workers may visit
+ * meanwhile. */
 static void look_at(play *p, const event *e)
 {
     if (brings_in_turn(p, e->worker)) {

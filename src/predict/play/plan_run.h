@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_run.h: predicts a whole training from the step of each rank count: hours, nodes for a deadline, cost, and up to
- * how many ranks it pays. Arithmetic on predictions; nothing else is looked at. Threads: shared (pure). */
+ * how many ranks it pays. Only predictions are read. Threads: shared (pure). */
 #ifndef TUTTI_PLAN_RUN_H
 #define TUTTI_PLAN_RUN_H
 
@@ -8,15 +8,15 @@
 
 typedef struct {
     double epochs;     /* passes over the training set, above 0 */
-    int64_t samples;   /* of the training set */
+    int64_t samples;   /* samples of the training set */
     double deadline_s; /* 0 if there is none */
-    double price;      /* of a node and hour, in any currency; 0 if not asked for */
+    double price;      /* price of a node for an hour, in any currency; 0 if not asked for */
     double once;       /* price of an hour of everything that exists once, whatever the number of nodes */
 } tutti_run_plan;
 
 /* What a rank count means for a run. */
 typedef struct {
-    int64_t batch; /* of all ranks together */
+    int64_t batch; /* samples of a step, of all ranks together */
     int nnodes;    /* nodes to pay for */
 } tutti_run_seats;
 
@@ -35,7 +35,7 @@ typedef struct {
 void tutti_run_plan_rows(const tutti_run_plan *plan, const tutti_prediction *predicted, const tutti_run_seats *seats,
                          int n, tutti_run_row *rows);
 
-/* Indices of rows; -1 if there is none. Of equal rows, the one with fewer nodes. */
+/* Indices of rows; -1 if there is none. Among equal rows the row with fewer nodes is taken. */
 typedef struct {
     int fewest;           /* in time, with the fewest nodes */
     int cheapest_in_time; /* in time, with the fewest node hours: the smallest cost */

@@ -35,9 +35,9 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name)
     return NULL;
 }
 
-/* What travels, in the order in which gradients become ready. */
+/* The gradients that travel, in the order in which they become ready. */
 typedef struct {
-    tutti_merge_item *items; /* when they are ready, from the beginning of the backward pass */
+    tutti_merge_item *items; /* for each gradient: when it is ready, from the beginning of the backward pass */
     int *layer;              /* the layer of each item */
     bool *starts;
     int n;
@@ -86,8 +86,8 @@ static int64_t play_in_order(const travel *t, const tutti_exchange_cost *cost, t
     return end_ns;
 }
 
-/* Sends the ready layer next to the input first. *there_ns: when each has arrived; *own_ns: the sum of what the ranks'
- * own cores do. */
+/* Sends gradients by need: of those that are ready, the layer next to the input goes first. *there_ns: when each
+ * layer's has arrived; *own_ns: the sum of what the ranks' own cores do. */
 static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64_t *there_ns, int64_t *own_ns)
 {
     bool *sent = tutti_alloc(sizeof *sent * (size_t)(t->n + 1));

@@ -43,7 +43,7 @@ typedef struct {
     const char *name, *summary;
     bool reads_beside;     /* the next batch is read while this step is computed */
     bool exchanges_beside; /* exchanges begin in the backward pass */
-    bool by_need;          /* and they end in the next forward pass */
+    bool by_need;          /* exchanges end in the next forward pass */
     tutti_step_messages messages;
 } tutti_step_schedule;
 

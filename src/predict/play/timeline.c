@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c: the timeline of a predicted step: plays the actions of a plan against node times and simulated exchanges.
  *
- * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the
- * last one's steps counts.
- * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits
- * until it has ended. Several steps are played, the last one counts (the first has nothing to wait for).
- * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free,
- * and what it makes ready queues behind what was ready before, by need only where the lane would idle. Host: whoever
- * waits plays it, at the first wait for what it makes ready. Host: the rank's own thread moves the bytes, so exchanges
- * take the compute lane; ranks that share a core take turns: compute counts once for each of them (the simulator
- * already shares cores for exchanges). Loading runs on a thread of its own and costs only where ranks leave no core
- * free. Where exchanges are between some ranks, each rank is played, as if the others of an exchange came when it does,
- * and the slowest one counts: what that one waits for while others exchange without it is left out, so that such
- * predictions are low, if anything. */
+ * Methods with a period: whole periods are played, each step with the actions that are due in it. The prediction is the
+ * mean of the last period's steps.
+ *
+ * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free. An action that waits for
+ * the exchange waits until it has ended. Several steps are played and the last one counts, because the first has
+ * nothing to wait for.
+ *
+ * The loop beside runs on the exchange lane. A part's update begins when its exchange has ended and the exchange that
+ * follows has been told in this step. The exchange that follows then queues behind those that were ready before it. In
+ * plans by need, the lane takes the exchange that is needed first when it gets free. On a host, the rank itself plays
+ * the update when it first waits for what the update makes ready.
+ *
+ * Host: the rank's own thread moves the bytes, so exchanges take the compute lane. Ranks that share a core take turns,
+ * so compute counts once for each of them (the simulator already shares cores for exchanges).
+ *
+ * Loading runs on a thread of its own and costs only where ranks leave no core free. Where exchanges are between some
+ * ranks, each rank is played as if the other members of an exchange came when it does, and the slowest rank counts. Its
+ * waits for members that still exchange with others are left out, so such predictions are low, if anything. */
 #include "timeline.h"
 
 #include <math.h>
@@ -28,19 +34,19 @@
 enum { NPERIODS = 4 };
 
 typedef struct {
-    double seconds, lower_s; /* its time, and a lower bound */
+    double seconds, lower_s; /* predicted seconds of the exchange, and a lower bound of them */
     double transfer_s;       /* the part in which links are busy */
-    double busy_s;           /* of its busiest link or core */
+    double busy_s;           /* seconds in which its busiest link or core is busy */
     const char *busiest;     /* the name of that link or core */
     int fan_in;
-    int64_t sent;         /* bytes, of the rank that sends most */
+    int64_t sent;         /* bytes that are sent by the rank that sends most */
     double ends;          /* time at which it ends */
     bool is_ready;        /* it has begun, but its destination may not be free everywhere yet */
-    bool is_told, is_due; /* loop beside: the update is done in this step; the next exchange will become ready without
-                           * an action */
-    double told, due;     /* times of these */
+    bool is_told, is_due; /* loop beside: the exchange has been told in this step; it will become ready without an
+                           * action */
+    double told, due;     /* times at which it was told, and at which it becomes ready */
     int first;            /* loop beside: the exchange after whose end this one becomes ready */
-    double update_s;      /* the update in between */
+    double update_s;      /* seconds of the update between these two exchanges */
 } exchange_state;
 
 typedef struct {
@@ -51,7 +57,7 @@ typedef struct {
     double turns; /* number of ranks on this core */
     exchange_state *exchanges;
     double now, lane;    /* time of the compute lane; time at which the exchange lane is free */
-    double busy;         /* computing in this step */
+    double busy;         /* seconds of computing in this step */
     tutti_step_log *log; /* log of the rank's stretches; NULL if not needed */
     tutti_credit credit; /* credit of the exchange lane */
 } player;
@@ -100,7 +106,7 @@ static void tell(player *p, exchange_state *x, unsigned when)
     }
 }
 
-/* ---- the loop beside ---- */
+/* ---- the loop beside: updates and exchanges that need no action of the rank ---- */
 
 enum { NOTHING = -1 };
 
@@ -120,7 +126,8 @@ static void parts_read(player *p)
     }
 }
 
-/* Returns when an exchange that is due gets the lane: in turn, or, by need, when no other has it. */
+/* Returns when an exchange that is due gets the lane: when it is due, or, in plans by need, not before the lane is
+ * free. */
 static double begins(const player *p, const exchange_state *x)
 {
     return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
@@ -134,7 +141,7 @@ static bool comes_before(const player *p, int a, int b)
     return p->plan->exchanges[a].turn < p->plan->exchanges[b].turn;
 }
 
-/* Returns the exchange that is due and goes next, or NOTHING. */
+/* Returns the due exchange that goes next, or NOTHING. */
 static int next_due(const player *p)
 {
     int next = NOTHING;
@@ -152,8 +159,7 @@ static void enter(player *p, exchange_state *x)
     x->ends = exchange(p, x, x->due);
 }
 
-/* Called when something happened to an exchange: finds out whether it, or the one that follows it, will become
- * ready. */
+/* Called when an exchange was told: finds out whether it, or the exchange that follows it, becomes ready. */
 static void find_due(player *p, int exchange)
 {
     exchange_state *told = &p->exchanges[exchange];
@@ -224,8 +230,8 @@ static tutti_status exchanges_prepare(const player *p, tutti_exchange_times *tim
     return st;
 }
 
-/* Finds the link that is busy longest in the exchanges of a rank's step, by the name that each exchange has for its
- * own. */
+/* Finds the link that is busy longest in the exchanges of a rank's step. Links are the same if exchanges give them the
+ * same name. */
 static double find_busiest(const player *p, int rank, const char **name)
 {
     const int n = p->plan->nexchanges;
@@ -244,7 +250,7 @@ static double find_busiest(const player *p, int rank, const char **name)
     return most;
 }
 
-/* Fills in how most bytes travel, what a rank sends, and what is busiest. */
+/* Fills in the algorithm by which most bytes travel, the bytes that a rank sends, and the busiest link. */
 static void describe(const player *p, int rank, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
@@ -318,7 +324,7 @@ static void steps_play(player *p, double load_s, tutti_prediction *out)
     if (p->log) tutti_step_log_cut(p->log, begin, p->now);
 }
 
-/* Adds split layers: a rank exchanges its parts and their activations instead of the whole. */
+/* Adds the exchanges of split layers: a rank exchanges its parts and their activations instead of the whole layer. */
 static void add_split(const player *p, int rank, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
@@ -357,7 +363,7 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     return out;
 }
 
-/* Plays the rank that counts once more, with the log. */
+/* Plays the slowest rank, whose step is the prediction, once more, with the log. */
 static void log_rank(player p, int rank, double load_s, tutti_step_log *log)
 {
     p.log = log;

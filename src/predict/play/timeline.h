@@ -23,9 +23,9 @@ typedef enum {
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
     TUTTI_STRETCH_BACKWARD, /* the gradients of a layer */
     TUTTI_STRETCH_UPDATE,   /* moving weights, gradients and states: rules, sums, copies */
-    TUTTI_STRETCH_BESIDE,   /* the same in the loop beside, between exchanges */
+    TUTTI_STRETCH_BESIDE,   /* the same work as an update, but in the loop beside, between exchanges */
     TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
-    TUTTI_STRETCH_WAIT,     /* in a path: a gap */
+    TUTTI_STRETCH_WAIT,     /* only in a path: time in which nothing of this rank runs */
     TUTTI_NSTRETCHES
 } tutti_stretch_kind;
 const char *tutti_stretch_name(tutti_stretch_kind k); /* "forward" */
@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
     tutti_step_stretch *list; /* in the order in which they were played */
     int n, capacity;
-    double begin_s, end_s; /* the step, or period, that counts */
+    double begin_s, end_s; /* begin and end of the step, or of the period, that is the prediction */
 } tutti_step_log;
 
 /* Adds a stretch. Does nothing if log is NULL. Neighbours of one kind and layer become one. Stretches of no length are
@@ -50,7 +50,7 @@ void tutti_step_log_release(tutti_step_log *log);
 /* Keeps only what lies in [begin_s, end_s), cut to it, with times from 0. */
 void tutti_step_log_cut(tutti_step_log *log, double begin_s, double end_s);
 
-/* Returns the seconds of computing in [a, b): of the rank's lane, without exchanges. */
+/* Returns the seconds in [a, b) in which the rank's compute lane is busy, without exchanges. */
 double tutti_step_log_computing(const tutti_step_log *log, double a, double b);
 /* Splits an exchange's stretch of the log into parts that are hidden behind computing and parts that are exposed.
  * Writes at most `most` parts and returns their number; exposed[i] says which part i is. */
@@ -66,8 +66,8 @@ int tutti_step_log_path(const tutti_step_log *log, tutti_step_stretch **out);
  * factor on each worker's computing (for others it is in the profile); NULL means none. */
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err);
-/* Does the same, and logs what the rank that counts does in the step or period that counts. log may be NULL. Workers
- * that take steps of their own log nothing. */
+/* Does the same, and logs what the slowest rank does in the step or period that is the prediction. log may be NULL.
+ * Workers that take steps of their own log nothing. */
 typedef struct {
     const tutti_plan *plan;
     const tutti_profile *profile;
@@ -76,8 +76,8 @@ typedef struct {
 } tutti_timeline_question;
 tutti_status tutti_timeline_record(const tutti_timeline_question *q, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err);
-/* Predicts times->plan, whose ranks take all steps together, by times that are kept. It leaves out times of other
- * sizes. */
+/* Predicts times->plan, whose ranks take all steps together, from the times that are kept. It does not predict the
+ * times of other bucket sizes. */
 tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
                                     tutti_failure *err);
 
@@ -87,40 +87,40 @@ tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_pro
 typedef struct {
     char name[32];     /* such as "up(3)"; on a host "core(0)" or "memory"; "" if nothing moves, or if workers visit a
                         * centre */
-    double busy_s;     /* in a step */
-    double exchange_s; /* of all exchanges of a step, one after the other */
+    double busy_s;     /* seconds in a step in which the link is busy */
+    double exchange_s; /* seconds of all exchanges of a step, one after the other */
 } tutti_busiest_link;
 
 /* Cost: that of tutti_exchange_times_at for each exchange. */
 tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology *t, tutti_busiest_link *out,
                                    tutti_failure *err);
 
-/* By what the computing of ranks that wait for each other takes longer than that of one rank on the mean.
+/* The factor by which computing takes longer for ranks that wait for each other than for one rank on the mean.
  *
  * If F is the share of one rank's steps that take at most x, and each rank's step is a draw of its own, all of P ranks
- * are done by x with chance F(x)^P. The typical step, of which half take longer, is where that is 1/2:
+ * are done by x with chance F(x)^P. Half of all steps take longer than the typical step, so there the chance is 1/2:
  *
  *   F^-1(0.5^(1/P))          P = 1: the median; 2: what 71 % of the steps stay below; 8: 92 %; 64: 98.9 %
  *
  * F is what a layer trace kept of its steps (metrics/trace.h): nothing is slower than its slowest step, however many
- * ranks there are. Ranks that wait once in n steps wait for the slowest sum of n draws. Its mean is n times that of
- * one, it strays sqrt(n) times as far, so what F^-1 is away from the mean is divided by sqrt(n): exact for normal
- * steps, and for many of any kind. Where ranks take turns on a core, those of a core are one party that draws once for
- * each of them. Ranks that are slow by a factor of their own are waited for by the others: the largest, over the
- * factors s, of s times the typical step of those that are as slow or slower. That is the step where factors are alike
- * or far apart, and never more.
+ * ranks there are. Ranks that wait once in n steps wait for the slowest sum of n draws. The mean of such a sum is n
+ * times that of one draw, and it strays sqrt(n) times as far, so the distance of F^-1 from the mean is divided by
+ * sqrt(n). This is exact for normal steps, and for many steps of any kind. Where ranks take turns on a core, those of a
+ * core are one party that draws once for each of them. If ranks are slow by factors of their own, the answer is the
+ * largest, over the factors s, of s times the typical step of the ranks that are as slow or slower. This is exact where
+ * factors are alike or far apart, and never too much.
  *
- * Draws are taken to be independent. What holds up all ranks of a machine at once, or one of them for many steps, is
- * not so: of that the answer is too high, or too low. Threads: shared (pure). */
+ * Draws are taken to be independent. A disturbance of all ranks of a machine at once makes the answer too high. A
+ * disturbance of one rank for many steps makes it too low. Threads: shared (pure). */
 
 typedef struct {
     int nranks;
-    int nlanes;             /* most ranks that compute at once: on a host its cores */
+    int nlanes;             /* most ranks that compute at once: on a host, its number of cores */
     int64_t period;         /* steps of a rank between two waits */
     const double *slowness; /* for each rank, >= 1; NULL means none is slow */
 } tutti_waiting_ranks;
 
-/* Returns the factor on the mean computing of a step. If the spread is unknown, the largest slowness, or 1. Cost:
+/* Returns the factor on the mean computing of a step. If the spread is unknown, it is the largest slowness, or 1. Cost:
  * nranks^2 with slowness. */
 double tutti_slowest_rank(const tutti_step_spread *spread, const tutti_waiting_ranks *ranks);
 

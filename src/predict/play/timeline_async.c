@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_async.c: derives from a plan what a worker does before, in and behind a visit, and plays it. */
+/* timeline_async.c: finds from a plan what a worker does before, in and after its visit to the centre, and plays it. */
 #include "timeline_async.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "async_run.h"
 
-/* Reads what a worker does in a step before its visit, in it and after it, and in a step without one. For a far worker,
- * waiting takes the place of the visit. */
+/* Reads what a worker does in a step before its visit, in it and after it, and in a step without a visit. For a far
+ * worker, waiting takes the place of the visit. */
 static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double *before_s, double *visit_s,
                       double *after_s, double *other_s)
 {
@@ -25,7 +25,7 @@ static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double
     }
 }
 
-/* Reads the first far worker, which stands for all of them: its own step, and what rank 0 does for it. */
+/* Reads the first far worker, which stands for all far workers: its own step, and what rank 0 does for it. */
 static void read_far(const tutti_async_timeline *p, double load_s, tutti_async_far *out)
 {
     tutti_arena work = {0};
@@ -75,8 +75,8 @@ static double step_of_all(const tutti_async_run *r, bool they_wait, double compu
     return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
 }
 
-/* Returns how many steps of each worker are played: a few of a slow one. If others may run ahead, they must have done
- * so in the first quarter; on a network, they must have drifted apart by then. */
+/* Returns how many steps of each worker are played: few if a worker is slow. If workers may run ahead of others, they
+ * must have done so in the first quarter of the play; on a network, they must have drifted apart by then. */
 static int64_t steps_to_play(const tutti_async_run *r)
 {
     enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
@@ -98,8 +98,8 @@ static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, co
     return out;
 }
 
-/* Predicts workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one
- * along: weights or centre. */
+/* Predicts workers that take steps of their own. On a network they send a vector (gradients or weights) to the centre,
+ * and receive one (weights or the centre). */
 void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
                           tutti_prediction *out)
 {
@@ -109,7 +109,9 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     bool *is_far = tutti_alloc((size_t)plan->config.nranks * sizeof *is_far);
     tutti_async_far far = {.is = is_far};
     run.slowness = slowness;
-    if (tutti_plan_has_far(plan)) run.far = &far; /* else one turn includes both ways */
+    if (tutti_plan_has_far(plan))
+        run.far = &far; /* without far workers, one turn includes travelling to the centre and
+                                                   * back */
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
     run.brings_by_turns = tutti_plan_brings_by_turns(plan);
@@ -136,7 +138,9 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", out->exposed_s > out->compute_s ? "centre" : "compute");
     out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
-    if (!slowness) return; /* the play ends somewhere, so a part of a slow worker's step may be missing or excess */
+    if (!slowness)
+        return; /* the play stops in the middle of a slow worker's step, so its answer may be a little too
+                            * low or too high */
     out->lower_s = fmin(out->lower_s, out->step_s);
     out->upper_s = fmax(out->upper_s, out->step_s);
 }

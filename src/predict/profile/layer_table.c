@@ -11,7 +11,8 @@
 static double window_s(const tutti_graph *g, const tutti_profile *profile, int layer)
 {
     double sum = 0;
-    bool before = true, after = false; /* the layer's forward pass; its gradients */
+    bool before = true, after = false; /* whether the node comes before the layer's forward pass in a step; after the
+                                        * gradients of its parameters */
     for (int i = 0; i < g->nnodes; i++) {
         const tutti_node *n = &g->nodes[i];
         if (n->kind == TUTTI_NODE_FORWARD && n->layer == layer) before = false;
@@ -37,8 +38,8 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
     return best;
 }
 
-/* Counts elements of a layer's parameters that travel (frozen ones do not): by their shapes, or with the padding of the
- * kernel's order. */
+/* Counts the elements of a layer's parameters that travel (frozen ones do not), by their shapes or, if `padded`, with
+ * the padding of the kernel's order. */
 static int64_t count_elements(const tutti_graph *g, int layer, bool padded)
 {
     int64_t n = 0;

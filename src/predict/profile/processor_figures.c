@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A class, and the class whose figures it uses if it has none. A class that names itself begins at 1: the device's peak
- * and rate. */
+/* A class, and the class whose figures it uses if it has none of its own. A class that names itself begins with figures
+ * of 1: the device's peak and rate. */
 static const struct {
     const char *name;
     tutti_processor_model_class like;
@@ -41,7 +41,8 @@ void tutti_processor_model_key_write(const tutti_processor_model_figure *f, char
              f->pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)f->pass));
 }
 
-/* Copies the next word, up to one of `ends`. Returns what is behind the end, or NULL if the key is over. */
+/* Copies the next word, up to one of `ends`. Returns the text behind that end, or NULL if the key has no further
+ * word. */
 static const char *word_next(const char *at, const char *ends, char out[TUTTI_DEVICE_KEY])
 {
     const size_t n = strcspn(at, ends);

@@ -8,8 +8,8 @@
 #include "processor_model.h"
 
 enum { TUTTI_DEVICE_KEY = 80 };
-/* Reads all fields of out but its value. Returns false if the key is unknown. out->kernel becomes a name of the
- * program's. */
+/* Reads all fields of out but its value. Returns false if the key is unknown. out->kernel becomes a string of the
+ * program, which is never freed. */
 bool tutti_processor_model_key_read(const char *key, tutti_processor_model_figure *out);
 /* Writes the key of a figure. */
 void tutti_processor_model_key_write(const tutti_processor_model_figure *f, char out[TUTTI_DEVICE_KEY]);

@@ -73,7 +73,7 @@ static const double launches[] = {0,    1e-7, 2e-7, 3e-7, 5e-7, 7e-7, 1e-6, 1.5e
                                   2e-6, 3e-6, 5e-6, 7e-6, 1e-5, 2e-5, 3e-5, 5e-5};
 enum { NLAUNCHES = sizeof launches / sizeof *launches };
 
-/* A sample, with its times at efficiencies of 1. */
+/* A sample, with the times that its terms take at efficiencies of 1. */
 typedef struct {
     double compute_s, memory_s, seconds, log_seconds;
     tutti_processor_model_term near; /* memory or cache */
@@ -112,8 +112,9 @@ static timed_list gather(const shared_figures *f, const tutti_processor_model_sa
     return list;
 }
 
-/* Returns the cost of a fit. Among equal fits the one that says less of the device is better: without samples of the
- * cache, its share equals the memory's, and the other way round; without samples of computing, it runs at the peak. */
+/* Returns the cost of a fit. Among equal fits, the fit that says less about the device is better: without samples of
+ * the cache, the cache's share equals the memory's, and the other way round; without samples of computing, it runs at
+ * the peak. */
 static double cost_of(const timed_list *list, const class_fit *fit)
 {
     const double pull = 1e-6, *share = fit->share;
@@ -129,7 +130,7 @@ static double cost_of(const timed_list *list, const class_fit *fit)
     return cost;
 }
 
-/* Returns the share that a sample implies, from what the other side of the fit leaves of its time; 0 if it implies
+/* Returns the share of one term that a sample implies, from the time that the fit leaves for that term; 0 if it implies
  * none. */
 static double implied(const timed *t, const class_fit *fit, int term)
 {
@@ -138,8 +139,9 @@ static double implied(const timed *t, const class_fit *fit, int term)
     const double at_one = is_compute ? t->compute_s : t->memory_s, apart = 1 - fit->overlap,
                  other =
                      is_compute ? t->memory_s / fit->share[t->near] : t->compute_s / fit->share[TUTTI_DEVICE_COMPUTE];
-    double left = t->seconds - fit->launch_s - apart * other; /* if this side is the longer one */
-    if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart; /* if it is the shorter one */
+    double left = t->seconds - fit->launch_s - apart * other; /* if this term takes longer than the other */
+    /* if this term takes less time than the other */
+    if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart;
     const double share = left > 0 ? at_one / left : 0;
     return share >= 1e-6 && share <= 100 ? share : 0;
 }
@@ -164,7 +166,7 @@ static void share_improve(const timed_list *list, int term, class_fit *fit)
     for (int i = 0; i < list->n; i += step) share_try(list, term, implied(&list->at[i], fit, term), fit);
 }
 
-/* Starts from the device's own rates, or from computing that takes no time, so that memory's share is looked for
+/* Starts from the device's own rates, or from computing that takes no time, so that the share of memory is fitted
  * first. */
 static class_fit fit_from(const timed_list *list, double launch_s, double overlap, double compute)
 {
@@ -202,7 +204,7 @@ static class_fit fit_class(const shared_figures *f, const timed_list *list)
     return best;
 }
 
-/* ---- the file ---- */
+/* ---- the lines of the device's file ---- */
 
 static void print_shared(const shared_figures *f, tutti_strbuf *out)
 {
@@ -260,7 +262,7 @@ static double common_launch(const shared_figures *f, const tutti_processor_model
     return launches[best];
 }
 
-/* Fits the candidates of a class apart if there are enough samples of each. */
+/* Fits the kernels of a class separately if there are enough samples of each. */
 static void fit_group(const shared_figures *f, const tutti_processor_model_sample *samples, int n,
                       const tutti_processor_model_figure *group, timed *memory, tutti_strbuf *out)
 {

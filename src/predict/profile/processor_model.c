@@ -139,7 +139,7 @@ static tutti_status whole_check(const tutti_processor_model *d, tutti_failure *e
     return TUTTI_OK;
 }
 
-/* Copies figures that the file does not give from the device that `d` is like. */
+/* Copies figures that the file does not give from the device that its key `like` names. */
 static tutti_status like_take(tutti_processor_model *d, tutti_failure *err)
 {
     tutti_processor_model like;

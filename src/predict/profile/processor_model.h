@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processor_model.h: a processor model, a processor as figures: how long the kernels of a step graph take on a
- * processor that need not be here.
+/* processor_model.h: a processor model describes a processor by figures. It tells how long the kernels of a step graph
+ * take on a processor that need not be here.
  *
  * A device is a file of figures with their sources (base/text/sourced.h): src/predict/devices/NAME.txt come with the
  * program, `tutti tune device` writes that of this processor, docs/devices.md describes the keys. A kernel takes
  *
  *     launch + max(FLOPs / (peak * compute), bytes / (rate * memory)) + (1 - overlap) * min(the same two)
  *
- * where launch, compute, memory and overlap (1 unless the file says otherwise) are the figures of its class in its
- * pass, of the candidate that computes it and of the job's precision where the file tells these apart; peak is that of
- * the precision (of f32 where the work is no product), rate is that of the device's memory, or of its cache where the
- * bytes fit in there (Williams et al., CACM 2009: roofline). FLOPs are those that an op's row counts; bytes are what
- * the kernel is given and makes, each once. Threads: frozen after open. */
+ * Here launch, compute, memory and overlap (1 unless the file says otherwise) are the figures of the kernel's class in
+ * its pass. They may be given for one candidate and one precision. peak is that of the precision (of f32 where the work
+ * is no product). rate is that of the device's memory, or of its cache if the bytes fit into it (Williams et al., CACM
+ * 2009: roofline). FLOPs are those that an op's row counts; bytes are the kernel's inputs and outputs, each once.
+ * Threads: frozen after open. */
 #ifndef TUTTI_PROCESSOR_MODEL_H
 #define TUTTI_PROCESSOR_MODEL_H
 
@@ -40,10 +40,11 @@ const char *tutti_processor_model_class_name(tutti_processor_model_class c);
 /* The terms of a class, a line each. */
 typedef enum {
     TUTTI_DEVICE_COMPUTE, /* shares of the peak, */
-    TUTTI_DEVICE_MEMORY,  /* of the memory's rate, */
-    TUTTI_DEVICE_CACHE,   /* of the cache's rate; if not given, the memory's share */
-    TUTTI_DEVICE_OVERLAP, /* of computing and memory: 1 if the shorter one is hidden, 0 if one follows the other */
-    TUTTI_DEVICE_LAUNCH,  /* seconds of a call; if not given, the device's */
+    TUTTI_DEVICE_MEMORY,  /* shares of the memory's rate, */
+    TUTTI_DEVICE_CACHE,   /* shares of the cache's rate; if not given, the memory's share */
+    TUTTI_DEVICE_OVERLAP, /* the overlap of computing and memory: 1 if the shorter time is hidden, 0 if one follows the
+                           * other */
+    TUTTI_DEVICE_LAUNCH,  /* seconds of a call; if not given, the device's launch_s */
     TUTTI_DEVICE_NTERMS
 } tutti_processor_model_term;
 
@@ -67,16 +68,17 @@ typedef struct {
                                      * say */
     bool shares_host;               /* a processor whose ranks may share a host: used with topology `host` */
     double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0 if not given */
-    double peak_tf32;               /* of f32 products whose factors are rounded to TF32; 0 if not given */
+    double peak_tf32;               /* peak of f32 products whose factors are rounded to TF32; 0 if not given */
     bool uses_tf32;                 /* products of f32 jobs use peak_tf32 (the name ended in ":tf32") */
-    double datasheet[5];            /* f32, tf32, bf16, f16 and memory as the maker states them: shown, but not used */
-    double rate;                    /* of its memory, in bytes/s */
+    double datasheet[5];            /* peaks in f32, tf32, bf16, f16 and memory's rate as the maker states them: shown,
+                                     * but not used */
+    double rate;                    /* rate of its memory, in bytes/s */
     double memory_bytes;            /* size of the memory; 0 if not given */
-    double cache_bytes, cache_rate; /* 0 if no cache is distinguished */
-    double launch_s;                /* of a kernel whose class has no launch */
+    double cache_bytes, cache_rate; /* size and rate of the cache; 0 if no cache is distinguished */
+    double launch_s;                /* launch of a kernel whose class has no such figure */
     double load_s_per_byte;         /* time to bring a sample in f32 into the device's memory; 0 if not given */
     tutti_processor_model_figure *figures; /* figures of classes */
-    int nfigures;                          /* number of the device's own figures, which come first */
+    int nfigures;                          /* number of figures from the device's own file, which come first */
 } tutti_processor_model;
 
 /* Opens a device that comes with the program, or a file (a name with '/' or '.'). ":tf32" behind the name lets products
@@ -97,7 +99,7 @@ typedef struct {
     double flops, bytes;
     const char *by; /* the candidate that computes it (kernel.h); NULL if none is named */
 } tutti_processor_model_work;
-/* Returns false if that pass is not run. */
+/* Finds the work of a pass of a layer's kernel. Returns false if that pass is not run. */
 bool tutti_processor_model_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass,
                                    tutti_processor_model_work *out);
 /* Returns the most specific figure for a class. A figure of the class itself counts before one of the class that it
@@ -114,15 +116,16 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
 
 /* The figures of a device from times of kernels that were measured on it.
  *
- * Peaks are the fastest products, rates the fastest passes over more bytes than caches hold and over fewer. For each
- * class and pass, apart for other precisions than f32 and for each candidate where several compute the class, launch,
- * overlap and the three efficiencies are those with the least sum of |log(predicted / measured)| over its samples:
- * launches and overlaps of a grid, efficiencies that single samples imply, one after the other until none is better.
- * What samples do not say is as for the device: its launch is the one that would have the least sum over all classes.
- * Cost: 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure). */
+ * Peaks are the fastest products. Rates are the fastest passes over more bytes than caches hold, and over fewer. Each
+ * class and pass is fitted alone, as are other precisions than f32, and candidates where several compute the class.
+ * Launch, overlap and the three efficiencies are those with the least sum of |log(predicted / measured)| over the
+ * samples. Launches and overlaps are tried on a grid. Efficiencies that single samples imply are tried one after the
+ * other until none is better. A figure that samples do not determine is the device's; its launch is the one with the
+ * least sum over all classes. Cost: 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared
+ * (pure). */
 
 typedef struct {
-    const char *layer; /* from the profile */
+    const char *layer; /* the layer's name, which the profile owns */
     tutti_processor_model_work work;
     tutti_kernel_pass pass;
     tutti_precision precision;

@@ -20,7 +20,7 @@ typedef struct {
     const char *precision;
 } probe;
 
-/* Several batch sizes of each, because kernel sizes follow them. */
+/* The networks that are measured, each with several batch sizes, because kernel sizes follow them. */
 static const probe fitted[] = {
     {"digits", 8, "f32"},     {"digits", 48, "f32"},     {"digits", 160, "f32"},    {"digits", 8, "bf16"},
     {"digits", 48, "bf16"},   {"strokes", 8, "f32"},     {"strokes", 48, "f32"},    {"strokes", 128, "f32"},
@@ -43,7 +43,7 @@ enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / s
 typedef struct {
     tutti_processor_model_sample *at;
     int n;
-    tutti_arena names; /* names of their layers */
+    tutti_arena names; /* names of the layers of all samples */
 } sample_set;
 
 static sample_set set_make(void)
@@ -72,7 +72,7 @@ static void graph_release(probe_graph *g)
 
 enum { CARD_BATCHES = 16 }; /* a card needs this factor more samples to be filled */
 
-/* Makes the graph as a job of one rank and one thread would. */
+/* Makes the probe's graph as a job of one rank and one thread would. */
 static tutti_status graph_make(const probe *p, const struct tutti_device *card, probe_graph *out, tutti_failure *err)
 {
     const char *text = tutti_embedded_find(tutti_device_probes, p->model);
@@ -91,8 +91,8 @@ static tutti_status graph_make(const probe *p, const struct tutti_device *card, 
     return st;
 }
 
-/* Measures its kernels and adds the times to the set: of each kernel the shorter of two, because a busy machine takes
- * caches away. */
+/* Measures the probe's kernels and adds their times to the set. Of two times of a kernel the shorter one counts,
+ * because a busy machine takes caches away. */
 static tutti_status probe_measure(const probe *p, const struct tutti_device *card, sample_set *set, tutti_failure *err)
 {
     enum { REPEATS = 2 };
@@ -163,7 +163,7 @@ tutti_status tutti_processor_model_tune(const tutti_processor_model_tuning *t, d
     return st;
 }
 
-/* ---- the check ---- */
+/* ---- comparing the model with measured kernels ---- */
 
 typedef struct {
     double *errors;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile.c: profiles a step graph: runs its nodes on made-up values and takes the time of each. Values of a real batch
- * would not change the times: no kernel of ours looks at what it adds up.
+ * would not change the times, because the time of our kernels does not depend on values.
  *
- * Activations, their gradients, saved state and scratch lie as a plan lays them (placement.h), so that a profile takes
- * the memory of a training step, and what a kernel reads is as near or far as there: its input where the kernel before
- * has left it, all else where the step has come by since. */
+ * Activations, their gradients, saved state and scratch lie as in a plan (placement.h), so a profile takes the memory
+ * of a training step. What a kernel reads is as near in the caches as in training: its input where the kernel before
+ * has left it, all else where the rest of the step has left it. */
 #include "profile.h"
 
 #include <pthread.h>
@@ -24,15 +24,15 @@
 #include "../../training/plan/placement.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, LONG_RUNS = 3, MAX_RUNS = 300, NPHASES = 4 };
-static const double BUDGET_S = 0.3; /* for each thread */
+static const double BUDGET_S = 0.3; /* seconds that each thread measures for */
 
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
     tutti_arena activations; /* one block, as large as needed */
     tutti_placement placed;
-    char *memory;            /* where it holds the activations */
-    tutti_kernel_args *args; /* for each layer; scratch belongs to a node */
+    char *memory;            /* the activations' block of memory */
+    tutti_kernel_args *args; /* arguments of each layer's kernel; scratch is set for each node */
     float **velocity;        /* for each layer: states of its parameters, one after the other */
     double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
     double updates[MAX_RUNS];
@@ -197,7 +197,7 @@ static void gradients_sum(runner *r, int l)
                     r->graph->config.nthreads);
 }
 
-/* Returns the phase of a node, or -1 if the node only moves what others wait for. */
+/* Returns the phase of a node, or -1 if the node only moves values that others wait for. */
 static int phase_of(const tutti_node *n)
 {
     switch (n->kind) {
@@ -216,7 +216,7 @@ static double node_clock(const runner *r)
     return r->graph->config.nthreads == 1 && !r->card ? tutti_clock_thread_s() : tutti_clock_s();
 }
 
-/* ---- on a card: a pass is queued several times, so that the cost of waiting is shared ---- */
+/* ---- on a card: a pass is queued CARD_RUNS times, so that the cost of waiting is divided among them ---- */
 
 enum { CARD_RUNS = 10 };
 
@@ -242,7 +242,7 @@ static double time_on_card(const runner *r, tutti_kernel *k, const tutti_kernel_
     static const tutti_queue_work passing = {"pass", run_pass, sizeof(card_pass), offsetof(card_pass, args.seed),
                                              3 * sizeof(uint64_t)};
     const card_pass pass = {k, phase, *a};
-    if (phase > 2) return 0; /* sums of gradients are no samples of a fit */
+    if (phase > 2) return 0; /* phases above 2 add up gradients; a fit needs no samples of these */
     r->card->finish(r->card);
     const double start = tutti_clock_s();
     for (int i = 0; i < CARD_RUNS; i++) r->card->launch(r->card, &passing, &pass);
@@ -277,8 +277,8 @@ static void runner_step(runner *r, double *times)
     }
 }
 
-/* Updates all parameters by a rule with one state, after the step's kernels have pushed them out of the nearest caches,
- * as in a real step. Returns the seconds for all of them. */
+/* Updates all parameters by a rule with one state. This comes after the step's kernels, which have pushed the
+ * parameters out of the nearest caches, as in a real step. Returns the seconds for all parameters. */
 static double runner_update(runner *r)
 {
     const tutti_update update = tutti_update_to_time();
@@ -299,7 +299,8 @@ static double runner_update(runner *r)
     return node_clock(r) - start;
 }
 
-/* Returns what a loader takes for one sample of the model's size: an index, and a table lookup for each byte. */
+/* Returns the seconds in which a loader makes one sample of the model's size: an index, and a table lookup for each
+ * byte. */
 static double load_time(runner *r)
 {
     enum { SAMPLES = 64, RUNS = 9 };

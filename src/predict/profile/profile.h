@@ -16,7 +16,7 @@
 typedef struct {
     const char *name;
     double forward_s, params_s, data_s;
-    double sum_s; /* of adding up the gradients that the readers of its output leave */
+    double sum_s; /* seconds of adding up the gradients that the readers of the layer's output leave */
 } tutti_layer_time;
 
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     int parts; /* number of ranks that share a split layer; 0 or 1 if there is none */
     int nlayers;
     tutti_layer_time *layers;
-    double update_s_per_element; /* for a rule with one state, f32 */
+    double update_s_per_element; /* seconds for an element, by a rule with one state in f32 */
     double load_s_per_sample;
     tutti_arena arena;
 } tutti_profile;
@@ -35,17 +35,17 @@ enum { TUTTI_MAX_BUSY = 64 };
 /* Returns the memory that timing a graph's nodes needs, up to small things: that of a training step with one state for
  * each parameter. */
 int64_t tutti_profile_bytes(const tutti_graph *g);
-/* TUTTI_ERR_FAILED if there is not nbusy times that memory. graphs: alike but for their kernels; 1 <= nbusy <=
- * TUTTI_MAX_BUSY. Takes about half a second, or four steps of a large network. */
+/* Measures a profile. graphs: nbusy graphs, alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half
+ * a second, or four steps of a large network. TUTTI_ERR_FAILED if the machine lacks nbusy times tutti_profile_bytes. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
-/* Multiplies all its times by a factor: a slower machine. */
+/* Multiplies all times of the profile by a factor, as for a slower machine. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
-/* Multiplies all its times but those of updates: a call with more samples. */
+/* Multiplies all times but those of updates by a factor, as for a call with more samples. */
 void tutti_profile_resize(tutti_profile *p, double factor);
 
 /* Print a profile as one JSON object on a line; and find the profile for (samples_per_call, precision, nbusy, parts).
- * If there is none: TUTTI_ERR_DATA, with words about those that are there. The layers must be the model's. */
+ * If there is none: TUTTI_ERR_DATA, with words about the profiles of the file. The layers must be the model's. */
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
                                 tutti_profile *out, tutti_failure *err);
@@ -56,30 +56,30 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
                                     tutti_profile *out, tutti_failure *err);
 
-/* What a plan's exchanges cost on a machine that need not be there, as a plan wants it to merge by.
+/* The costs of a plan's exchanges on a machine that need not be there, in the form by which a plan merges its buckets.
  *
  * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers
- * are the profile's. overlap is 0 on a host (the ranks' own cores move the bytes); on a star it is the share of those
- * of a bucket's exchanges that are told to be ready before the rule is applied; but 1 where the plan goes by need: what
- * comes later then has the next forward pass to hide behind. Threads: shared (pure). */
+ * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. On a star it is the share of a
+ * bucket's exchanges that are told to be ready before the update rule is applied. It is 1 if the plan goes by need,
+ * because later exchanges can hide behind the next forward pass. Threads: shared (pure). */
 
-/* Does the same for times->plan, by times that are kept. */
+/* Predicts the same costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
                                     tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
 /* Returns how often the exchange is started in a step: 1, or 1 / period; 0 if it serves tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
-/* Seconds of all exchanges of a bucket of n elements in a step, and of the part that is ready before the rule is
- * applied: on the rank with the largest part in it. */
+/* Seconds of all exchanges of a bucket of n elements in a step, and the part of these that is ready before the update
+ * rule is applied. Both are those of the rank with the largest part in the bucket. */
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* What a rank does for a split layer in a step (-1: for all split layers): exchanges that it waits for at once, and
- * those of the layer's parameters, by the seconds of each of the plan's exchanges; and the bytes that it receives by
- * them. */
+/* What a rank exchanges for a split layer in a step (-1: for all split layers): the seconds of exchanges that it waits
+ * for at once, the seconds of those of the layer's parameters, and the bytes that it receives by them. The seconds of
+ * each of the plan's exchanges are given. */
 typedef struct {
     double travel_s, params_s;
     int64_t received_bytes;
@@ -91,7 +91,7 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
  * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
  * nothing else travelled. Threads: shared (pure). */
 
-/* out has an entry for each layer of the model; *nrows of them are filled in, in model order. */
+/* Fills in the table. out has an entry for each layer of the model; the first *nrows are filled in, in model order. */
 tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                tutti_layer_prediction *out, int *nrows, tutti_failure *err);
 
@@ -105,7 +105,7 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
 /* The bytes that the plan's rank holds while it trains: its memories and the scratch of its exchanges. Threads: shared
  * (pure). */
 
-/* Cost: compiling a part of each schedule. */
+/* Returns the memory of the plan's rank. Cost: compiling a part of each schedule. */
 tutti_rank_memory tutti_rank_memory_of(const tutti_plan *plan);
 /* Sets memory for parameters of which only the bytes in f32 are known: weights, gradients and the states of the rule;
  * activations and exchanges are 0. Returns false if there is no such rule; then no state is counted. */

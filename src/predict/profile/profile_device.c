@@ -3,10 +3,10 @@
  * long that takes (`--device`).
  *
  * Bytes are those of activations as the graph's kernels lay them out and of parameters in f32. Each pass moves what it
- * must read and write, once: forward its inputs, parameters and output; the gradients of parameters the inputs, the
- * gradient of the output and those gradients; the gradient of the inputs that of the output, the parameters or what the
- * kernel says that it reads again, and its result. A kernel that does both backward passes at once (joint_backward) is
- * charged for both products and for each byte once. */
+ * must read and write, once. The forward pass moves inputs, parameters and output. The gradients of parameters move the
+ * inputs, the gradient of the output, and themselves. The gradient of the inputs moves the gradient of the output,
+ * itself, and the parameters or what the kernel says that it reads again. A kernel that does both backward passes at
+ * once (joint_backward) is charged for both products and for each byte once. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ static tutti_processor_model_class conv_class(const tutti_kernel *k)
     const int64_t size = weight->dim[2];
     if (weight->dim[1] < 8) return TUTTI_DEVICE_STEM;
     if (size == 1) return TUTTI_DEVICE_CONV1X1;
-    const bool is_dense = out->dim[2] >= in->dim[2] - size + 1; /* a window at each place: stride 1 */
+    /* stride 1: the window stands at each place of the input */
+    const bool is_dense = out->dim[2] >= in->dim[2] - size + 1;
     return size == 3 && is_dense ? TUTTI_DEVICE_CONV3X3 : TUTTI_DEVICE_CONV;
 }
 
@@ -87,7 +88,7 @@ static double flops_of(const tutti_kernel *k)
     return k->op->flops(k->attrs, in, &k->out.shape);
 }
 
-/* A loss has no output: its gradient counts with its input. */
+/* Returns the bytes of the output's gradient; 0 for a loss, which has no output: its gradient counts with its input. */
 static double bytes_of_dout(const tutti_kernel *k)
 {
     return (double)k->out.bytes;
@@ -100,7 +101,7 @@ bool tutti_processor_model_work_of(const tutti_graph *g, int layer, tutti_kernel
     const tutti_processor_model_class class = class_of(k);
     const bool is_product = class <= TUTTI_DEVICE_DENSE;
     const bool is_joint = k->joint_backward && g->runs_params[layer];
-    if (strcmp(k->op->name, "flatten") == 0) return false; /* it only gives the same values another shape */
+    if (strcmp(k->op->name, "flatten") == 0) return false; /* a flatten only gives the same values another shape */
     *out = (tutti_processor_model_work){
         .class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
     switch (pass) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_trace.c: makes a profile of a layer trace of a run on one rank.
  *
- * A trace has one backward time a layer, a plan two kernels: where a layer runs both (the gradients of its parameters,
- * then of its input), each gets half, because both multiply as often (Das et al. 2016: a layer is three products of one
- * size); what sums of gradients took is in it and goes with them.
- * What an update and loading take stands behind the layers. Traces of others say neither: then an update is assumed,
- * and loading left out. */
+ * A trace has one backward time for each layer, but a plan has two backward kernels. Where a layer runs both kernels
+ * (the gradients of its parameters, then of its input), each gets half of the time, because both multiply as often (Das
+ * et al. 2016: a layer is three products of one size). The backward time includes the time for adding up gradients,
+ * which is therefore divided with it.
+ *
+ * The trace gives the times of an update and of loading after its layers. Traces of other programs give neither: then
+ * the time of an update is assumed, and loading takes no time. */
 #include "profile.h"
 
 #include <math.h>
