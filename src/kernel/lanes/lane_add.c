@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_add.c: the sum of several inputs of our own, in every order and type. The output has the order of the first
- * input; gradients of inputs that lie so too are dout itself, the others' are copies. */
+/* lane_add.c: tutti's own sum of several inputs, in every order and type. The output has the order of the first input.
+ * The gradient of an input in the same order is dout itself; the gradients of other inputs are copies. */
 #include "lane_value.h"
 
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_concat.c: inputs one behind the other along the channels, in every order and type. The output has the order of
- * the first input. Gradients are copies of windows of dout. */
+/* lane_concat.c: joins inputs along the channels, in every order and type. The output has the order of the first input.
+ * Each input's gradient is a copy of its channels of dout. */
 #include "lane_value.h"
 
 typedef struct {

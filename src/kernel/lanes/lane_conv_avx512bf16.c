@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes: what lane_conv_loops.h multiplies are two numbers a lane,
- * whose products go to one sum of f32 by AVX512-BF16. It takes subnormal numbers for zero, as the library's kernels do.
- * Nothing of it runs where tutti_lane_conv_bf16 does not name it. */
+/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes. For lane_conv_loops.h a lane holds two numbers, whose products
+ * AVX512-BF16 adds to one f32 sum. These instructions take subnormal numbers for zero, as the library's kernels do.
+ * Nothing of this file runs unless tutti_lane_conv_bf16 returns its loops. */
 #include <string.h>
 
 #include "lane_loops.h"

@@ -2,10 +2,10 @@
 /* lane_conv_left.h: computes the few output channels that are left over behind whole vectors, by lanes that hold taps.
  * Included by lane_conv_loops.h.
  *
- * Half a vector costs as much as a whole one where a processor has two units for either: of 50 channels that is a
- * fourth vector for two of them. Taps of a row of the window lie side by side in memory, so vectors of them are full:
- * 100 taps are 6.25. Forward they are summed across lanes in the end, as many sums at a time as a vector has lanes; the
- * weights' gradient needs no such sum. */
+ * On a processor that has two units for half and for whole vectors, half a vector costs as much as a whole one: of 50
+ * channels the last two would take a fourth vector. The taps of a row of the window lie side by side in memory, so
+ * vectors of them are full: 100 taps are 6.25 vectors. In the forward pass they are summed across lanes in the end, as
+ * many sums at a time as a vector has lanes; the weights' gradient needs no such sum. */
 #ifndef TUTTI_LANE_CONV_LEFT_H
 #define TUTTI_LANE_CONV_LEFT_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row. Included after
- * lane_conv_f32.h or lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16, whose two
- * products go to one sum. So a step takes CONV_PAIR numbers, and an odd last one is taken alone: nothing is ever
- * multiplied with what only fills a lane up.
+/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops for every instruction set.
+ * Included after lane_conv_f32.h or lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16,
+ * whose two products go to one sum. A step takes CONV_PAIR numbers, and an odd last number is taken alone, so nothing
+ * is ever multiplied with the filling of a lane.
  *
- * Output channels lie across vectors, up to three and half a one, which costs half where vectors of 512 bits are two of
- * 256: of 50 channels 3.5 vectors are computed where whole blocks of sixteen are 4, of 20 channels 1.5 where they are
- * 2. A few behind whole vectors may be left to lanes of taps (lane_conv_left.h). A row of a window is one run of kernel
- *    * channels numbers, its taps.
- * A tile of sums is, forward, some positions of a row; of the weights' gradient some taps; of the input's, whose lanes
- * are the taps of a row of the window, positions below each other, so that what is added to the plane never overlaps
- * what was added just before. Each number is taken once for all vectors and each vector once for all of the tile, so
- * that loads hide behind products. */
+ * Output channels lie across vectors: up to three whole ones and half a one. Half a vector costs half where vectors of
+ * 512 bits are computed as two of 256: 50 channels take 3.5 vectors instead of 4 blocks of sixteen, 20 channels take
+ * 1.5 instead of 2. A few channels behind whole vectors may be left to lanes of taps (lane_conv_left.h). A row of a
+ * window is one run of kernel * channels numbers, its taps. The sums of a tile stay in registers. In the forward pass a
+ * tile is some positions of a row; in the weights' gradient, some taps. In the input's gradient lanes are the taps of a
+ * row of the window, and a tile is positions below each other, so that an addition to the plane never overlaps the one
+ * before. Each number is loaded once for all vectors and each vector once for the whole tile, so that products hide the
+ * loads. */
 #ifndef TUTTI_LANE_CONV_LOOPS_H
 #define TUTTI_LANE_CONV_LOOPS_H
 
@@ -29,7 +29,8 @@ enum {
 
 #include "lane_conv_left.h"
 
-/* Lanes (output channels, or taps) from the first on: some whole vectors, and the lanes of half a vector. */
+/* A group of lanes (output channels, or taps): the first one, the whole vectors from it on, and the lanes of half a
+ * vector. */
 typedef struct {
     int64_t first, rest;
 } conv_lanes;
@@ -38,7 +39,7 @@ typedef struct {
 typedef struct {
     const conv_number *x;
     int64_t apart, step, numbers;
-    const float *lanes; /* the content of a lane is as long as a float */
+    const float *lanes; /* a lane of bf16 holds a pair, which is as long as a float */
     int64_t lanes_apart;
 } conv_run;
 
@@ -201,7 +202,7 @@ INLINE void conv_lanes_spread(const tutti_conv_call *c, conv_lanes l, int nvecto
         }
 }
 
-/* --- with the number of vectors as a constant --- */
+/* --- calls of the loops with the number of vectors as a constant --- */
 
 typedef enum { CONV_FORWARD, CONV_WEIGHT_GRADIENT, CONV_INPUT_GRADIENT } conv_pass;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_copy_loops.h: a rectangle of numbers from one order and type into another: the loops of every row. Where the
- * same numbers follow each other on both sides it is copied line by line, else square by square, turned over in
- * registers. */
+/* lane_copy_loops.h: copies a rectangle of numbers from one order and type into another: the loops for every
+ * instruction set. If the same numbers follow each other on both sides, the rectangle is copied line by line; else
+ * square by square, transposed in registers. */
 #ifndef TUTTI_LANE_COPY_LOOPS_H
 #define TUTTI_LANE_COPY_LOOPS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_drop_loops.h: dropout: the loops of every row. Random words are those of tutti_random (Philox4x32-10), several
- * counters at once. */
+/* lane_drop_loops.h: dropout: the loops for every instruction set. Random words are those of tutti_random
+ * (Philox4x32-10), several counters at once. */
 #ifndef TUTTI_LANE_DROP_LOOPS_H
 #define TUTTI_LANE_DROP_LOOPS_H
 

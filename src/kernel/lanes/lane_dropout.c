@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_dropout.c: dropout of our own, in every order and type: the reference's numbers (op_dropout.c), drawn several at
- * a time.
+/* lane_dropout.c: tutti's own dropout, in every order and type. It draws the reference's random numbers (op_dropout.c),
+ * several at a time.
  *
- * saved: one byte a number of the output, in its order, 1 = lives. Words are drawn in row-major order, four at a time:
- * of other orders, a sample's bytes lie in scratch first. */
+ * saved: one byte for each number of the output, in the output's order; 1 means that the number is kept. Random words
+ * are drawn in row-major order, four at a time. For other orders, a sample's bytes are drawn in scratch first. */
 #include <math.h>
 #include <string.h>
 
@@ -52,8 +52,7 @@ typedef struct {
     void *to;
 } job;
 
-/* Draws counters [first, first + n) of a sample. `room` says whether there is room for all four bytes of the last
- * counter. */
+/* Draws counters [first, first + n) of a sample. `room` is the number of bytes of `lives` that may be written. */
 static void draw(const job *j, int64_t sample, int64_t first, int64_t n, uint8_t *lives, int64_t room)
 {
     const dropout *s = j->k->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_impl.h: the rows of loops behind lane_*.c, one an instruction set: AVX-512, AVX2, plain C. Every loop is written
- * once, in lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of f32,
- * and what is written is rounded once. Threads: shared (pure functions). */
+/* lane_impl.h: the tables of loops behind lane_*.c, one for each instruction set: AVX-512, AVX2, plain C. Every loop is
+ * written once, in lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of
+ * f32, and results are rounded once. Threads: shared (pure functions). */
 #ifndef TUTTI_LANE_IMPL_H
 #define TUTTI_LANE_IMPL_H
 
@@ -21,17 +21,17 @@ typedef struct {
     int64_t period;
     const void *in, *added; /* added: the addend, or NULL */
     void *out, *dout, *din;
-    const void *given, *more; /* given: the gradient that gradient_sums reads. With bits it may be the sum of two: more
-                               * is the other one, else NULL */
-    void *bits;               /* one bit for each number of the output: it is positive. Kept if something is added and
-                               * relu is set; NULL in evaluation */
+    const void *given, *more; /* given: the gradient that gradient_sums reads. If `bits` is set, it may be the sum of
+                               * two gradients; `more` is the second one, else NULL */
+    void *bits;               /* one bit for each number of the output: 1 if the number is positive. Kept if something
+                               * is added and relu is set; NULL in evaluation */
     bool relu;                /* a ReLU of the normalised number, addend included */
     bool streams;             /* out and din bypass the caches; their units are aligned */
     int64_t ahead;            /* bytes by which prefetching is ahead */
 } tutti_norm_call;
 
-/* Values of each channel, for each unit of a row in turn: all units of one kind, then of the next. In the padding all
- * are 0 but the mean. */
+/* Values of each channel, as tables over the units of a row: the whole table of one kind, then that of the next. In the
+ * padding all values are 0 except the mean. */
 enum {
     TUTTI_NORM_MEAN,
     TUTTI_NORM_SCALE, /* normalised = (x - mean) * scale + shift */
@@ -51,15 +51,15 @@ typedef struct {
 /* Numbers that lie side by side, from the beginning of a row. */
 typedef struct {
     int64_t at, n;
-    int64_t unit; /* the index of its first unit among the bits */
+    int64_t unit; /* the index in `bits` of the span's first unit */
 } tutti_norm_span;
 
 typedef void tutti_norm_loop(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s);
 
 typedef struct {
-    tutti_norm_loop *sums;          /* adds to sum, product */
-    tutti_norm_loop *normalise;     /* writes out, bits */
-    tutti_norm_loop *gradient_sums; /* adds to sum, product; with bits: masks dout */
+    tutti_norm_loop *sums;          /* adds to `sum` and `product` */
+    tutti_norm_loop *normalise;     /* writes `out` and `bits` */
+    tutti_norm_loop *gradient_sums; /* adds to `sum` and `product`; if `bits` is set, masks dout */
     tutti_norm_loop *gradient;      /* writes din */
 } tutti_norm_loops;
 
@@ -88,7 +88,7 @@ typedef struct {
     bool streams;
 } tutti_sum_call;
 
-/* --- a rectangle of numbers from one order and type into another (lane_copy.c) --- */
+/* --- copying a rectangle of numbers from one order and type into another (lane_copy.c) --- */
 
 /* Number (i, j) lies at memory[at + i * step[0] + j * step[1]]; one of the steps is 1. */
 typedef struct {
@@ -120,25 +120,25 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
 /* --- convolutions of one sample (onednn_conv_lanes.c) --- */
 
 /* Stride 1, channels innermost, no padding: the caller has put zeros around the input. A row of a window has kernel *
- * channels taps. Lanes hold out_channels (in the input's gradient: those taps); a part of them that does not fill a
- * vector of the row is at most half a vector.
+ * channels taps. Lanes hold out_channels (in the input's gradient, taps). The lanes behind the last whole vector are at
+ * most half a vector.
  *
  * Loops of bf16 multiply pairs. The two numbers of a pair lie in one word of 32 bits, the first one in the lower half.
- * If an odd number is left over, its partner is zero. `join` makes pairs of what does not lie in pairs:
+ * If an odd number is left over, its partner is zero. `join` makes pairs of numbers that do not lie in pairs:
  *
  *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
  *   weight gradient     in: each number and that of the next position; dout: two positions of a row
  *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels
  *
- * A few output channels behind the last whole vector may be computed by lanes of taps instead, forward and in the
- * weights' gradient: nleft of them, as tutti_conv_left says. */
+ * In the forward pass and the weights' gradient, the last `nleft` output channels behind whole vectors may be computed
+ * by lanes of taps instead; tutti_conv_left returns their number. */
 typedef struct {
-    int64_t channels, width; /* of the input */
+    int64_t channels, width; /* channels and width of the input */
     int64_t out_channels, out_height, out_width, kernel;
     int64_t nleft;
     bool relu; /* in the forward pass */
     const void *in, *dout, *weights;
-    const void *left;  /* forward: weights of those channels (kernel, nleft, taps), not in pairs */
+    const void *left;  /* forward: weights of the `nleft` channels (kernel, nleft, taps), not in pairs */
     const float *bias; /* NULL if there is none */
     void *out;
     float *dweights, *din; /* (kernel, taps, out_channels); in the order of `in`; both are added to */
@@ -150,7 +150,7 @@ typedef void tutti_conv_loop(const tutti_conv_call *c);
 enum {
     TUTTI_CONV_LEFT = 4,
     TUTTI_CONV_LEFT_VECTORS = 4
-}; /* at most LEFT channels, for at least LEFT_VECTORS vectors of taps a row */
+}; /* at most LEFT channels may be left over, and only if a row has at least LEFT_VECTORS vectors of taps */
 static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_channels)
 {
     const int64_t left = out_channels % width;
@@ -189,9 +189,9 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
 
-/* Transforms of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 input positions from the plane's (y, x)
- * on; of tile x tile positions of the output's gradient; and back to those of the output. What lies outside the plane
- * is zero and is not written. Weights are kernel x kernel vectors `tap` floats apart. */
+/* The transforms of a tile, 36 vectors `apart` floats from each other: those of the 6 x 6 input positions from the
+ * plane's (y, x) on, those of tile x tile positions of the output's gradient, and back to outputs. Positions outside
+ * the plane are read as zero and are not written. Weights are kernel x kernel vectors, `tap` floats apart. */
 typedef struct {
     int64_t kernel, tile; /* 3 and 4, or 5 and 2: their sum is 7 */
     void (*input)(const tutti_winograd_plane *p, float *to, int64_t apart);
@@ -207,7 +207,7 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD5_TILE = 2 };
 
-/* The same for tiles of 2 x 2 outputs; n channels, at most a vector. */
+/* The same transforms for tiles of 2 x 2 outputs and n channels, at most a vector of them. */
 typedef struct {
     void (*input)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
@@ -277,15 +277,16 @@ static inline const tutti_lane_row *tutti_lane_here(void)
 {
     return tutti_lane_rows[tutti_isa_here()];
 }
-/* Returns the best row whose vectors this number of lanes fills (the vectors of plain C may be longer). */
+/* Returns the loops of the best instruction set whose vectors this number of lanes fills (the vectors of plain C may be
+ * longer). */
 const tutti_lane_row *tutti_lane_for(int64_t lanes);
 
 /* Returns loops of bf16 by instructions that multiply it, or NULL if there are none. */
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
 extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
-/* Returns where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next
- * unit. */
+/* Returns the lane in a table of number i of units in memory. A table holds vector a of the first unit, then its vector
+ * b, then the next unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
 {
     const int64_t in_unit = i % (2 * width);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_loops.h: numbers of any type in vectors of floats, for the loops of lane_*_loops.h.  *
+/* lane_loops.h: loads numbers of any type into vectors of floats, and stores them, for the loops of lane_*_loops.h.
+ *
  * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one
- * register: its even numbers become vector a by a shift and its odd ones vector b by a mask, and rounding joins them
- * again without a shuffle. tutti_lane_index says where in a table of one value a lane number i of memory stands. Loops
- * that care take WIDTH numbers in their order. The type is a constant wherever these are called. */
+ * register: its even numbers become vector a by a shift, its odd ones vector b by a mask, and rounding joins them again
+ * without a shuffle. tutti_lane_index gives the lane, in a table of values, that belongs to number i of memory. Loops
+ * that need the order take WIDTH numbers in order. The type is a constant wherever these functions are called. */
 #ifndef TUTTI_LANE_LOOPS_H
 #define TUTTI_LANE_LOOPS_H
 
@@ -61,7 +62,7 @@ INLINE unit split(words w, tutti_dtype type)
     return (unit){widen_f16(lower_halves(w)), widen_f16(upper_halves(w))};
 }
 
-/* exact: the numbers in the unit are numbers of the type already, so nothing is rounded. */
+/* exact: the unit's numbers already have the precision of the type, so nothing is rounded. */
 INLINE words join(unit u, tutti_dtype type, bool exact)
 {
     if (type == TUTTI_F16) return join_halves(narrow_f16(u.a), narrow_f16(u.b));

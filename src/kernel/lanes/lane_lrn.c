@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_lrn.c: local response normalisation across channels of our own, in every order and type. Nothing is saved: the
+/* lane_lrn.c: tutti's own local response normalisation across channels, in every order and type. Nothing is saved: the
  * backward pass computes the bases again, which costs less than to read them.
  *
- * All channels of some positions are widened into a tile of floats. There they lie as in memory: with row-major planes
- * positions side by side, else channels, with zeros between one position's and the next one's. */
+ * All channels of some positions are widened into a tile of floats. The tile has the order of memory: positions side by
+ * side for row-major planes, else channels side by side, with zeros between the channels of neighbouring positions. */
 #include <string.h>
 
 #include "../crew.h"
@@ -14,12 +14,12 @@ enum {
     MOST_POSITIONS = 64,
     SLACK = 32,
     LINE_FLOATS = 16
-}; /* SLACK: a vector beyond the last number */
+}; /* SLACK: room for a vector that begins behind the last number */
 
 typedef struct {
     tutti_blocks at;
     bool planes;         /* positions lie side by side */
-    int64_t margin;      /* number of missing channels on each side */
+    int64_t margin;      /* number of zero channels on each side, which stand for channels that do not exist */
     int64_t tile, tiles; /* positions of a tile, and tiles of a sample */
     int64_t room;        /* floats of a tile with all margins */
     int nthreads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_lrn_loops.h: local response normalisation: the loops of every row. Neighbours among channels are neighbours in a
- * tile, `step` floats apart, so that channels may lie along vectors or across them. */
+/* lane_lrn_loops.h: local response normalisation: the loops for every instruction set. Neighbouring channels lie `step`
+ * floats apart in a tile, so channels may lie along vectors or across them. */
 #ifndef TUTTI_LANE_LRN_LOOPS_H
 #define TUTTI_LANE_LRN_LOOPS_H
 
@@ -26,7 +26,7 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* Also computes what lies beyond the tile's numbers up to a whole vector; nobody reads those results. */
+/* Also computes positions behind the tile's last number, up to a whole vector; nobody reads those results. */
 static void lrn(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;
@@ -35,7 +35,7 @@ static void lrn(const tutti_lrn_call *call)
 }
 
 /* With base b: din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold
- * this one. */
+ * din's channel. */
 static void lrn_gradient(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm.c: batch normalisation of our own, in every order and type, by any number of threads, with what may be
- * fused: out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
+/* lane_norm.c: tutti's own batch normalisation, in every order and type, by any number of threads, with a merged ReLU
+ * and addend: out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
  *
- * It is bound by memory, so what counts is how often numbers are read. Forward reads the input twice and writes the
- * output; both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input
- * and gradient are read a second time while they are in a cache. (Run apart, it leaves the sums in saved for
- * backward_data.) The library's reads the input three times forward, does the reduction in both backward passes, and
+ * Memory bounds the speed, so it counts how often numbers are read. Forward reads the input twice and writes the
+ * output. Both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input
+ * and gradient are in a cache when they are read a second time. (If it is run apart, it leaves the sums in `saved` for
+ * backward_data.) The library reads the input three times forward, does the reduction in both backward passes, and
  * cannot add.
  *
- * Under a ReLU the gradient's mask is found by computing the normalised number again; where something was added, from
- * one bit a number in saved. Then the first backward pass masks dout in place, and that is the gradient of in[1].
+ * Under a ReLU the gradient's mask is found by computing the normalised number again; if something was added, from one
+ * bit a number in `saved`. Then the first backward pass masks dout in place, and that is the gradient of in[1].
  *
  * saved, for Cp channels, padding included: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x; then the
  * bits. */
@@ -22,15 +22,15 @@
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 enum { SAVED_MEAN, SAVED_RSTD, SAVED_OFFSET, SAVED_SLOPE, NSAVED };
-/* Larger results are written past the caches: that saves reading each line first. 16 x 512 x 28 x 28: forward 4.1 ->
- * 2.4 ms, input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before. Always whole
- * lines: with half ones (16 channels of bf16 a position, channels last) a Xeon took 100 ns a store, because what is not
- * a full line goes to memory in pieces. Where the third level is larger than 32 MiB, results that are less than a part
- * of it are left there: on a Xeon that says 480 MiB numbers that were written past it are read again at 10 GB/s, the
- * others at 30.
+/* Results larger than STREAM_BYTES are written past the caches: that saves reading each line first. 16 x 512 x 28 x 28:
+ * forward 4.1 -> 2.4 ms, input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before.
+ * Only whole lines are written so: with half lines (16 channels of bf16 a position, channels last) a Xeon took 100 ns a
+ * store, because a partial line goes to memory in pieces. If the third level is larger than 32 MiB, results that are
+ * less than a part of it are left in it: on a Xeon that reports 480 MiB, numbers that were written past it are read
+ * again at 10 GB/s, others at 30.
  *
- * What is read and written is fetched 2 KiB before: the processor's own fetching ends with each page. There, reading 52
- * MiB: 17 -> 30 GB/s. */
+ * Memory is prefetched 2 KiB ahead, because the processor's own prefetching ends with each page. On that Xeon, reading
+ * 52 MiB: 17 -> 30 GB/s. */
 enum { STREAM_BYTES = 1 << 20, CACHE_PARTS = 32, LINE = 64, FETCHED = 2048 };
 
 static bool is_walkable(const tutti_kernel *k, int nthreads, tutti_norm_walk *w)
@@ -52,7 +52,7 @@ static bool keeps_bits(const tutti_kernel *k)
     return at->relu && k->ninputs > 1;
 }
 
-/* True for an addend in another order. The adapter moves it; that one reads f32 (and half_adapter.c widens 16 bits). */
+/* True for an addend in another order. fused_adapter.c reorders it, but reads f32 (half_adapter.c widens 16 bits). */
 static bool is_moved(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     return keeps_bits(k) && r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 &&
@@ -216,7 +216,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_norm_pass_run(&p);
 }
 
-/* --- backward --- */
+/* --- backward: tables for the gradients --- */
 
 static void take_saved(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_loops.h: batch normalisation: the loops of every row.
+/* lane_norm_loops.h: batch normalisation: the loops for every instruction set.
  *
- * What is fused, and the type, is a constant where a loop is called, so each combination becomes a loop of its own. */
+ * What is merged, and the type, is a constant where a loop is called, so each combination becomes a loop of its own. */
 #ifndef TUTTI_LANE_NORM_LOOPS_H
 #define TUTTI_LANE_NORM_LOOPS_H
 
 #include "lane_loops.h"
 
-/* Rows are walked four at a time if they are short, so that the table is loaded once for four units, or if they are as
- * long as a page. In between, four lines of two buffers in one page are too many for the processor's prefetching (256
- * channels of bf16: sums of a gradient take 14 ns a unit, and 8 ns row by row). */
+/* Four rows are processed at a time if rows are short, so that the table is loaded once for four units, or if rows are
+ * as long as a page. For lengths in between, four lines of two buffers in one page are too many for the processor's
+ * prefetching (256 channels of bf16: sums of a gradient take 14 ns a unit, and 8 ns row by row). */
 enum { ROWS = 4, SHORT_ROW = 4, PAGE_ROW = 64 };
 
 INLINE bool walks_four(int64_t period)
@@ -37,9 +37,9 @@ INLINE unit times_plus(unit u, unit v, unit w)
     return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
-/* How the gradient before the ReLU is found: it is dout's; or dout's where the normalised number, computed again, is
- * positive; or where a bit is set. In the last case the masked gradient goes to dout, because the addend needs it, too,
- * and the given gradient may be the sum of two. */
+/* How the gradient before the ReLU is found: dout as it is; or dout where the normalised number, computed again, is
+ * positive; or dout where a bit is set. With bits the masked gradient is written to dout, because the addend needs it,
+ * too, and the given gradient may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
 /* The arguments of a loop, copied so that they stay in registers: stores of the loop could otherwise change them. */
@@ -209,7 +209,7 @@ static void norm_gradient_sums(const tutti_norm_call *c, const tutti_norm_lanes 
     BY_TYPE(c->type, gradient_sums_typed, w)
 }
 
-/* --- one number from another --- */
+/* --- writing outputs and gradients --- */
 
 typedef void map_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
 

@@ -6,7 +6,7 @@
 
 #include "../crew.h"
 
-/* Number of rows whose sums are kept in float, for short rows and for long ones. */
+/* Number of rows whose sums are kept in float before they are added in double: for short rows and for long ones. */
 enum { MANY_ROWS = 256, FEW_ROWS = 64, SHORT_ROW = 4 };
 /* A chunk is large enough for a thread, and has few sums compared with its numbers. */
 enum { CHUNKS = 64, CHUNK_NUMBERS = 1 << 15, CHUNK_POSITIONS = 128 };

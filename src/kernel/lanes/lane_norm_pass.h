@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_pass.h: one pass of batch normalisation over memory: sums of each channel, then one number from another, by
- * a crew.
+/* lane_norm_pass.h: runs one pass of batch normalisation over memory on several threads: the sums of each channel, then
+ * a result for each number.
  *
- * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all), and in a run channels
- * repeat like a pattern, which lane_impl.h describes: so row-major planes, blocks of 8, 16 or 32 and any number of
- * channels last are one loop. A panel's sums are made in chunks, whose number follows from the shape alone, and are
- * added in the chunks' order: the same bits whatever the number of threads, which share panels or, where those are few,
- * chunks. */
+ * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all). In a run channels repeat
+ * like a pattern, which lane_impl.h describes. So one loop serves row-major planes, blocks of 8, 16 or 32 and any
+ * number of channels last. A panel's sums are made in chunks, whose number follows from the shape alone, and are added
+ * in the chunks' order. So the bits do not depend on the number of threads. Threads share panels or, if there are few
+ * panels, chunks. */
 #ifndef TUTTI_LANE_NORM_PASS_H
 #define TUTTI_LANE_NORM_PASS_H
 
@@ -41,7 +41,8 @@ struct tutti_norm_pass {
     float *channels
         [TUTTI_NORM_SUM]; /* values of each channel, padding included; tutti_norm_pass_begin gives them memory */
     void *owner;
-    /* Called before the sums of a panel: fills in its channels. lanes: for sums that the caller makes itself. */
+    /* Called before the sums of a panel: fills in the values of its channels. `lanes` is for sums that the callback
+     * makes itself. */
     void (*before)(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l);
     tutti_norm_loop *sums;                                    /* NULL if the pass has no sums */
     void (*between)(const tutti_norm_pass *p, int64_t panel); /* called after the sums and before `map` */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_pool.c: max and average pooling of our own, in every order and type. saved: of max pooling, a byte a number of
- * the output: which element of its window won.
+/* lane_pool.c: tutti's own max and average pooling, in every order and type. saved: for max pooling, a byte for each
+ * number of the output: the index of the largest element of its window.
  *
- * Loops want channels side by side. Row-major planes are turned, sixteen at a time, into such a piece in scratch and
- * back, which stays in a cache. */
+ * The loops need channels side by side. Row-major planes are transposed, sixteen at a time, into a piece of scratch
+ * that stays in a cache, and the results are transposed back. */
 #include "../crew.h"
 #include "lane_value.h"
 
@@ -67,7 +67,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* What the loops read and write, and its rows. */
+/* The planes that the loops read and write, and the number of rows written. */
 typedef struct {
     const tutti_blocks *from_blocks, *to_blocks;
     const void *from;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops of every row.
+/* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops for every instruction set.
  *
- * Backward each number of the input's gradient is gathered from the windows in which it lies, in their order: written
- * once, rounded once, and rows do not depend on each other. A last vector that lanes do not fill begins earlier and
- * computes some lanes twice; where lanes are fewer than a vector's, the rest of it is not stored. */
+ * In the backward pass each number of the input's gradient is gathered from the windows in which it lies, in their
+ * order. So it is written and rounded once, and rows do not depend on each other. If lanes do not fill the last vector,
+ * it begins earlier and computes some lanes twice. If there are fewer lanes than a vector has, the rest of the vector
+ * is not stored. */
 #ifndef TUTTI_LANE_POOL_LOOPS_H
 #define TUTTI_LANE_POOL_LOOPS_H
 

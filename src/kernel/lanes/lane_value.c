@@ -55,7 +55,7 @@ void tutti_lane_free_state(tutti_kernel *k)
     free(k->state);
 }
 
-/* --- numbers in any order --- */
+/* --- numbers whose order does not matter --- */
 
 /* Returns where part `at` of n pieces of PIECE numbers ends. */
 static int64_t end_of(int64_t n, int64_t pieces)
@@ -160,7 +160,7 @@ void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int6
         }
 }
 
-/* --- channels and positions --- */
+/* --- values as channels and positions --- */
 
 tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, int64_t channel)
 {
@@ -204,7 +204,7 @@ void tutti_lane_clear_padding(const tutti_value *v, void *memory)
     for (int64_t sample = 0; sample < p.at.batch; sample++) clear_lanes(&p, sample, 0, p.at.plane);
 }
 
-/* Positions that are done at once, so that a line of a plane is a few cache lines. */
+/* Positions that are copied at once, so that a line of a plane is a few cache lines. */
 enum { TILE = 256, MOST_INPUTS = TUTTI_MAX_OP_INPUTS };
 
 typedef struct {

@@ -11,7 +11,7 @@
  * must have. Fails if they do not. */
 tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 
-/* The `fits` of candidates (candidate.h): as much as is known before a kernel is made. */
+/* The `fits` of candidates (candidate.h): checks what can be known before a kernel is made. */
 bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
 /* The destroy of rows whose state is one piece of memory. */
@@ -42,8 +42,8 @@ tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, i
 /* Returns a view of numbers (channel, position) of some channels at some positions of one sample. Several channels must
  * lie in one block. */
 tutti_lane_view tutti_lane_view_of(const tutti_lane_place *p, int64_t sample, int64_t channel, int64_t position);
-/* Moves nchannels channels of all samples and positions. With the last channel of `to`, it writes zeros to the
- * padding. */
+/* Moves nchannels channels of all samples and positions. If the last channel of `to` is among them, it also writes
+ * zeros to the padding of `to`. */
 void tutti_lane_move(const tutti_lane_place *from, const tutti_lane_place *to, int64_t nchannels, int nthreads);
 /* Adds to = from[0] + from[1] + ...: sums in f32, in this order, rounded once. `to` may be from[0]'s memory, in the
  * same order. */

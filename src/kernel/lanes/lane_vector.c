@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_vector.c: the row of loops of each instruction set behind lane_*.c (lane_impl.h). */
+/* lane_vector.c: the table of loops of one instruction set behind lane_*.c (lane_impl.h). */
 #include "../winograd/lane_winograd5_loops.h"
 #include "../winograd/lane_winograd_loops.h"
 #include "lane_conv_f32.h"

@@ -148,7 +148,7 @@ static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_
     return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);
 }
 
-/* --- padding, and types that are not those of the arithmetic --- */
+/* --- padding, and conversion to the type of the products --- */
 
 typedef struct {
     void *memory;
@@ -281,7 +281,7 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
     tutti_crew_run(w->nthreads, samples_of(w), forward_samples, &s);
 }
 
-enum { SUMS = 256 }; /* more than the output channels that fit (onednn_conv_rules.c) */
+enum { SUMS = 256 }; /* more sums than the output channels that fit (onednn_conv_rules.c) */
 
 static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
 {
@@ -396,7 +396,7 @@ static void input_gradient(const tutti_onednn_windows *w, const tutti_kernel_arg
     tutti_crew_run(w->nthreads, samples_of(w), input_gradient_samples, &s);
 }
 
-/* --- building them --- */
+/* --- building the passes --- */
 
 static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
 {

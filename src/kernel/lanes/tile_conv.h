@@ -2,17 +2,16 @@
 /* tile_conv.h: the weights' gradient of a convolution of bf16 by tiles of AMX, sample by sample, with channels
  * innermost.
  *
- * It is a product over positions: of each output channel's gradients with each tap's inputs. A tile holds 32 positions
- * of 16 channels, or of 16 taps in pairs. Positions are counted along the rows of the *input*, so that those of any tap
- * follow each other in memory, as far as its first one away: there is no matrix of windows. At the end of such a row
- * there are positions without an output: their gradients are zeros. So an infinity in the input makes NaN of taps that
- * it has no part in, too.
+ * The gradient is a product over positions: each output channel's gradients times each tap's inputs. A tile holds 32
+ * positions of 16 channels, or of 16 taps in pairs. Positions are counted along the rows of the *input*, so the
+ * positions of any tap follow each other in memory, shifted by the tap's own offset: no matrix of windows is needed.
+ * The last positions of such a row have no output; their gradients are zeros. So an infinity in the input also makes
+ * NaN of taps that do not use it.
  *
- * With a stride the input is taken apart: positions whose rows, and columns, leave the same rest by it lie in a plane
- * of their own, which each tap that reads them walks over without a stride. Then tiles of taps are filled by channels
- * alone.
+ * With a stride the input is taken apart: positions whose rows and columns have the same remainders by the stride lie
+ * in a plane of their own, which each tap reads without a stride. Then channels alone fill tiles of taps.
  *
- * Who calls has put zeros around the input. Threads: shared; the calling thread's tiles are left configured as they
+ * The caller has put zeros around the input. Threads: shared; the calling thread's tiles are left configured as they
  * were. */
 #ifndef TUTTI_TILE_CONV_H
 #define TUTTI_TILE_CONV_H
@@ -21,11 +20,11 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t channels, height, width; /* of the input */
+    int64_t channels, height, width; /* channels, height and width of the input */
     int64_t out_channels, out_height, out_width, kernel, stride;
 } tutti_tile_conv;
 
-/* Output channels whose sums stay in tiles; of more of them tiles are whole. */
+/* Output channels whose sums stay in tiles. If there are more, they must fill whole tiles. */
 enum { TUTTI_TILE_CONV_GROUP = 64, TUTTI_TILE_CONV_SIDE = 16 };
 static inline bool tutti_tile_conv_fits(int64_t channels, int64_t out_channels, int64_t stride)
 {
@@ -34,20 +33,21 @@ static inline bool tutti_tile_conv_fits(int64_t channels, int64_t out_channels, 
 }
 
 typedef struct {
-    /* For a sample: 16-bit numbers of its turned gradient (whose place is aligned to 64 bytes), words of its pairs. */
+    /* Return, for a sample, how many 16-bit numbers `turn` writes (to a place aligned to 64 bytes), and how many words
+     * `pair` writes. */
     int64_t (*turned)(const tutti_tile_conv *c);
     int64_t (*pairs)(const tutti_tile_conv *c);
-    /* Gradients (out_height, out_width, out_channels) as tiles of channels. */
+    /* Rearranges gradients (out_height, out_width, out_channels) as tiles of channels. */
     void (*turn)(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
-    /* Each number of the input with that of the next position, and zeros behind them. */
+    /* Pairs each number of the input with that of the next position, and writes zeros behind them. */
     void (*pair)(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
-    /* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the
-     * process has asked the system for, as oneDNN does. */
+    /* Adds the products of n samples to sums (out_channels, kernel, kernel, channels). The processor must have AMX, and
+     * the process must have asked the system for its use, as oneDNN does. */
     void (*multiply)(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums);
 } tutti_tile_conv_loops;
 
 extern const tutti_tile_conv_loops tutti_tile_conv_amx;
-/* NULL in builds for processors that have no tiles. */
+/* Returns the loops, or NULL in builds for processors that have no tiles. */
 const tutti_tile_conv_loops *tutti_tile_conv_here(void);
 
 #endif

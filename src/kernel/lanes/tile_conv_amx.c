@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_conv_amx.c: the weights' gradient of a bf16 convolution by tiles of AMX (tile_conv.h). Of the eight tiles four
- * are sums of up to 64 output channels, a group, two hold channels, one the last ones, which need not be sixteen, and
- * one taps: of a product of 32 positions the taps are loaded once a group. */
+/* tile_conv_amx.c: the weights' gradient of a bf16 convolution by tiles of AMX (tile_conv.h). Four of the eight tiles
+ * hold the sums of a group (up to 64 output channels). Two hold channels, one the last channels, which need not be
+ * sixteen, and one taps. For a product of 32 positions, the taps are loaded once for each group. */
 #include "tile_conv.h"
 
 #include <stdatomic.h>
@@ -23,20 +23,20 @@ static int64_t ntiles_of(const tutti_tile_conv *c)
     return (c->out_channels + SIDE - 1) / SIDE;
 }
 
-/* Positions of a row of the plane that taps walk over. */
+/* Returns the positions of a row of the plane that taps read. */
 static int64_t row_of(const tutti_tile_conv *c)
 {
     return c->stride == 1 ? c->width : c->out_width + (c->kernel - 1) / c->stride;
 }
 
-/* Its positions. */
+/* Returns the positions of the plane that taps read. */
 static int64_t plane_of(const tutti_tile_conv *c)
 {
     return (c->out_height + (c->kernel - 1) / c->stride) * row_of(c);
 }
 
-/* Channels whose words lie side by side at each position of a plane: all of them, or those that fill tiles, a plane for
- * each sixteen, which the rows of a tile read closely one after the other. */
+/* Returns how many channels have their words side by side at each position of a plane. It is all channels, or sixteen
+ * if they fill tiles: then each sixteen have a plane, so that the rows of a tile lie close to each other. */
 static int64_t lanes_of(const tutti_tile_conv *c)
 {
     return c->channels % SIDE == 0 ? SIDE : c->channels;
@@ -57,7 +57,7 @@ static int64_t nplanes_of(const tutti_tile_conv *c)
     return c->stride * c->stride * (c->channels / lanes_of(c));
 }
 
-/* Where what a tap reads begins. */
+/* Returns where the words that a tap reads begin. */
 static int64_t tap_at(const tutti_tile_conv *c, int64_t row, int64_t tap)
 {
     const int64_t column = tap / c->channels, channel = tap % c->channels, lanes = lanes_of(c);
@@ -66,7 +66,8 @@ static int64_t tap_at(const tutti_tile_conv *c, int64_t row, int64_t tap)
     return (plane * plane_of(c) + row / c->stride * row_of(c) + column / c->stride) * lanes + channel % lanes;
 }
 
-/* The last pair of the last step, as far as the last tap of the last plane sees it; or all that there is. */
+/* Returns the number of words: up to the last pair that the last tap of the last plane reads, or all words if that is
+ * more. */
 static int64_t pairs_of(const tutti_tile_conv *c)
 {
     const int64_t all = nplanes_of(c) * plane_of(c), last = (c->kernel - 1) / c->stride;
@@ -80,7 +81,7 @@ typedef struct {
     int64_t y, x;
 } position;
 
-/* Of the next 32 positions, where the gradients of their outputs lie; NULL: there is none. */
+/* Finds where the gradients of the outputs of the next 32 positions lie. NULL means that a position has no output. */
 static void find_gradients(const tutti_tile_conv *c, const uint16_t *dout, position *next, const uint16_t **at)
 {
     const int64_t row = row_of(c);
@@ -91,7 +92,7 @@ static void find_gradients(const tutti_tile_conv *c, const uint16_t *dout, posit
     }
 }
 
-/* n channels from the first on. */
+/* Loads n channels from `first` on; the others are zero. */
 static __m512i channels_at(const uint16_t *at, int64_t first, int64_t n)
 {
     return at ? _mm512_cvtepu16_epi32(load_some_halves(at + first, n)) : _mm512_setzero_si512();
@@ -125,14 +126,15 @@ static void pair_all(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
     for (int64_t i = paired; i < there; i++) to[i] = in[i];
 }
 
-/* Position (y, x) of the plane of positions that leave these rests; NULL: outside, where no output reads. */
+/* Returns position (y, x) of the plane of positions that have these remainders, or NULL if it is outside, where no
+ * output reads. */
 static const uint16_t *input_at(const tutti_tile_conv *c, const uint16_t *in, int64_t y, int64_t x, position rest)
 {
     const int64_t down = y * c->stride + rest.y, right = x * c->stride + rest.x;
     return down < c->height && right < c->width ? in + (down * c->width + right) * c->channels : NULL;
 }
 
-/* Sixteen channels, the first of which `in` begins with. */
+/* Pairs the numbers of sixteen channels, which begin at `in`. */
 static void pair_plane(const tutti_tile_conv *c, const uint16_t *in, position rest, uint32_t *to)
 {
     const int64_t row = row_of(c), n = plane_of(c);
@@ -171,7 +173,7 @@ static void pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
 #define LAST_CHANNELS 6
 #define TAPS          7
 
-/* Taps: so many side by side. */
+/* Configures tiles of `ntaps` taps side by side. */
 static void configure(const tutti_tile_conv *c, int64_t ntaps)
 {
     const int64_t last = c->out_channels - (ntiles_of(c) - 1) * SIDE;
@@ -184,7 +186,8 @@ static void configure(const tutti_tile_conv *c, int64_t ntaps)
     tile_config_take(&t);
 }
 
-/* A tile of taps, of n samples, and a group of so many tiles of channels: turned and sums begin at its first one. */
+/* Multiplies one tile of taps with one group of tiles of channels, for n samples. `turned` and `sums` begin at the
+ * group's first tile. */
 static void multiply_group(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
                            float *sums, int64_t ntiles)
 {
@@ -213,8 +216,8 @@ static void multiply_group(const tutti_tile_conv *c, int64_t n, const uint16_t *
     _tile_stored(LAST_SUMS, at + (size_t)(ntiles - 1) * SIDE * row, row);
 }
 
-/* Of a tile of taps all groups, while it is near. Where there are several, the last tile of each is whole:
- * tutti_tile_conv_fits. */
+/* Multiplies one tile of taps with all groups, while the taps are in the cache. If there are several groups, the last
+ * tile of each is whole (tutti_tile_conv_fits). */
 static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
                           float *sums)
 {
@@ -225,7 +228,7 @@ static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *t
     }
 }
 
-/* oneDNN remembers how it has configured a thread's tiles. */
+/* Leaves the thread's tiles configured as they were, because oneDNN remembers how it has configured them. */
 static void multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums)
 {
     const int64_t taps = taps_of(c), whole = taps / SIDE * SIDE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value_zeros.c: counts the zeros of a value, for the sparsity of activations. What is not is counted, because padding
- * holds zeros that are no elements. */
+/* value_zeros.c: counts the zeros of a value, for the sparsity of activations. It counts the elements that are not zero
+ * and subtracts, because padding holds zeros that are no elements. */
 #include "../choose/memory_order.h"
 
 enum { SIGNLESS = 0x7fff };
@@ -12,7 +12,7 @@ static int64_t count_floats(const float *x, int64_t n)
     return others;
 }
 
-/* Of bf16 and f16 alike: all bits but the sign. */
+/* Counts numbers of bf16 or f16 that are not zero: any bit but the sign is set. */
 static int64_t count_halves(const uint16_t *x, int64_t n)
 {
     int64_t others = 0;
